@@ -40,7 +40,7 @@ mathjax_path = "vendor/tex-mml-svg.js"
 default_role = "code"
 add_module_names = False
 nitpicky = True
-nitpick_ignore = [("py:class", "minigrad._jit._Recording")]  # what `Jitted.recording` is, for `draw` alone
+nitpick_ignore = [("py:class", "minigrad.compiler.jit._Recording")]  # what `Jitted.recording` is, for `draw` alone
 nitpick_ignore_regex = [
     # Types in signatures that are others': Python's and those of packages have no pages here, which ask no network.
     ("py:class", r"(collections|contextlib|graphviz|ipywidgets|numpy|os|pathlib|random|types|typing)\..*"),

@@ -9,18 +9,23 @@
 """
 
 import sys
+import warnings
 from collections.abc import Iterator
 from importlib import import_module
+from importlib.abc import Loader
 from importlib.machinery import ModuleSpec, PathFinder
 from importlib.util import find_spec
 from math import e, inf, nan, pi
 from types import ModuleType
 from typing import Any
 
-from minigrad import _blocks, autograd, cuda, data, errors, lessons, nn, ops
-from minigrad.autograd import detect_anomaly, events, grad
-from minigrad.check import gradcheck, gradgradcheck
-from minigrad.dtypes import (
+import minigrad.backends.python  # noqa: F401 -- registers the kernels of Values
+from minigrad import autograd, data, lessons, nn, ops
+from minigrad.autograd import detect_anomaly, events, grad, gradcheck, gradgradcheck
+from minigrad.backends.custom import kernel
+from minigrad.core import errors, modes
+from minigrad.core.dispatch import dispatch, synchronize, tap
+from minigrad.core.dtypes import (
     float32,
     float64,
     get_default_dtype,
@@ -29,7 +34,7 @@ from minigrad.dtypes import (
     set_default_dtype,
     uint8,
 )
-from minigrad.graph import (
+from minigrad.core.graph import (
     Event,
     Recording,
     enable_grad,
@@ -42,8 +47,10 @@ from minigrad.graph import (
     strict_shapes,
     topological,
 )
-from minigrad.kernels import dispatch, synchronize, tap
-from minigrad.op import OPS, Domain, Op
+from minigrad.core.op import OPS, Domain, Op
+from minigrad.core.packages import explained
+from minigrad.core.storage import device
+from minigrad.core.value import Value
 from minigrad.ops import (
     abs,
     cos,
@@ -58,17 +65,36 @@ from minigrad.ops import (
     sqrt,
     tanh,
 )
-from minigrad.own import kernel
-from minigrad.packages import explained
-from minigrad.pytree import register_pytree_node
-from minigrad.storage import device
-from minigrad.value import Value
+from minigrad.utils.pytree import register_pytree_node
 
 __version__ = "0.1.0"
-_blocks.listen()
+modes.listen()
 newaxis = None
 Size: type[tuple[int, ...]] = tuple
 """PyTorch's name for what ``x.shape`` is, which is a plain tuple here."""
+
+
+# Modules that are found under another name than that of their file: public ones, then those that moved, whose old names
+# work for one release.
+_ALIASES = {"cuda": "pytorch.cuda", "errors": "core.errors"}
+_MOVED = {
+    "check": "autograd.gradcheck",
+    "creation": "functional.creation",
+    "dtypes": "core.dtypes",
+    "effects": "core.effects",
+    "engine": "profiling",
+    "generators": "random.generators",
+    "graph": "core.graph",
+    "kernels": "core.dispatch",
+    "op": "core.op",
+    "own": "backends.custom",
+    "pytree": "utils.pytree",
+    "sources": "profiling.source",
+    "tape": "compiler.tape",
+    "tidying": "profiling.tidying",
+    "value": "core.value",
+    "views": "core.views",
+}
 
 
 @explained()
@@ -76,13 +102,18 @@ def __getattr__(name: str) -> Any:
     """Tensors load NumPy, so they come when they are first asked for: `import minigrad` works without it."""
     if not name.startswith("_"):
         if PathFinder.find_spec(f"minigrad.{name}", __path__) is not None:
-            if name in ("random", "creation") and find_spec("numpy"):
+            if name == "random" and find_spec("numpy"):
                 import_module("minigrad.functional")  # which gives tensors their methods
             return import_module(f"minigrad.{name}")
-        for room in _rooms():
-            if name in room.__all__:
-                globals()[name] = found = getattr(room, name)
+        for module in _lazy():
+            if name in module.__all__:
+                globals()[name] = found = getattr(module, name)
                 return found
+        if name in _ALIASES:
+            return import_module(f"minigrad.{name}")
+        if name in _MOVED:
+            _warn_of(name, 4)  # above `explained`
+            return import_module(f"minigrad.{_MOVED[name]}")
     from minigrad.pytorch.modules import absent
 
     if find_spec("numpy"):
@@ -91,42 +122,64 @@ def __getattr__(name: str) -> Any:
     raise AttributeError(without, name=name, obj=sys.modules[__name__])
 
 
-class _PyTorchs:
-    """Finds modules that PyTorch has and for which there is no file; it is asked last. See `pytorch.modules`."""
+def _warn_of(name: str, stacklevel: int) -> None:
+    said = f"minigrad.{name} is minigrad.{_MOVED[name]} now; the old name goes with the next release."
+    warnings.warn(said, DeprecationWarning, stacklevel=stacklevel)
+
+
+class _Alias(Loader):
+    """Imports a module under another name: it is one module, not a copy."""
+
+    def __init__(self, module: str) -> None:
+        self.module = module
+
+    def exec_module(self, module: ModuleType) -> None:
+        """Put the module where `import` looks for the result."""
+        sys.modules[module.__name__] = import_module(self.module)
+
+
+class _Finder:
+    """Finds modules for which there is no file: aliases, and PyTorch's (`pytorch.modules`). It is asked last."""
 
     @staticmethod
     def find_spec(name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
+        package, _, last = name.partition(".")
+        if package != "minigrad":
+            return None
+        if (module := _ALIASES.get(last) or _MOVED.get(last)) is not None:
+            if last in _MOVED:
+                _warn_of(last, 3)
+            return ModuleSpec(name, _Alias(f"minigrad.{module}"))
         parent = sys.modules.get(name.rpartition(".")[0])
-        if not name.startswith("minigrad.") or PathFinder.find_spec(name, getattr(parent, "__path__", None)):
-            return None  # the latter where somebody asks for a file in another way, as pytest does
+        if PathFinder.find_spec(name, getattr(parent, "__path__", None)):
+            return None  # where somebody asks for a file in another way, as pytest does
         from minigrad.pytorch.modules import spec_of
 
         return spec_of(name)
 
 
-sys.meta_path.append(_PyTorchs)
+sys.meta_path.append(_Finder)
 
 
 def __dir__() -> list[str]:
     """What there is to ask for: the names listed here, and those that come with the tensors."""
-    listed = [name for room in _rooms() if room.__name__ not in _INNER for name in room.__all__ if name != "METHODS"]
+    listed = [name for module in _lazy() if module.__name__ not in _INNER for name in module.__all__]
     return sorted(
         {*__all__, *listed, *(("Tensor", "functional", "optim") if find_spec("numpy") else ()), "__version__"}
     )
 
 
-def _rooms() -> Iterator[ModuleType]:
-    """Where the public names are that are not here. The first that has one gives it."""
+def _lazy() -> Iterator[ModuleType]:
+    """The modules of the public names that are not here. The first that has one gives it."""
     tensors = (
-        ("functional", "_tensor", "creation", "random", "engine", "sources", "tidying", "io", "tape", "_jit")
-        if find_spec("numpy")
-        else ()
+        *("functional", "core.tensor", "functional.creation", "random", "profiling", "io", "compiler.tape"),
+        "compiler.jit",
     )
-    for room in (*tensors, "dtypes", "ops"):
-        yield import_module(f"minigrad.{room}")
+    for module in (*(tensors if find_spec("numpy") else ()), "core.dtypes", "ops"):
+        yield import_module(f"minigrad.{module}")
 
 
-_INNER = ("minigrad._tensor", "minigrad.ops")  # whose names are for those who look inside, but for a few
+_INNER = ("minigrad.core.tensor", "minigrad.ops")  # whose names are for those who look inside, but for a few
 
 
 __all__ = [

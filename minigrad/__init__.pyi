@@ -4,67 +4,43 @@ import builtins
 from minigrad import (
     autograd,
     backends,
-    check,
     cli,
-    creation,
+    compiler,
+    core,
     cuda,
     data,
     distributed,
     distributions,
-    dtypes,
-    effects,
-    engine,
     errors,
     functional,
-    generators,
-    graph,
     io,
-    kernels,
-    layout,
     lessons,
     linalg,
     nn,
-    op,
     ops,
     optim,
-    own,
-    packages,
+    profiling,
     pytorch,
-    pytree,
     random,
-    sources,
-    storage,
-    tape,
-    tidying,
     training,
     utils,
-    value,
-    views,
 )
-from minigrad._jit import Jitted, jit
-from minigrad._stubs import Unary
-from minigrad._tensor import RemovableHandle, Tensor, linked, promoted, wrap
-from minigrad.autograd import detect_anomaly, enable_grad, events, grad, inference_mode, no_grad, set_grad_enabled
-from minigrad.check import gradcheck, gradgradcheck
-from minigrad.creation import (
-    arange,
-    as_tensor,
-    asarray,
-    empty,
-    eye,
-    from_numpy,
-    full,
-    full_like,
-    linspace,
-    logspace,
-    ones,
-    scalar_tensor,
-    tensor,
-    tril_indices,
-    triu_indices,
-    zeros,
+from minigrad.autograd import (
+    detect_anomaly,
+    enable_grad,
+    events,
+    grad,
+    gradcheck,
+    gradgradcheck,
+    inference_mode,
+    no_grad,
+    set_grad_enabled,
 )
-from minigrad.dtypes import (
+from minigrad.backends.custom import kernel
+from minigrad.compiler.jit import Jitted, jit
+from minigrad.compiler.tape import Tape
+from minigrad.core.dispatch import dispatch, synchronize, tap
+from minigrad.core.dtypes import (
     ALIASES,
     DTYPES,
     DType,
@@ -86,18 +62,11 @@ from minigrad.dtypes import (
     set_default_dtype,
     uint8,
 )
-from minigrad.engine import (
-    DeviceMemory,
-    MemoryReport,
-    Profile,
-    Ran,
-    empty_cache,
-    get_default_device,
-    memory,
-    profile,
-    set_default_device,
-    set_pool_limit,
-)
+from minigrad.core.graph import Event, Recording, is_grad_enabled, record, scope, strict_shapes, topological
+from minigrad.core.op import OPS, Domain, Op
+from minigrad.core.storage import device
+from minigrad.core.tensor import RemovableHandle, Tensor, linked, promoted, wrap
+from minigrad.core.value import Value
 from minigrad.functional import (
     Ends,
     Extremes,
@@ -468,10 +437,28 @@ from minigrad.functional import (
     where,
     xlogy,
 )
-from minigrad.graph import Event, Recording, is_grad_enabled, record, scope, strict_shapes, topological
+from minigrad.functional._stubs import Unary
+from minigrad.functional.creation import (
+    arange,
+    as_tensor,
+    asarray,
+    empty,
+    eye,
+    from_numpy,
+    full,
+    full_like,
+    get_default_device,
+    linspace,
+    logspace,
+    ones,
+    scalar_tensor,
+    set_default_device,
+    tensor,
+    tril_indices,
+    triu_indices,
+    zeros,
+)
 from minigrad.io import load, save
-from minigrad.kernels import dispatch, synchronize, tap
-from minigrad.op import OPS, Domain, Op
 from minigrad.ops import (
     Norm,
     Window,
@@ -521,7 +508,6 @@ from minigrad.ops import (
     random_uniform,
     recur,
     repeat_interleave_backward,
-    replay,
     resample,
     rmsprop_centered_momentum_step,
     rmsprop_centered_step,
@@ -539,8 +525,20 @@ from minigrad.ops import (
     to,
     unfold_backward,
 )
-from minigrad.own import kernel
-from minigrad.pytree import register_pytree_node
+from minigrad.profiling import (
+    DeviceMemory,
+    MemoryReport,
+    Profile,
+    Ran,
+    Source,
+    empty_cache,
+    keep,
+    kernel_source,
+    memory,
+    profile,
+    set_pool_limit,
+    tidy,
+)
 from minigrad.random import (
     Generator,
     bernoulli,
@@ -561,11 +559,7 @@ from minigrad.random import (
     seed,
     set_rng_state,
 )
-from minigrad.sources import Source, kernel_source
-from minigrad.storage import device
-from minigrad.tape import Tape
-from minigrad.tidying import Freed, keep, tidy
-from minigrad.value import Value
+from minigrad.utils.pytree import register_pytree_node
 
 __all__ = [
     "ALIASES",
@@ -578,7 +572,6 @@ __all__ = [
     "Event",
     "Extremes",
     "FloatInfo",
-    "Freed",
     "Generator",
     "IntInfo",
     "Jitted",
@@ -681,7 +674,6 @@ __all__ = [
     "celu",
     "chain_matmul",
     "channel_shuffle",
-    "check",
     "cholesky",
     "cholesky_inverse",
     "cholesky_solve",
@@ -696,6 +688,7 @@ __all__ = [
     "col2im",
     "column_stack",
     "combinations",
+    "compiler",
     "concat",
     "concatenate",
     "contiguous",
@@ -707,6 +700,7 @@ __all__ = [
     "conv_transpose1d",
     "conv_transpose2d",
     "copy",
+    "core",
     "corrcoef",
     "cos",
     "cosh",
@@ -714,7 +708,6 @@ __all__ = [
     "cosine_similarity",
     "count_nonzero",
     "cov",
-    "creation",
     "cross",
     "cross_entropy",
     "cross_entropy_backward",
@@ -749,9 +742,7 @@ __all__ = [
     "dsplit",
     "dstack",
     "dtype",
-    "dtypes",
     "e",
-    "effects",
     "einsum",
     "elu",
     "embedding",
@@ -760,7 +751,6 @@ __all__ = [
     "empty_cache",
     "empty_like",
     "enable_grad",
-    "engine",
     "eq",
     "equal",
     "erf",
@@ -802,7 +792,6 @@ __all__ = [
     "gelu_backward",
     "gelu_tanh",
     "gelu_tanh_backward",
-    "generators",
     "ger",
     "get_default_device",
     "get_default_dtype",
@@ -811,7 +800,6 @@ __all__ = [
     "grad",
     "gradcheck",
     "gradgradcheck",
-    "graph",
     "greater",
     "greater_equal",
     "grid_put",
@@ -866,14 +854,12 @@ __all__ = [
     "keep",
     "kernel",
     "kernel_source",
-    "kernels",
     "kl_div",
     "kron",
     "kthvalue",
     "l1_loss",
     "last",
     "layer_norm",
-    "layout",
     "le",
     "leaky_relu",
     "lerp",
@@ -971,13 +957,10 @@ __all__ = [
     "one_hot",
     "ones",
     "ones_like",
-    "op",
     "ops",
     "optim",
     "outer",
     "overwrite",
-    "own",
-    "packages",
     "pad",
     "pairwise_distance",
     "permute",
@@ -993,12 +976,12 @@ __all__ = [
     "prelu",
     "prod",
     "profile",
+    "profiling",
     "promote_types",
     "promoted",
     "put_along",
     "put_at",
     "pytorch",
-    "pytree",
     "quantile",
     "rad2deg",
     "radam_step",
@@ -1026,7 +1009,6 @@ __all__ = [
     "remainder",
     "repeat_interleave",
     "repeat_interleave_backward",
-    "replay",
     "resample",
     "reshape",
     "result_type",
@@ -1082,7 +1064,6 @@ __all__ = [
     "solve",
     "solve_triangular",
     "sort",
-    "sources",
     "split",
     "split_with_sizes",
     "spread",
@@ -1094,7 +1075,6 @@ __all__ = [
     "std",
     "std_mean",
     "step",
-    "storage",
     "strict_shapes",
     "sub",
     "subtract",
@@ -1110,14 +1090,12 @@ __all__ = [
     "tanh",
     "tanhshrink",
     "tap",
-    "tape",
     "tensor",
     "tensor_split",
     "tensordot",
     "thin_svd",
     "threshold",
     "tidy",
-    "tidying",
     "tile",
     "to",
     "topk",
@@ -1145,12 +1123,10 @@ __all__ = [
     "unravel_index",
     "unsqueeze",
     "utils",
-    "value",
     "vander",
     "var",
     "var_mean",
     "vdot",
-    "views",
     "vsplit",
     "vstack",
     "where",

@@ -3,16 +3,16 @@ import builtins
 from collections.abc import Iterator, Sequence
 from typing import Any, Literal, overload
 
-from minigrad._tensor import Tensor
-from minigrad.dtypes import DType
+from minigrad.core.dtypes import DType
+from minigrad.core.graph import Node
+from minigrad.core.op import Op
+from minigrad.core.tensor import Tensor
+from minigrad.core.value import Value
 from minigrad.functional.derived import Ends
 from minigrad.functional.inverses import SignedLogarithm
 from minigrad.functional.reduce import Extremes
 from minigrad.functional.sorting import Sorted
-from minigrad.graph import Node
-from minigrad.op import Op
-from minigrad.random import Generator
-from minigrad.value import Value
+from minigrad.random.generator import Generator
 
 class Methods(Node):
     @property

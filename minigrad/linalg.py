@@ -15,11 +15,11 @@ from typing import Any, cast
 
 from minigrad import functional as F
 from minigrad import ops
-from minigrad._tensor import Tensor
-from minigrad.creation import arange, eye
-from minigrad.dtypes import DType
-from minigrad.errors import ArgumentError, LinAlgError, ShapeError
+from minigrad.core.dtypes import DType
+from minigrad.core.errors import ArgumentError, LinAlgError, ShapeError
+from minigrad.core.tensor import Tensor
 from minigrad.functional.checks import Dims, check_number, floats_of, tensor_as, tensor_of, two_dims_of
+from minigrad.functional.creation import arange, eye
 from minigrad.functional.inverses import SignedLogarithm, sides_of, squares_of
 from minigrad.functional.linalg import matmul
 

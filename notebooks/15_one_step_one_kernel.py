@@ -153,7 +153,7 @@ show(program)
 # kernels (we built one in lesson 8):
 
 # %%
-from minigrad.kernels import dispatch
+from minigrad.core.dispatch import dispatch
 
 place = mg.device(mg.get_default_device())
 

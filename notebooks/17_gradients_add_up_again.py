@@ -715,7 +715,7 @@ lessons.check("17.5", efficiency)
 # how it was made can be asked how it changes. The sum in which its answers come together is the same on one machine and on a thousand.
 #
 # From here, take a program of your own and differentiate it. The `examples/` train models on real data, each in a file to copy
-# from. To see how minigrad is made, begin with `minigrad/graph.py`, where the chain rule is, and add an operation;
+# from. To see how minigrad is made, begin with `minigrad/core/graph.py`, where the chain rule is, and add an operation;
 # `CONTRIBUTING.md` says how. And what you have learned goes by the same names in PyTorch: `backward`, `create_graph`,
 # `torch.autograd.Function`, `DistributedDataParallel`.
 #

@@ -9,7 +9,7 @@ import minigrad as mg
 import tiers
 from browsing import chrome, page, spare, watched  # here, so that there is one browser a process
 from heavy import HeavyImports
-from minigrad.storage import get_default_device
+from minigrad.core.storage import get_default_device
 from minutes import Minutes
 from needs import Skips, is_here, needs
 from schedule import ByModule, long_modules_first

@@ -75,7 +75,7 @@ def graph() -> Imports:
 
 
 def _room_named(name: str, rooms: set[str]) -> str:
-    """The room in which ``minigrad.op.Op`` lives; ``minigrad.Value`` comes from the front door, a stub from nowhere."""
+    """The package in which ``minigrad.core.op.Op`` is; ``minigrad.Value`` is in `minigrad` itself, a stub nowhere."""
     first, *rest = name.split(".")
     if first == "minigrad_viz":
         return first

@@ -13,8 +13,9 @@ from typing import Any
 
 import minigrad as mg
 import minigrad.functional
-from minigrad import creation, functional, random
-from minigrad.op import Op
+from minigrad import functional, random
+from minigrad.core.op import Op
+from minigrad.functional import creation
 
 __all__ = ["ROOMS", "found", "is_object", "methods", "others", "own", "primary", "public", "typed"]
 
@@ -36,7 +37,7 @@ ROOMS = (
     "minigrad.distributions",
     "minigrad.linalg",
     "minigrad.random",
-    "minigrad.generators",
+    "minigrad.random.generators",
     "minigrad.training",
     "minigrad.distributed",
     "minigrad.io",
@@ -104,11 +105,12 @@ def others(thing: Any) -> list[str]:
 @cache
 def methods() -> dict[str, list[str]]:
     """The methods that families of functions gave to Tensor, a family each; operators and what is private left out."""
-    families = (creation, random, *functional._FAMILIES)
+    families = (creation, random.tensors, *functional._FAMILIES)
     given = {name: family for family in families for name in family.METHODS if not name.startswith("_")}
     listed: dict[str, list[str]] = {}
     for name, family in sorted(given.items()):  # of two families the later gives it
-        listed.setdefault(family.__name__.rpartition(".")[2], []).append(name)
+        topic = family.__name__.removeprefix("minigrad.").removeprefix("functional.").partition(".")[0]
+        listed.setdefault(topic, []).append(name)
     return listed
 
 

@@ -11,7 +11,7 @@ import numpy as np
 
 import minigrad as mg
 import minigrad.nn.functional as F
-from minigrad.op import Op
+from minigrad.core.op import Op
 from minigrad.ops.conv import Window
 from minigrad.ops.normalization import Norm
 from minigrad_viz import draw

@@ -16,9 +16,9 @@ import minigrad as mg
 import minigrad.functional  # registers the kernels of arrays
 from minigrad import ops
 from minigrad.backends.formula import expression, local_derivative, product
-from minigrad.kernels import kernels_of
-from minigrad.op import Op
-from minigrad.storage import DEVICES
+from minigrad.core.dispatch import kernels_of
+from minigrad.core.op import Op
+from minigrad.core.storage import DEVICES
 
 __all__ = ["Rule", "devices", "families", "formula", "note", "rules", "sampled", "types"]
 

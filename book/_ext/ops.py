@@ -16,8 +16,8 @@ from op_facts import declared, devices, families, formula, note, rules, sampled,
 from sphinx.application import Sphinx
 
 import minigrad as mg
-from minigrad.op import Op
-from minigrad.storage import DEVICES
+from minigrad.core.op import Op
+from minigrad.core.storage import DEVICES
 
 __all__ = ["setup"]
 

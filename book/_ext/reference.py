@@ -30,8 +30,8 @@ from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
 import minigrad as mg
-from minigrad.dtypes import DType
-from minigrad.op import Op
+from minigrad.core.dtypes import DType
+from minigrad.core.op import Op
 
 __all__ = ["setup"]
 

@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from minigrad.effects import Effects, listen
-from minigrad.errors import GraphError, caller_line
-from minigrad.graph import keep_lines, keep_operands, modes
-from minigrad.kernels import Call
-from minigrad.storage import host
+from minigrad.core.dispatch import Call
+from minigrad.core.effects import Effects, listen
+from minigrad.core.errors import GraphError, caller_line
+from minigrad.core.graph import keep_lines, keep_operands, modes
+from minigrad.core.storage import host
 
 __all__ = ["detect_anomaly"]
 
@@ -29,7 +29,7 @@ def detect_anomaly() -> Iterator[None]:
     ...     mg.tensor([1.0, 0.0]).log()
     Traceback (most recent call last):
     ...
-    minigrad.errors.GraphError: anomaly: log made 1 infinity in 2 numbers, in the forward pass
+    minigrad.core.errors.GraphError: anomaly: log made 1 infinity in 2 numbers, in the forward pass
       at ...
     """
     with keep_lines(), keep_operands(), listen(_Anomalies()):

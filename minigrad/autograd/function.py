@@ -11,11 +11,11 @@ from copy import copy
 from functools import cache
 from typing import Any
 
-from minigrad._step import Step, constant, written_since
-from minigrad.errors import DTypeError, GraphError, ShapeError, a_kind
-from minigrad.graph import Node, modes, no_grad, number
-from minigrad.op import Op
-from minigrad.storage import Storage
+from minigrad.core.errors import DTypeError, GraphError, ShapeError, a_kind
+from minigrad.core.graph import Node, modes, no_grad, number
+from minigrad.core.op import Op
+from minigrad.core.step import Step, constant, written_since
+from minigrad.core.storage import Storage
 
 __all__ = ["Context", "Function"]
 
@@ -146,7 +146,7 @@ class Function:
     @classmethod
     def apply(cls, *args: Any, **keywords: Any) -> Any:
         """Run `forward` and record it. Raises GraphError, in the backward pass, where `backward` returns too little."""
-        from minigrad._tensor import Tensor, linked
+        from minigrad.core.tensor import Tensor, linked
 
         ctx = Context()
         edges = tuple([x._edge() if isinstance(x, Tensor) else None for x in args])

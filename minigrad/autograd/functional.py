@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from minigrad.autograd import grad
-from minigrad.errors import DTypeError, ShapeError, a_kind
-from minigrad.graph import Node, enable_grad
-from minigrad.value import Value
+from minigrad.autograd.gradients import grad
+from minigrad.core.errors import DTypeError, ShapeError, a_kind
+from minigrad.core.graph import Node, enable_grad
+from minigrad.core.value import Value
 
 __all__ = ["hessian", "hvp", "jacobian", "jvp", "vjp"]
 

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 import minigrad.backends.numpy  # noqa: F401 -- registers its kernels
-from minigrad.effects import EFFECTS, unheard
-from minigrad.storage import PLACES, host, memory
+from minigrad.core.effects import EFFECTS, unheard
+from minigrad.core.storage import PLACES, host, memory
 
 if find_spec("taichi") is not None:  # loads no Taichi: the first launch of a kernel does
     from minigrad.backends.taichi import joining as _joining

@@ -8,7 +8,7 @@ from math import prod
 from numbers import Integral, Real
 from typing import Any, cast
 
-from minigrad.errors import DTypeError, OutOfMemoryError, ShapeError, a_kind
+from minigrad.core.errors import DTypeError, OutOfMemoryError, ShapeError, a_kind
 
 __all__ = ["MOST", "beyond", "check_count", "number", "obtained", "size_text"]
 

@@ -23,9 +23,9 @@ import numpy as np
 from minigrad.backends.formula.javascript import Unwritable, applied, literal
 from minigrad.backends.numpy.arrays import DEVICE
 from minigrad.backends.numpy.shape import arranged
-from minigrad.kernels import kernels_of
-from minigrad.layout import Shape, broadcast_shapes
-from minigrad.op import OPS, Op, Operand
+from minigrad.core.dispatch import kernels_of
+from minigrad.core.op import OPS, Op, Operand
+from minigrad.core.shapes import Shape, broadcast_shapes
 
 __all__ = ["Unwritable", "forward", "product"]
 

@@ -14,7 +14,7 @@ from typing import IO, Any, NoReturn, cast
 from minigrad import __version__
 from minigrad.cli import doctor, lessons, sweep, tables, tour
 from minigrad.cli.stop import Stop
-from minigrad.errors import MissingPackageError, printable
+from minigrad.core.errors import MissingPackageError, printable
 
 __all__ = ["main"]
 

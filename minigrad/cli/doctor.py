@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from minigrad import __version__
-from minigrad.errors import printable
-from minigrad.packages import PACKAGES, unfit
+from minigrad.core.errors import printable
+from minigrad.core.packages import PACKAGES, unfit
 
 __all__ = ["Finding", "doctor"]
 

@@ -15,7 +15,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from minigrad.cli.stop import Stop
-from minigrad.errors import printable
+from minigrad.core.errors import printable
 
 __all__ = ["FOLDER", "course", "lab", "needed", "opened"]
 

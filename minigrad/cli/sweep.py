@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from minigrad.cli.stop import Stop
-from minigrad.errors import MinigradError, MissingPackageError, printable
+from minigrad.core.errors import MinigradError, MissingPackageError, printable
 
 __all__ = ["EXAMPLE", "sweep"]
 

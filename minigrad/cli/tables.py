@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from minigrad.cli.stop import Stop
-from minigrad.errors import printable
+from minigrad.core.errors import printable
 
 __all__ = ["data", "ops", "torch"]
 
@@ -18,13 +18,13 @@ def ops(options: argparse.Namespace) -> int:
     from importlib.util import find_spec
 
     from minigrad.backends.formula import expression
-    from minigrad.kernels import kernels_of
-    from minigrad.op import OPS
+    from minigrad.core.dispatch import kernels_of
+    from minigrad.core.op import OPS
 
     devices = ["python"]
     if find_spec("numpy"):
         from minigrad import functional  # noqa: F401 -- registers the kernels of arrays
-        from minigrad.storage import DEVICES
+        from minigrad.core.storage import DEVICES
 
         devices += DEVICES
     chosen = [op for name, op in OPS.items() if not options.names or any(part in name for part in options.names)]

@@ -13,11 +13,11 @@ from typing import Any
 
 from minigrad.cli import lessons
 from minigrad.cli.stop import Stop
-from minigrad.errors import printable
-from minigrad.graph import scope
+from minigrad.core.errors import printable
+from minigrad.core.graph import scope
+from minigrad.core.packages import package
+from minigrad.core.value import Value
 from minigrad.nn.scalar import MLP, cross_entropy
-from minigrad.packages import package
-from minigrad.value import Value
 
 __all__ = ["tour"]
 

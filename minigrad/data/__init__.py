@@ -8,9 +8,9 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from minigrad.core.packages import explained
 from minigrad.data.known import data_folder
 from minigrad.data.shipped import Digits, Iris, corpus, digits, iris, names
-from minigrad.packages import explained
 
 if TYPE_CHECKING:
     from minigrad.data import transforms

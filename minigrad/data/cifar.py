@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
+from minigrad.core.errors import FileFormatError, MinigradError
 from minigrad.data.idx import read_exactly, unpacked
-from minigrad.errors import FileFormatError, MinigradError
 
 __all__ = ["read_archive", "read_batch"]
 

@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from minigrad._tensor import Tensor
-from minigrad.creation import as_tensor, tensor
-from minigrad.dtypes import float64
-from minigrad.errors import DTypeError, ShapeError
+from minigrad.core.dtypes import float64
+from minigrad.core.errors import DTypeError, ShapeError
+from minigrad.core.tensor import Tensor
 from minigrad.functional import stack
+from minigrad.functional.creation import as_tensor, tensor
 
 __all__ = ["default_collate", "default_convert", "mapped"]
 

@@ -9,8 +9,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate
 from typing import Any, Generic, TypeVar
 
-from minigrad._tensor import Tensor
-from minigrad.errors import ArgumentError, DTypeError, ShapeError, a_kind
+from minigrad.core.errors import ArgumentError, DTypeError, ShapeError, a_kind
+from minigrad.core.tensor import Tensor
 from minigrad.random import Generator, randperm
 
 __all__ = [

@@ -12,7 +12,7 @@ import re
 from datetime import date
 from pathlib import Path
 
-from minigrad.errors import ArgumentError
+from minigrad.core.errors import ArgumentError
 
 __all__ = ["MACHINE_PATH", "PARTS", "frozen", "main"]
 
@@ -22,7 +22,7 @@ PARTS = (
     "ROADMAP.md",
     "notebooks/[0-9]*.py",
     "notebooks/solutions/*.py",
-    "minigrad/*.py",
+    "minigrad/core/*.py",
     "minigrad/autograd/*.py",
     "minigrad/ops/*.py",
     "minigrad/nn/scalar.py",

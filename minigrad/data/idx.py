@@ -17,7 +17,7 @@ from typing import IO, Any, Literal, Protocol
 
 import numpy as np
 
-from minigrad.errors import ArgumentError, DTypeError, FileFormatError
+from minigrad.core.errors import ArgumentError, DTypeError, FileFormatError
 from minigrad.io.whole import write_all
 
 __all__ = ["Openable", "check_end", "read_exactly", "read_idx", "unpacked", "write_idx"]

@@ -16,8 +16,10 @@ from typing import Any
 import numpy as np
 
 from minigrad import random
-from minigrad._tensor import Tensor
-from minigrad.creation import tensor
+from minigrad.core.dtypes import int64
+from minigrad.core.errors import ArgumentError, DTypeError, a_kind, check_function
+from minigrad.core.storage import check_device
+from minigrad.core.tensor import Tensor
 from minigrad.data.collate import default_collate, default_convert, mapped
 from minigrad.data.dataset import IterableDataset, Subset, TensorDataset
 from minigrad.data.sampler import (
@@ -30,11 +32,9 @@ from minigrad.data.sampler import (
     check_batch_size,
 )
 from minigrad.data.workers import Job, Pool, batches_of, made, seed_of
-from minigrad.dtypes import int64
-from minigrad.errors import ArgumentError, DTypeError, a_kind, check_function
 from minigrad.functional import cat, index_select
+from minigrad.functional.creation import tensor
 from minigrad.random import Generator
-from minigrad.storage import check_device
 
 __all__ = ["DataLoader"]
 

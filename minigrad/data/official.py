@@ -17,12 +17,12 @@ from typing import Any
 
 import numpy as np
 
-from minigrad.creation import tensor
+from minigrad.core.errors import ArgumentError, FileFormatError, MissingFileError
 from minigrad.data.cifar import read_archive, read_batch
 from minigrad.data.dataset import TensorDataset
 from minigrad.data.idx import read_idx
 from minigrad.data.known import ARCHIVE, CIFAR10, FASHION_MNIST, MNIST, OFFICIAL, Official, md5_of, places
-from minigrad.errors import ArgumentError, FileFormatError, MissingFileError
+from minigrad.functional.creation import tensor
 
 __all__ = ["check", "cifar10", "fashion_mnist", "mnist", "read_images"]
 

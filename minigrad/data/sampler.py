@@ -11,11 +11,11 @@ from math import inf
 from typing import Any, Generic, TypeVar
 
 from minigrad import random
-from minigrad._tensor import Tensor
-from minigrad.creation import arange, tensor
-from minigrad.dtypes import float64, int64
-from minigrad.errors import ArgumentError
+from minigrad.core.dtypes import float64, int64
+from minigrad.core.errors import ArgumentError
+from minigrad.core.tensor import Tensor
 from minigrad.functional import cat
+from minigrad.functional.creation import arange, tensor
 from minigrad.random import Generator
 
 __all__ = [

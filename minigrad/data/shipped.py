@@ -8,10 +8,10 @@ from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, NamedTuple
 
-from minigrad.errors import ArgumentError
+from minigrad.core.errors import ArgumentError
 
 if TYPE_CHECKING:
-    from minigrad._tensor import Tensor
+    from minigrad.core.tensor import Tensor
     from minigrad.data.dataset import TensorDataset
 
 __all__ = ["Digits", "Iris", "corpus", "digits", "iris", "names"]
@@ -113,8 +113,8 @@ def digits(train: int = 1500, seed: int = 0, device: str | None = None) -> Digit
     ((1500, 1, 8, 8), (297,), 297)
     """
     from minigrad import functional  # noqa: F401 -- tensors have their methods by it, also where these are the first
-    from minigrad.creation import tensor
     from minigrad.data.idx import read_idx
+    from minigrad.functional.creation import tensor
     from minigrad.random import Generator, randperm
 
     folder = files(__package__)

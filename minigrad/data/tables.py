@@ -8,10 +8,10 @@ from collections.abc import Iterator, Sequence
 from os import PathLike, fspath
 from typing import Any
 
-from minigrad._tensor import Tensor
-from minigrad.creation import tensor
-from minigrad.dtypes import DType, float32, int64
-from minigrad.errors import ArgumentError, DTypeError, FileFormatError, printable
+from minigrad.core.dtypes import DType, float32, int64
+from minigrad.core.errors import ArgumentError, DTypeError, FileFormatError, printable
+from minigrad.core.tensor import Tensor
+from minigrad.functional.creation import tensor
 
 __all__ = ["MISSING", "Table", "read_csv"]
 

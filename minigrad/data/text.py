@@ -7,10 +7,10 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from minigrad._tensor import Tensor
-from minigrad.creation import tensor
-from minigrad.dtypes import int64
-from minigrad.errors import ArgumentError, FileFormatError, ShapeError
+from minigrad.core.dtypes import int64
+from minigrad.core.errors import ArgumentError, FileFormatError, ShapeError
+from minigrad.core.tensor import Tensor
+from minigrad.functional.creation import tensor
 
 __all__ = ["Vocabulary", "read_text"]
 

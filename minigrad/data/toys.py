@@ -12,9 +12,9 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from minigrad._tensor import Tensor
-from minigrad.creation import tensor
-from minigrad.errors import ArgumentError
+from minigrad.core.errors import ArgumentError
+from minigrad.core.tensor import Tensor
+from minigrad.functional.creation import tensor
 from minigrad.random import Generator, rand, randn, randperm
 
 __all__ = ["blobs", "circles", "moons", "spirals"]

@@ -20,10 +20,10 @@ from typing import Any
 import numpy as np
 
 from minigrad import ops
-from minigrad._tensor import Tensor
-from minigrad.creation import arange, tensor
-from minigrad.errors import ArgumentError, DTypeError, ShapeError
+from minigrad.core.errors import ArgumentError, DTypeError, ShapeError
+from minigrad.core.tensor import Tensor
 from minigrad.functional import affine_grid, grid_sample, pad, stack
+from minigrad.functional.creation import arange, tensor
 from minigrad.random import Generator, rand, randint
 
 __all__ = [

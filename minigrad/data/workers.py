@@ -32,11 +32,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from minigrad import random, storage
-from minigrad._tensor import Tensor
-from minigrad.creation import tensor
+from minigrad import random
+from minigrad.core import storage
+from minigrad.core.errors import ArgumentError
+from minigrad.core.tensor import Tensor
 from minigrad.data.dataset import example, examples
-from minigrad.errors import ArgumentError
+from minigrad.functional.creation import tensor
 
 __all__ = [
     "Job",

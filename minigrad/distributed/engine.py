@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-from minigrad.errors import ArgumentError
-from minigrad.packages import package
+from minigrad.core.errors import ArgumentError
+from minigrad.core.packages import package
 
 __all__ = ["options_of_actor", "ray", "running"]
 

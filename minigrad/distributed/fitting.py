@@ -9,7 +9,9 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 from minigrad import random
-from minigrad.creation import tensor
+from minigrad.core.dtypes import float64, get_default_dtype
+from minigrad.core.errors import ArgumentError, DTypeError, a_kind, check_function
+from minigrad.core.storage import get_default_device, host
 from minigrad.data import DataLoader
 from minigrad.data.collate import default_collate
 from minigrad.distributed.engine import options_of_actor, running
@@ -27,12 +29,10 @@ from minigrad.distributed.replica import (
     write_buffers,
 )
 from minigrad.distributed.team import Team
-from minigrad.dtypes import float64, get_default_dtype
-from minigrad.errors import ArgumentError, DTypeError, a_kind, check_function
+from minigrad.functional.creation import tensor
 from minigrad.nn.module import Module
 from minigrad.nn.utils import clip_grad_norm_
 from minigrad.optim import Optimizer
-from minigrad.storage import get_default_device, host
 from minigrad.training.evaluation import place_of
 from minigrad.training.fitting import go
 from minigrad.training.history import History

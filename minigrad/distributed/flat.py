@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from minigrad._tensor import Tensor
-from minigrad.creation import zeros_like
+from minigrad.core.tensor import Tensor
 from minigrad.functional import cat
+from minigrad.functional.creation import zeros_like
 
 __all__ = ["Array", "flattened", "mean", "write_gradients"]
 

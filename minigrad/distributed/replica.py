@@ -9,20 +9,20 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 from minigrad import random
-from minigrad._jit import jit as recorded
-from minigrad.creation import tensor
+from minigrad.compiler.jit import jit as recorded
+from minigrad.core.dtypes import as_dtype, set_default_dtype
+from minigrad.core.errors import ArgumentError, DTypeError, a_kind
+from minigrad.core.graph import no_grad
+from minigrad.core.storage import host, set_default_device
 from minigrad.data import DataLoader
 from minigrad.data.workers import seed_all, seed_of
 from minigrad.distributed.flat import Array, flattened, write_gradients
-from minigrad.dtypes import as_dtype, set_default_dtype
-from minigrad.errors import ArgumentError, DTypeError, a_kind
-from minigrad.graph import no_grad
+from minigrad.functional.creation import tensor
 from minigrad.io import load as read
 from minigrad.io import save as write
 from minigrad.nn.module import Module
 from minigrad.nn.state import slots
 from minigrad.optim import Optimizer
-from minigrad.storage import host, set_default_device
 from minigrad.training.evaluation import Mean, in_mode, parts, place_of
 
 __all__ = [

@@ -8,9 +8,9 @@ from collections.abc import Callable, Sequence
 from types import TracebackType
 from typing import Any
 
+from minigrad.core.errors import WorkerError
 from minigrad.distributed.flat import Array
 from minigrad.distributed.replica import Answer, Asked, Job, Replica, Update
-from minigrad.errors import WorkerError
 
 __all__ = ["Seat", "Team", "Worker"]
 

@@ -7,13 +7,13 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from minigrad import functional as F
-from minigrad._tensor import Tensor
-from minigrad.creation import eye, tensor
-from minigrad.errors import ArgumentError
+from minigrad.core.errors import ArgumentError
+from minigrad.core.graph import modes, no_grad
+from minigrad.core.shapes import Shape, numel
+from minigrad.core.tensor import Tensor
 from minigrad.functional.checks import floats_of
+from minigrad.functional.creation import eye, tensor
 from minigrad.functional.inverses import squares_of
-from minigrad.graph import modes, no_grad
-from minigrad.layout import Shape, numel
 from minigrad.linalg import solve_triangular
 from minigrad.random import bernoulli, multinomial, rand, randn
 

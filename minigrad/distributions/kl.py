@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from minigrad import functional as F
-from minigrad._tensor import Tensor
+from minigrad.core.tensor import Tensor
 from minigrad.distributions.distribution import (
     Bernoulli,
     Categorical,

@@ -1,7 +1,7 @@
 """PyTorch's functions of tensors, a module a family. Importing this package makes them methods of Tensor too."""
 
-from minigrad import creation, random
-from minigrad._tensor import Tensor
+from minigrad import random
+from minigrad.core.tensor import Tensor
 from minigrad.functional import (
     activation,
     arranged,
@@ -10,6 +10,7 @@ from minigrad.functional import (
     composed,
     conv,
     counting,
+    creation,
     derived,
     distance,
     elementwise,
@@ -98,6 +99,6 @@ __all__ = [name for family in _FAMILIES for name in family.__all__ if name != "M
 
 for _name in __all__:
     globals()[_name] = with_axis(globals()[_name])
-for _family in (creation, random, *_FAMILIES):
+for _family in (creation, random.tensors, *_FAMILIES):
     for _name, _function in _family.METHODS.items():
         setattr(Tensor, _name, with_axis(_function))

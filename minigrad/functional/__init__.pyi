@@ -1,8 +1,9 @@
 # Written by `make stubs` from the declarations: change those.
 from typing import overload
 
-from minigrad._stubs import Binary, BinaryTest, Step, Ternary, Unary, UnaryTest
-from minigrad._tensor import Tensor
+from minigrad.core.tensor import Tensor
+from minigrad.core.value import Value
+from minigrad.functional._stubs import Binary, BinaryTest, Step, Ternary, Unary, UnaryTest
 from minigrad.functional.activation import (
     celu,
     glu,
@@ -102,7 +103,6 @@ from minigrad.functional.indexing import (
     masked_select,
     nonzero,
     one_hot,
-    scatter,
     scatter_add,
     take,
     take_along_dim,
@@ -222,7 +222,14 @@ from minigrad.functional.reduce import (
 )
 from minigrad.functional.resize import interpolate
 from minigrad.functional.sampling import affine_grid, grid_sample
-from minigrad.functional.scattering import diagonal_scatter, index_put, scatter_reduce, select_scatter, slice_scatter
+from minigrad.functional.scattering import (
+    diagonal_scatter,
+    index_put,
+    scatter,
+    scatter_reduce,
+    select_scatter,
+    slice_scatter,
+)
 from minigrad.functional.shape import (
     cat,
     concat,
@@ -270,7 +277,6 @@ from minigrad.functional.views import (
     unflatten,
     unsqueeze,
 )
-from minigrad.value import Value
 
 __all__ = [
     "Ends",

@@ -6,9 +6,9 @@ from collections.abc import Callable
 from typing import Any
 
 from minigrad import ops
-from minigrad._tensor import Tensor
 from minigrad.backends.limits import number
-from minigrad.errors import ArgumentError, ShapeError
+from minigrad.core.errors import ArgumentError, ShapeError
+from minigrad.core.tensor import Tensor
 from minigrad.functional.checks import dim_of_some, floats_of, tensor_of
 from minigrad.functional.elementwise import where
 

@@ -7,12 +7,14 @@ from collections.abc import Callable, Sequence
 from inspect import signature
 from typing import Any
 
-from minigrad import layout, ops
-from minigrad._tensor import Tensor
-from minigrad.creation import arange, tensor
-from minigrad.dtypes import get_default_dtype, int64
-from minigrad.errors import ArgumentError, DTypeError, ShapeError
+from minigrad import ops
+from minigrad.core.dtypes import get_default_dtype, int64
+from minigrad.core.errors import ArgumentError, DTypeError, ShapeError
+from minigrad.core.shapes import Shape, numel
+from minigrad.core.shapes import broadcast_shapes as common_shape
+from minigrad.core.tensor import Tensor
 from minigrad.functional.checks import check_number, dim_of_some, flat, one_dim_of, shaped, tensor_of
+from minigrad.functional.creation import arange, tensor
 from minigrad.functional.linalg import matmul, outer
 from minigrad.functional.reduce import mean, norm, sum
 from minigrad.functional.shape import cat, diag, flip, stack, vstack
@@ -57,13 +59,13 @@ def atleast_3d(*tensors: Any) -> Any:
     return found[0] if listed is tensors and len(found) == 1 else tuple(found)
 
 
-def broadcast_shapes(*shapes: int | Sequence[int]) -> layout.Shape:
+def broadcast_shapes(*shapes: int | Sequence[int]) -> Shape:
     """The shape that tensors of these shapes broadcast to together; an int is a shape of one. Raises ShapeError.
 
     >>> broadcast_shapes((3, 1), (2,), 1)
     (3, 2)
     """
-    return layout.broadcast_shapes(*[(s,) if isinstance(s, int) else tuple(s) for s in shapes], op="broadcast_shapes")
+    return common_shape(*[(s,) if isinstance(s, int) else tuple(s) for s in shapes], op="broadcast_shapes")
 
 
 def row_stack(tensors: Sequence[Tensor]) -> Tensor:
@@ -220,7 +222,7 @@ def cov(
         raise ShapeError(
             f"cov: a row a variable, a column an observation; shape {x.shape} has more than two dimensions."
         )
-    rows = x if x.ndim == 2 else shaped(x, (1, layout.numel(x.shape)))
+    rows = x if x.ndim == 2 else shaped(x, (1, numel(x.shape)))
     given = {"fweights": fweights, "aweights": aweights}
     weights = [_weights(name, w, rows) for name, w in given.items() if w is not None]
     if not weights:
@@ -312,7 +314,7 @@ def trapz(y: Tensor, x: Tensor | None = None, *, dx: float = 1.0, dim: int = -1)
 
 def is_nonzero(input: Tensor) -> bool:
     """Whether the one number in `input` is not 0. Raises ArgumentError where there are several, or none."""
-    if layout.numel(tensor_of(input, "is_nonzero").shape) != 1:
+    if numel(tensor_of(input, "is_nonzero").shape) != 1:
         raise ArgumentError(f"is_nonzero: shape {input.shape} is not that of one number.\n  Write x.any() or x.all().")
     return bool(input)
 

@@ -6,10 +6,12 @@ from collections.abc import Callable
 from typing import Any, cast
 
 from minigrad import random
-from minigrad._tensor import Tensor
-from minigrad._traced import apply
-from minigrad.dtypes import DType, as_dtype, float32
-from minigrad.errors import ArgumentError, DTypeError, ShapeError
+from minigrad.core.dtypes import DType, as_dtype, float32
+from minigrad.core.errors import ArgumentError, DTypeError, ShapeError
+from minigrad.core.op import OPS
+from minigrad.core.shapes import broadcast_shapes
+from minigrad.core.symbolic import apply
+from minigrad.core.tensor import Tensor
 from minigrad.functional.checks import (
     check_same_type,
     check_share,
@@ -21,8 +23,6 @@ from minigrad.functional.checks import (
     tensor_as,
     tensor_of,
 )
-from minigrad.layout import broadcast_shapes
-from minigrad.op import OPS
 
 __all__ = ["METHODS", "log_softmax", "scaled_dot_product_attention", "softmax", "softmin"]
 

@@ -6,10 +6,10 @@ from functools import partial
 from typing import Any
 
 from minigrad import ops
-from minigrad._tensor import Tensor
-from minigrad.errors import DTypeError
+from minigrad.core.errors import DTypeError
+from minigrad.core.op import OPS, Op
+from minigrad.core.tensor import Tensor
 from minigrad.functional.methods import in_place
-from minigrad.op import OPS, Op
 
 __all__ = ["METHODS", "bitwise_and", "bitwise_not", "bitwise_or", "bitwise_xor"]
 

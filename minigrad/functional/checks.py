@@ -11,11 +11,11 @@ from math import inf
 from typing import Any, cast
 
 from minigrad import ops
-from minigrad._tensor import Tensor
 from minigrad.backends.limits import number
-from minigrad.dtypes import DType, as_dtype, of_number, result_type
-from minigrad.errors import ArgumentError, DTypeError, ShapeError, a_kind
-from minigrad.layout import Shape, broadcast_shapes, dim_of, dims_of, numel
+from minigrad.core.dtypes import DType, as_dtype, of_number, result_type
+from minigrad.core.errors import ArgumentError, DTypeError, ShapeError, a_kind
+from minigrad.core.shapes import Shape, broadcast_shapes, dim_of, dims_of, numel
+from minigrad.core.tensor import Tensor
 
 __all__ = [
     "FORMATS",

@@ -7,20 +7,20 @@ from collections.abc import Callable, Sequence
 from typing import Any, cast
 
 from minigrad import ops
-from minigrad._tensor import Tensor
-from minigrad.creation import arange
-from minigrad.errors import ArgumentError, ShapeError
+from minigrad.core.errors import ArgumentError, ShapeError
+from minigrad.core.shapes import numel
+from minigrad.core.tensor import Tensor
 from minigrad.functional.checks import Ints, check_option, check_share, flat, floats_of, ints_of, shaped, tensor_of
+from minigrad.functional.creation import arange
 from minigrad.functional.derived import searchsorted
 from minigrad.functional.elementwise import where
-from minigrad.functional.indexing import embedding, scatter
+from minigrad.functional.indexing import embedding
 from minigrad.functional.normalization import dropout
 from minigrad.functional.pool import avg_pool1d, avg_pool2d, max_pool1d, max_pool2d
 from minigrad.functional.reduce import mean
-from minigrad.functional.scattering import scatter_reduce
+from minigrad.functional.scattering import scatter, scatter_reduce
 from minigrad.functional.shape import pad, repeat_interleave
 from minigrad.functional.subscript import in_range, shorten
-from minigrad.layout import numel
 
 __all__ = [
     "METHODS",

@@ -12,8 +12,9 @@ from math import prod
 from typing import Any
 
 from minigrad import ops
-from minigrad._tensor import Tensor
-from minigrad.errors import ArgumentError, DTypeError, ShapeError
+from minigrad.core.errors import ArgumentError, DTypeError, ShapeError
+from minigrad.core.shapes import Shape
+from minigrad.core.tensor import Tensor
 from minigrad.functional.checks import (
     FORMATS,
     Ints,
@@ -23,7 +24,6 @@ from minigrad.functional.checks import (
     check_same_type,
     ints_of,
 )
-from minigrad.layout import Shape
 from minigrad.ops.conv import Window
 
 __all__ = ["METHODS", "conv1d", "conv2d", "conv_transpose1d", "conv_transpose2d", "fold", "unfold"]
@@ -44,7 +44,7 @@ def conv1d(
 
     With ``data_format="NLC"`` the channels of input and result stand last.
 
-    >>> from minigrad.creation import tensor
+    >>> from minigrad.functional.creation import tensor
     >>> conv1d(tensor([[1.0, 2.0, 4.0, 8.0]]), tensor([[[-1.0, 1.0]]])).tolist()
     [[1.0, 2.0, 4.0]]
     """
@@ -73,7 +73,7 @@ def conv2d(
     Raises ShapeError for channels or groups that do not fit, and a window larger than the padded image; DTypeError for
     operands of different types; ArgumentError for "same" with a stride.
 
-    >>> from minigrad.creation import ones
+    >>> from minigrad.functional.creation import ones
     >>> conv2d(ones(1, 3, 8, 8), ones(4, 3, 3, 3), stride=2, padding=1).shape
     (1, 4, 4, 4)
     """
@@ -116,7 +116,7 @@ def conv_transpose2d(
     several sizes the same size, `output_padding` says which of them is meant. Raises as `conv2d` does, and ShapeError
     where output_padding is neither below stride nor below dilation.
 
-    >>> from minigrad.creation import ones
+    >>> from minigrad.functional.creation import ones
     >>> conv_transpose2d(ones(1, 4, 4, 4), ones(4, 3, 3, 3), stride=2, padding=1, output_padding=1).shape
     (1, 3, 8, 8)
     """
@@ -129,7 +129,7 @@ def unfold(input: Tensor, kernel_size: Ints, dilation: Ints = 1, padding: Ints =
 
     Without N for one image. Raises ShapeError where the window is larger than the padded image.
 
-    >>> from minigrad.creation import tensor
+    >>> from minigrad.functional.creation import tensor
     >>> unfold(tensor([[[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]]), (2, 2)).tolist()
     [[1.0, 2.0], [2.0, 3.0], [4.0, 5.0], [5.0, 6.0]]
     """

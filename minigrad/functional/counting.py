@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from typing import Any, cast
 
-from minigrad._tensor import Tensor
-from minigrad.creation import arange, ones_like
-from minigrad.dtypes import float64, int64
-from minigrad.errors import DTypeError, ShapeError
+from minigrad.core.dtypes import float64, int64
+from minigrad.core.errors import DTypeError, ShapeError
+from minigrad.core.op import OPS
+from minigrad.core.shapes import numel
+from minigrad.core.tensor import Tensor
 from minigrad.functional.checks import flat, line, one_dim_of, shaped, tensor_of
-from minigrad.functional.indexing import scatter, scatter_add
+from minigrad.functional.creation import arange, ones_like
+from minigrad.functional.indexing import scatter_add
 from minigrad.functional.reduce import any, cumsum
+from minigrad.functional.scattering import scatter
 from minigrad.functional.shape import cat
 from minigrad.functional.sorting import argsort, sort
-from minigrad.layout import numel
-from minigrad.op import OPS
 
 __all__ = ["METHODS", "bincount", "isin", "unique", "unique_consecutive"]
 

@@ -8,11 +8,11 @@ from math import inf
 from typing import Any, NamedTuple, cast
 
 from minigrad import ops
-from minigrad._tensor import Tensor
-from minigrad.creation import arange, zeros_like
-from minigrad.dtypes import DType, int32, int64
-from minigrad.errors import ArgumentError, ShapeError
+from minigrad.core.dtypes import DType, int32, int64
+from minigrad.core.errors import ArgumentError, ShapeError
+from minigrad.core.tensor import Tensor
 from minigrad.functional.checks import Dims, floats_of, operands_of, shaped, tensor_as, tensor_of
+from minigrad.functional.creation import arange, zeros_like
 from minigrad.functional.elementwise import clamp, where
 from minigrad.functional.indexing import gather
 from minigrad.functional.reduce import amax, amin, sum

@@ -7,16 +7,17 @@ from collections.abc import Callable
 from typing import Any
 
 from minigrad import ops
-from minigrad._tensor import Tensor
-from minigrad.creation import zeros_like
-from minigrad.dtypes import get_default_dtype
-from minigrad.errors import ArgumentError, ShapeError
+from minigrad.core.dtypes import get_default_dtype
+from minigrad.core.errors import ArgumentError, ShapeError
+from minigrad.core.graph import no_grad
+from minigrad.core.tensor import Tensor
 from minigrad.functional.checks import check_option, floats_of
+from minigrad.functional.creation import zeros_like
 from minigrad.functional.elementwise import clamp, where
-from minigrad.functional.indexing import gather, scatter, scatter_add
+from minigrad.functional.indexing import gather, scatter_add
 from minigrad.functional.loss import cosine_similarity, pairwise_distance
 from minigrad.functional.reduce import cumprod, mean, norm, sum
-from minigrad.graph import no_grad
+from minigrad.functional.scattering import scatter
 
 __all__ = [
     "METHODS",

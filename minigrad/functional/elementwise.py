@@ -12,10 +12,13 @@ from math import inf
 from typing import Any, cast, overload
 
 from minigrad import ops
-from minigrad._tensor import Tensor
 from minigrad.backends.limits import number
-from minigrad.dtypes import finfo, get_default_dtype, of_number, result_type
-from minigrad.errors import ArgumentError, DivisionError, DTypeError, ShapeError
+from minigrad.core.dtypes import finfo, get_default_dtype, of_number, result_type
+from minigrad.core.errors import ArgumentError, DivisionError, DTypeError, ShapeError
+from minigrad.core.graph import modes
+from minigrad.core.op import OPS, Op
+from minigrad.core.shapes import numel
+from minigrad.core.tensor import Tensor
 from minigrad.functional.checks import (
     check_number,
     check_option,
@@ -26,9 +29,6 @@ from minigrad.functional.checks import (
 )
 from minigrad.functional.inline import inlined
 from minigrad.functional.methods import in_place, method, or_in_place, reflected
-from minigrad.graph import modes
-from minigrad.layout import numel
-from minigrad.op import OPS, Op
 
 __all__ = [
     "METHODS",

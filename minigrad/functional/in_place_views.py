@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from minigrad._tensor import Tensor, wrap
-from minigrad.errors import GraphError
+from minigrad.core.errors import GraphError
+from minigrad.core.graph import enable_grad, modes
+from minigrad.core.tensor import Tensor, wrap
 from minigrad.functional.checks import Dims
 from minigrad.functional.views import squeeze, t, transpose, unsqueeze
-from minigrad.graph import enable_grad, modes
 
 __all__ = ["METHODS"]
 

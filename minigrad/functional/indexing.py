@@ -13,13 +13,13 @@ from collections.abc import Callable
 from typing import Any, Literal, cast, overload
 
 from minigrad import ops
-from minigrad._tensor import Tensor
 from minigrad.backends.limits import number
-from minigrad.dtypes import DTYPES, DType
-from minigrad.errors import ArgumentError, DTypeError, ShapeError
+from minigrad.core.dtypes import DTYPES, DType
+from minigrad.core.errors import ArgumentError, DTypeError, ShapeError
+from minigrad.core.shapes import broadcast_shapes, numel
+from minigrad.core.tensor import Tensor
 from minigrad.functional.checks import (
     check_number,
-    check_option,
     check_same_type,
     flat,
     line,
@@ -28,7 +28,6 @@ from minigrad.functional.checks import (
     tensor_of,
 )
 from minigrad.functional.subscript import get, in_range, put, shorten
-from minigrad.layout import broadcast_shapes, numel
 
 __all__ = [
     "METHODS",
@@ -45,7 +44,6 @@ __all__ = [
     "masked_select",
     "nonzero",
     "one_hot",
-    "scatter",
     "scatter_add",
     "take",
     "take_along_dim",
@@ -89,24 +87,8 @@ def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Te
     return shaped(found, found.shape if input.ndim or indices.ndim else ())
 
 
-def scatter(
-    input: Tensor, dim: int, index: Tensor, src: Any = None, *, value: Any = None, reduce: str | None = None
-) -> Tensor:
-    """A copy with numbers of `src`, or one number, at `index` along `dim`: ``out[index[i][j]][j] = src[i][j]``.
-
-    `index` has as many dimensions as `input` and `src`, and is not larger than either, but along `dim` than `input`;
-    what `src` has beyond that is left out. With `reduce` "add" or "multiply" the numbers join what was there, as in
-    `scatter_reduce`. Raises ShapeError otherwise, DTypeError for a `src` of another type, and ArgumentError for another
-    `reduce`, or both of `src` and `value`.
-    """
-    if (src is None) is (value is None):
-        raise ArgumentError("scatter: it takes either src or value.")
-    if reduce is not None:
-        from minigrad.functional.scattering import scatter_reduce  # which is made of this function
-
-        check_option(reduce, ("add", "multiply"), "scatter", "reduce")
-        given = src if isinstance(src, Tensor) else input.new_full(index.shape, value if src is None else src)
-        return scatter_reduce(input, dim, index, given, "sum" if reduce == "add" else "prod")
+def _scatter(input: Tensor, dim: int, index: Tensor, src: Any = None, value: Any = None) -> Tensor:
+    """`scatter`, without `reduce`."""
     x, at, k = _along("scatter", input, dim, index)
     single = value if src is None else src
     c = _cut("scatter", x, at, src) if isinstance(src, Tensor) else _single("scatter", single, x.dtype)
@@ -360,7 +342,7 @@ def _in_place(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
     return write
 
 
-_WRITING = (index_add, index_copy, index_fill, masked_fill, masked_scatter, scatter, scatter_add)
+_WRITING = (index_add, index_copy, index_fill, masked_fill, masked_scatter, scatter_add)
 
 METHODS: dict[str, Callable[..., Any]] = {
     **{name: globals()[name] for name in __all__ if name not in ("METHODS", "embedding", "one_hot")},

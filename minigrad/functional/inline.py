@@ -13,14 +13,14 @@ from typing import Any
 
 import numpy as np
 
-from minigrad._blocks import detour
-from minigrad._step import Step, constant
-from minigrad._tensor import Tensor, wrap
 from minigrad.backends.numpy import DEVICE, quiet
-from minigrad.graph import modes
-from minigrad.kernels import kernels_of, tapped
-from minigrad.op import Op
-from minigrad.storage import PLACES, Storage
+from minigrad.core.dispatch import kernels_of, tapped
+from minigrad.core.graph import modes
+from minigrad.core.modes import detour
+from minigrad.core.op import Op
+from minigrad.core.step import Step, constant
+from minigrad.core.storage import PLACES, Storage
+from minigrad.core.tensor import Tensor, wrap
 
 __all__ = ["inlined"]
 

@@ -13,13 +13,13 @@ from typing import Any, cast, overload
 import numpy as np
 
 from minigrad import ops
-from minigrad._tensor import Tensor, wrap
-from minigrad.creation import from_numpy
-from minigrad.dtypes import ALIASES, DType, as_dtype, bool, uint8
-from minigrad.errors import DTypeError, GraphError, ShapeError
-from minigrad.graph import no_grad
-from minigrad.layout import Shape, dim_of
-from minigrad.storage import check_device, device, get_default_device, host, is_there, memory
+from minigrad.core.dtypes import ALIASES, DType, as_dtype, bool, uint8
+from minigrad.core.errors import DTypeError, GraphError, ShapeError
+from minigrad.core.graph import no_grad
+from minigrad.core.shapes import Shape, dim_of
+from minigrad.core.storage import check_device, device, get_default_device, host, is_there, memory
+from minigrad.core.tensor import Tensor, wrap
+from minigrad.functional.creation import from_numpy
 
 __all__ = ["clone", "detach", "from_dlpack", "is_floating_point", "is_tensor", "numel"]
 
@@ -290,7 +290,7 @@ def _data(self: Tensor) -> Tensor:
     raises GraphError. PyTorch lets such writes pass, and computes another gradient from the new values. What is written
     after the backward pass, as an optimizer does, is the same in both.
 
-    >>> from minigrad.creation import tensor
+    >>> from minigrad.functional.creation import tensor
     >>> w = tensor([1.0, 2.0], requires_grad=True)
     >>> (w * w).sum().backward()
     >>> w.data[0] = 5.0

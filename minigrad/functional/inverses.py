@@ -10,12 +10,12 @@ from math import nan
 from typing import Any, NamedTuple, cast
 
 from minigrad import ops
-from minigrad._tensor import Tensor
-from minigrad.creation import eye
-from minigrad.errors import ShapeError
+from minigrad.core.errors import ShapeError
+from minigrad.core.shapes import broadcast_shapes
+from minigrad.core.tensor import Tensor
 from minigrad.functional.checks import check_same_type, floats_of
+from minigrad.functional.creation import eye
 from minigrad.functional.elementwise import where
-from minigrad.layout import broadcast_shapes
 
 __all__ = [
     "METHODS",

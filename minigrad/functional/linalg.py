@@ -8,12 +8,12 @@ from string import ascii_letters
 from typing import Any, cast
 
 from minigrad import ops
-from minigrad._tensor import Tensor
-from minigrad.errors import DTypeError, ShapeError, a_kind
+from minigrad.core.errors import DTypeError, ShapeError, a_kind
+from minigrad.core.graph import modes
+from minigrad.core.shapes import Shape, broadcast_shapes, check_equal_shapes, dim_of
+from minigrad.core.tensor import Tensor
 from minigrad.functional.checks import check_same_type, check_stretches, scaled, tensor_of
 from minigrad.functional.methods import reflected
-from minigrad.graph import modes
-from minigrad.layout import Shape, broadcast_shapes, check_equal_shapes, dim_of
 
 __all__ = [
     "METHODS",
@@ -45,7 +45,7 @@ def matmul(input: Tensor, other: Tensor) -> Tensor:
     dimension is gone from the result; of two vectors it is their dot product. Raises ShapeError where sizes differ, and
     DTypeError where types do.
 
-    >>> from minigrad.creation import tensor
+    >>> from minigrad.functional.creation import tensor
     >>> matmul(tensor([[1.0, 2.0]]), tensor([3.0, 4.0]))
     tensor([11.])
     """

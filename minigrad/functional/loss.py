@@ -12,10 +12,12 @@ from collections.abc import Callable
 from typing import Any, cast
 
 from minigrad import ops
-from minigrad._tensor import Tensor
-from minigrad._traced import apply
-from minigrad.dtypes import int64, uint8
-from minigrad.errors import ArgumentError, DTypeError, GraphError, ShapeError
+from minigrad.core.dtypes import int64, uint8
+from minigrad.core.errors import ArgumentError, DTypeError, GraphError, ShapeError
+from minigrad.core.graph import modes
+from minigrad.core.shapes import broadcast_shapes
+from minigrad.core.symbolic import apply
+from minigrad.core.tensor import Tensor
 from minigrad.functional import reduce as reductions
 from minigrad.functional.checks import (
     check_option,
@@ -26,8 +28,6 @@ from minigrad.functional.checks import (
     shaped,
     tensor_of,
 )
-from minigrad.graph import modes
-from minigrad.layout import broadcast_shapes
 
 __all__ = [
     "METHODS",

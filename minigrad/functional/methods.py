@@ -7,9 +7,9 @@ import inspect
 from collections.abc import Callable
 from typing import Any, TypeVar, cast
 
-from minigrad._tensor import Tensor
+from minigrad.core.op import Op
+from minigrad.core.tensor import Tensor
 from minigrad.functional import checks
-from minigrad.op import Op
 
 __all__ = ["in_place", "method", "or_in_place", "reflected", "with_axis"]
 

@@ -13,14 +13,14 @@ from typing import Any, cast
 import numpy as np
 
 from minigrad import ops, random
-from minigrad._tensor import Tensor
-from minigrad._traced import apply
-from minigrad.dtypes import float32
-from minigrad.errors import ArgumentError, DTypeError, GraphError, ShapeError
+from minigrad.core.dtypes import float32
+from minigrad.core.errors import ArgumentError, DTypeError, GraphError, ShapeError
+from minigrad.core.op import OPS
+from minigrad.core.shapes import Shape
+from minigrad.core.symbolic import apply
+from minigrad.core.tensor import Tensor
 from minigrad.functional import reduce
 from minigrad.functional.checks import check_number, check_same_type, check_share, floats_of, shaped, tensor_of
-from minigrad.layout import Shape
-from minigrad.op import OPS
 from minigrad.ops.normalization import Norm
 
 __all__ = [

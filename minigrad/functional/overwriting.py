@@ -10,7 +10,9 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
-from minigrad._tensor import Tensor
+from minigrad.core.op import OPS
+from minigrad.core.tensor import Tensor
+from minigrad.core.views import check_writable
 from minigrad.functional.derived import exp2, hypot, log10, logit
 from minigrad.functional.elementwise import clamp, clamp_max, clamp_min, div, nan_to_num, round
 from minigrad.functional.linalg import addbmm, addmm, addmv, addr, baddbmm
@@ -18,8 +20,6 @@ from minigrad.functional.methods import in_place, with_axis
 from minigrad.functional.pointwise import deg2rad, fix, float_power, fmod, frac, heaviside, rad2deg, sinc, xlogy
 from minigrad.functional.reduce import cumprod, cumsum
 from minigrad.functional.scattering import scatter_reduce
-from minigrad.op import OPS
-from minigrad.views import check_writable
 
 __all__ = ["METHODS"]
 

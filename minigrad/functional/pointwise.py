@@ -7,10 +7,10 @@ from math import inf
 from typing import Any, cast
 
 from minigrad import ops
-from minigrad._tensor import Tensor
 from minigrad.backends.limits import number
-from minigrad.dtypes import float64, get_default_dtype
-from minigrad.errors import DTypeError
+from minigrad.core.dtypes import float64, get_default_dtype
+from minigrad.core.errors import DTypeError
+from minigrad.core.tensor import Tensor
 from minigrad.functional.checks import common_dtype, floats_of, operands_of, tensor_of
 from minigrad.functional.elementwise import remainder, sub, where
 

@@ -11,11 +11,11 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from minigrad import ops
-from minigrad._tensor import Tensor
-from minigrad.errors import ArgumentError, ShapeError
+from minigrad.core.errors import ArgumentError, ShapeError
+from minigrad.core.op import Op
+from minigrad.core.tensor import Tensor
 from minigrad.functional.checks import FORMATS, Ints, channels_first, channels_given, floats_of, ints_of
 from minigrad.functional.windows import Windows, mean_rows, place_windows, resampled, window_shares
-from minigrad.op import Op
 
 __all__ = [
     "METHODS",

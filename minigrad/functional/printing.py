@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from minigrad._tensor import Tensor
-from minigrad.dtypes import get_default_dtype
-from minigrad.errors import DTypeError
-from minigrad.storage import get_default_device, host
-from minigrad.tidying import Freed
+from minigrad.core.dtypes import get_default_dtype
+from minigrad.core.errors import DTypeError
+from minigrad.core.storage import get_default_device, host
+from minigrad.core.tensor import Tensor
+from minigrad.profiling.tidying import Freed
 
 __all__ = ["METHODS"]
 

@@ -7,9 +7,10 @@ from math import inf
 from typing import Any, overload
 
 from minigrad import ops
-from minigrad._tensor import Tensor
-from minigrad.dtypes import int64
-from minigrad.errors import ArgumentError, DTypeError, ShapeError
+from minigrad.core.dtypes import int64
+from minigrad.core.errors import ArgumentError, DTypeError, ShapeError
+from minigrad.core.shapes import numel
+from minigrad.core.tensor import Tensor
 from minigrad.functional.checks import (
     check_option,
     check_some,
@@ -25,7 +26,6 @@ from minigrad.functional.elementwise import clamp, where
 from minigrad.functional.reduce import any, sum
 from minigrad.functional.sorting import Sorted
 from minigrad.functional.views import movedim
-from minigrad.layout import numel
 
 __all__ = ["METHODS", "nanmedian", "nanquantile", "quantile"]
 

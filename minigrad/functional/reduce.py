@@ -11,10 +11,11 @@ from math import inf
 from typing import Any, NamedTuple, cast, overload
 
 from minigrad import ops
-from minigrad._tensor import Tensor
-from minigrad._traced import apply
-from minigrad.dtypes import DType, as_dtype
-from minigrad.errors import ArgumentError
+from minigrad.core.dtypes import DType, as_dtype
+from minigrad.core.errors import ArgumentError
+from minigrad.core.op import OPS
+from minigrad.core.symbolic import apply
+from minigrad.core.tensor import Tensor
 from minigrad.functional.checks import (
     Dims,
     check_number,
@@ -28,7 +29,6 @@ from minigrad.functional.checks import (
     tensor_as,
     tensor_of,
 )
-from minigrad.op import OPS
 
 __all__ = [
     "METHODS",

@@ -7,9 +7,9 @@ from functools import lru_cache
 from math import floor, inf
 from typing import Any
 
-from minigrad._tensor import Tensor
-from minigrad.dtypes import float32, uint8
-from minigrad.errors import ArgumentError, ShapeError
+from minigrad.core.dtypes import float32, uint8
+from minigrad.core.errors import ArgumentError, ShapeError
+from minigrad.core.tensor import Tensor
 from minigrad.functional.checks import Ints, floats_of, ints_of, tensor_of
 from minigrad.functional.windows import Rows, mean_rows, resampled, window_shares
 

@@ -12,10 +12,10 @@ from collections.abc import Callable, Sequence
 from typing import Any, cast
 
 from minigrad import ops
-from minigrad._tensor import Tensor
-from minigrad.errors import ArgumentError, ShapeError
+from minigrad.core.errors import ArgumentError, ShapeError
+from minigrad.core.shapes import numel
+from minigrad.core.tensor import Tensor
 from minigrad.functional.checks import check_option, check_same_type, floats_of, shaped
-from minigrad.layout import numel
 
 __all__ = ["METHODS", "affine_grid", "grid_sample"]
 

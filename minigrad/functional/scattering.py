@@ -9,23 +9,44 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from minigrad import ops
-from minigrad._tensor import Tensor
-from minigrad.creation import arange
+from minigrad.core.errors import ArgumentError
+from minigrad.core.shapes import dim_of, numel
+from minigrad.core.tensor import Tensor
 from minigrad.functional.checks import check_option, flat, line, shaped, tensor_of
+from minigrad.functional.creation import arange
 from minigrad.functional.elementwise import where
-from minigrad.functional.indexing import gather, scatter, scatter_add
+from minigrad.functional.indexing import _in_place, _scatter, gather, scatter_add
 from minigrad.functional.subscript import get, put
 from minigrad.functional.views import diagonal, select
-from minigrad.layout import dim_of, numel
 
 __all__ = [
     "METHODS",
     "diagonal_scatter",
     "index_put",
+    "scatter",
     "scatter_reduce",
     "select_scatter",
     "slice_scatter",
 ]
+
+
+def scatter(
+    input: Tensor, dim: int, index: Tensor, src: Any = None, *, value: Any = None, reduce: str | None = None
+) -> Tensor:
+    """A copy with numbers of `src`, or one number, at `index` along `dim`: ``out[index[i][j]][j] = src[i][j]``.
+
+    `index` has as many dimensions as `input` and `src`, and is not larger than either, but along `dim` than `input`;
+    what `src` has beyond that is left out. With `reduce` "add" or "multiply" the numbers join what was there, as in
+    `scatter_reduce`. Raises ShapeError otherwise, DTypeError for a `src` of another type, and ArgumentError for another
+    `reduce`, or both of `src` and `value`.
+    """
+    if (src is None) is (value is None):
+        raise ArgumentError("scatter: it takes either src or value.")
+    if reduce is not None:
+        check_option(reduce, ("add", "multiply"), "scatter", "reduce")
+        given = src if isinstance(src, Tensor) else input.new_full(index.shape, value if src is None else src)
+        return scatter_reduce(input, dim, index, given, "sum" if reduce == "add" else "prod")
+    return _scatter(input, dim, index, src, value)
 
 
 def scatter_reduce(
@@ -47,11 +68,11 @@ def scatter_reduce(
     if reduce == "prod":
         return _product(x, dim, index, src, include_self)
     if reduce in ("sum", "mean"):
-        begun = x if include_self else scatter(x, dim, index, value=0)
+        begun = x if include_self else _scatter(x, dim, index, value=0)
         total = scatter_add(begun, dim, index, src)
         if reduce == "sum":
             return total
-        ones = x.new_ones(x.shape) if include_self else scatter(x.new_ones(x.shape), dim, index, value=0)
+        ones = x.new_ones(x.shape) if include_self else _scatter(x.new_ones(x.shape), dim, index, value=0)
         count = scatter_add(ones, dim, index, src.new_ones(src.shape))
         return total / count if x.dtype.is_floating_point else total // count
     return _extreme(x, dim, index, src, reduce == "amax", include_self)
@@ -72,7 +93,7 @@ def _product(x: Tensor, dim: int, index: Tensor, src: Tensor, include_self: bool
         running = running * where(first, True, ops.shift(running, dim=k, by=by, fill=1))
         first = ops.logical_or(first, ops.shift(first, dim=k, by=by, fill=1))
         by *= 2
-    products = scatter(line(x) if not include_self else line(x).new_ones(line(x).shape), k, places, running)
+    products = _scatter(line(x) if not include_self else line(x).new_ones(line(x).shape), k, places, running)
     return shaped(line(x) * products if include_self else products, x.shape)
 
 
@@ -84,12 +105,12 @@ def _extreme(x: Tensor, dim: int, index: Tensor, src: Tensor, largest: bool, inc
     ranked = given.detach() if largest or not floats else -given.detach()
     order = ops.sort(ranked, dim=k, descending=not (largest or floats))[1]  # the last that is written stays
     sent, places = gather(given.detach(), k, order), gather(at, k, order)
-    found = scatter(line(x.detach()), k, places, sent)
+    found = _scatter(line(x.detach()), k, places, sent)
     own = line(x.detach()) if include_self else found
     found = (ops.maximum if largest else ops.minimum)(found, own) if include_self else found
     if not (x.requires_grad or src.requires_grad):
         return shaped(found, x.shape)
-    touched = scatter(found.new_zeros(found.shape), k, at, value=1)
+    touched = _scatter(found.new_zeros(found.shape), k, at, value=1)
     mine = where(touched == 0, found.new_ones(found.shape), (own == found).to(x.dtype) if include_self else 0.0)
     wins = (given.detach() == gather(found, k, at)).to(x.dtype)
     count = scatter_add(mine, k, at, wins)
@@ -150,4 +171,4 @@ def diagonal_scatter(input: Tensor, src: Tensor, offset: int = 0, dim1: int = 0,
 
 
 METHODS: dict[str, Callable[..., Any]] = {name: globals()[name] for name in __all__ if name != "METHODS"}
-METHODS |= {"index_put_": _index_put}
+METHODS |= {"index_put_": _index_put, "scatter_": _in_place(scatter)}

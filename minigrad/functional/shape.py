@@ -9,9 +9,11 @@ from collections.abc import Sequence
 from typing import Any, cast
 
 from minigrad import ops
-from minigrad._tensor import Tensor
-from minigrad.dtypes import result_type
-from minigrad.errors import ShapeError
+from minigrad.core.dtypes import result_type
+from minigrad.core.errors import ShapeError
+from minigrad.core.op import OPS
+from minigrad.core.shapes import dim_of, dims_of
+from minigrad.core.tensor import Tensor
 from minigrad.functional.checks import (
     check_option,
     dim_of_some,
@@ -23,8 +25,6 @@ from minigrad.functional.checks import (
     two_dims_of,
 )
 from minigrad.functional.views import flatten, narrow, unsqueeze
-from minigrad.layout import dim_of, dims_of
-from minigrad.op import OPS
 
 __all__ = [
     "METHODS",

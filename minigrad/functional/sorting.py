@@ -10,8 +10,8 @@ from collections.abc import Callable
 from typing import Any, NamedTuple, overload
 
 from minigrad import ops
-from minigrad._tensor import Tensor
-from minigrad.errors import ArgumentError, ShapeError
+from minigrad.core.errors import ArgumentError, ShapeError
+from minigrad.core.tensor import Tensor
 from minigrad.functional.checks import check_number, check_some, flat, line, one_dim_of, shaped, tensor_of, tied
 
 __all__ = ["METHODS", "Sorted", "argsort", "kthvalue", "median", "msort", "sort", "topk"]

@@ -5,14 +5,15 @@ from __future__ import annotations
 from math import prod
 from typing import Any, cast
 
-from minigrad import creation, ops
-from minigrad._tensor import Tensor
+from minigrad import ops
 from minigrad.backends.limits import number
-from minigrad.dtypes import DTYPES, DType
-from minigrad.errors import DTypeError, ShapeError, a_kind
+from minigrad.core.dtypes import DTYPES, DType
+from minigrad.core.errors import DTypeError, ShapeError, a_kind
+from minigrad.core.graph import modes, no_grad
+from minigrad.core.shapes import Shape, broadcast_shapes, check_equal_shapes, numel
+from minigrad.core.tensor import Tensor
+from minigrad.functional import creation
 from minigrad.functional.checks import check_same_type, shaped
-from minigrad.graph import modes, no_grad
-from minigrad.layout import Shape, broadcast_shapes, check_equal_shapes, numel
 
 __all__ = ["get", "in_range", "number", "put", "shorten"]
 

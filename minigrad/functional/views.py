@@ -11,8 +11,10 @@ from itertools import accumulate, pairwise
 from typing import Any, cast, overload
 
 from minigrad import ops
-from minigrad._tensor import Tensor
-from minigrad.errors import ShapeError
+from minigrad.core.errors import ShapeError
+from minigrad.core.shapes import Shape, broadcast_shapes, dim_of, dims_of, numel, overlapping, shape_of
+from minigrad.core.tensor import Tensor
+from minigrad.core.views import stride_of
 from minigrad.functional.checks import (
     Dims,
     check_option,
@@ -22,8 +24,6 @@ from minigrad.functional.checks import (
     tensor_of,
     two_dims_of,
 )
-from minigrad.layout import Shape, broadcast_shapes, dim_of, dims_of, numel, overlapping, shape_of
-from minigrad.views import stride_of
 
 __all__ = [
     "METHODS",

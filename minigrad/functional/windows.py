@@ -6,7 +6,7 @@ from functools import lru_cache
 from typing import cast
 
 from minigrad import ops
-from minigrad._tensor import Tensor
+from minigrad.core.tensor import Tensor
 
 __all__ = ["Rows", "Windows", "mean_rows", "place_windows", "resampled", "window_shares"]
 

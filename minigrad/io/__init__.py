@@ -17,10 +17,10 @@ from __future__ import annotations
 import os
 from typing import IO, Any
 
-from minigrad.errors import ArgumentError, FileFormatError
+from minigrad.core.errors import ArgumentError, FileFormatError
+from minigrad.core.storage import check_device
 from minigrad.io import archive, tensors, tree
 from minigrad.io.whole import read_all, write_all
-from minigrad.storage import check_device
 
 __all__ = ["load", "save"]
 

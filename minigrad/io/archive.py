@@ -13,15 +13,15 @@ import zipfile
 from math import prod
 from typing import Any, Literal, NamedTuple
 
-from minigrad._tensor import Tensor, wrap
-from minigrad.creation import zeros
-from minigrad.errors import FileFormatError, MinigradError
+from minigrad.core.errors import FileFormatError, MinigradError
+from minigrad.core.graph import no_grad
+from minigrad.core.storage import memory
+from minigrad.core.tensor import Tensor, wrap
+from minigrad.functional.creation import zeros
 from minigrad.functional.views import as_strided
-from minigrad.graph import no_grad
 from minigrad.io.pickles import Named, Refused
 from minigrad.io.pickles import read as unpickled
 from minigrad.io.tensors import numbers, size_of_one
-from minigrad.storage import memory
 
 __all__ = ["read"]
 

@@ -12,7 +12,7 @@ import pickletools
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from minigrad.errors import FileFormatError, MinigradError, a_kind
+from minigrad.core.errors import FileFormatError, MinigradError, a_kind
 
 __all__ = ["Named", "Refused", "read"]
 

@@ -9,12 +9,12 @@ from typing import Any, Literal
 
 import numpy as np
 
-from minigrad._tensor import Tensor, wrap
-from minigrad.dtypes import DType, float32, float64, int32, int64, uint8
-from minigrad.dtypes import bool as bool_
-from minigrad.errors import DTypeError, FileFormatError, MinigradError
-from minigrad.packages import package
-from minigrad.storage import host, memory
+from minigrad.core.dtypes import DType, float32, float64, int32, int64, uint8
+from minigrad.core.dtypes import bool as bool_
+from minigrad.core.errors import DTypeError, FileFormatError, MinigradError
+from minigrad.core.packages import package
+from minigrad.core.storage import host, memory
+from minigrad.core.tensor import Tensor, wrap
 
 __all__ = ["decoded", "encoded", "numbers", "size_of_one"]
 

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from math import isfinite
 from typing import Any
 
-from minigrad._tensor import Tensor
-from minigrad.errors import ArgumentError, DTypeError, FileFormatError, a_kind
+from minigrad.core.errors import ArgumentError, DTypeError, FileFormatError, a_kind
+from minigrad.core.tensor import Tensor
 from minigrad.nn.state import StateDict
 
 __all__ = ["put_together", "taken_apart"]

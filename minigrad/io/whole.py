@@ -9,7 +9,7 @@ import secrets
 import shutil
 from typing import IO, Any
 
-from minigrad.errors import DTypeError
+from minigrad.core.errors import DTypeError
 
 __all__ = ["read_all", "write_all"]
 

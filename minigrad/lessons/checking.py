@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from numbers import Real
 from typing import Any, Literal, NamedTuple
 
-from minigrad.value import Value
+from minigrad.core.value import Value
 
 __all__ = [
     "EXERCISES",

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from minigrad.core.value import Value
 from minigrad.lessons.checking import Wrong, call, compare, exercise, gradient
-from minigrad.value import Value
 
 __all__: list[str] = []
 

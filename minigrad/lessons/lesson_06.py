@@ -134,7 +134,7 @@ def _from_the_other_side(answer: Any) -> None:
 
 def _tensor(array: Any, **options: Any) -> Any:
     import minigrad.functional  # noqa: F401 -- which gives tensors their methods
-    from minigrad.creation import tensor
+    from minigrad.functional.creation import tensor
 
     return tensor(array, **options)
 

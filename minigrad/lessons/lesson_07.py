@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from minigrad.errors import ShapeError
+from minigrad.core.errors import ShapeError
 from minigrad.lessons.checking import Wrong, call, compare_arrays, exercise
 
 __all__: list[str] = []
@@ -23,8 +23,8 @@ def _numbers(seed: int, *shape: int) -> Any:
 def _asked(rule: Callable[..., Any], hint: str, *operands: Any) -> Any:
     """What a reader's rule returns, given tensors; one whose shapes do not go together is wrong, and hears a hint."""
     from minigrad import functional  # noqa: F401 -- tensors have their methods from there
-    from minigrad.creation import tensor
-    from minigrad.dtypes import float64
+    from minigrad.core.dtypes import float64
+    from minigrad.functional.creation import tensor
 
     try:
         found = call(rule, *[tensor(x.tolist(), dtype=float64) for x in operands])

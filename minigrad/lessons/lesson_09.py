@@ -80,8 +80,8 @@ def _follow(answer: Any, right: Rule, wrong: Iterable[tuple[Rule, str]], **optio
     import numpy as np
 
     from minigrad import functional  # noqa: F401 -- tensors have their methods by it
-    from minigrad.creation import tensor
-    from minigrad.dtypes import float64
+    from minigrad.core.dtypes import float64
+    from minigrad.functional.creation import tensor
 
     memory: dict[str, Any] = {}
     p, path = np.array([1.0, 2.0]), []
@@ -237,8 +237,8 @@ def _fitted(steps: int, remember: bool = True, forget: bool = True, anew: bool =
 )
 def _loop(answer: Any) -> None:
     from minigrad import functional  # noqa: F401 -- tensors have their methods by it
-    from minigrad.creation import tensor
-    from minigrad.dtypes import float64
+    from minigrad.core.dtypes import float64
+    from minigrad.functional.creation import tensor
 
     curvatures = tensor([1.0, 4.0], dtype=float64)
     for steps in (1, 2, 5):

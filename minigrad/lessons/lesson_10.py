@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from minigrad.errors import ShapeError
+from minigrad.core.errors import ShapeError
 from minigrad.lessons.checking import Wrong, as_number, call, close, compare_arrays, exercise
 
 __all__: list[str] = []
@@ -128,8 +128,8 @@ def _numbers(seed: int, *shape: int) -> Any:
 def _asked(function: Callable[..., Any], *arguments: Any) -> Any:
     """What a reader's function returns, given tensors for arrays."""
     from minigrad import functional  # noqa: F401 -- tensors have their methods from there
-    from minigrad.creation import tensor
-    from minigrad.dtypes import float64
+    from minigrad.core.dtypes import float64
+    from minigrad.functional.creation import tensor
 
     given = [tensor(x.tolist(), dtype=float64) if hasattr(x, "tolist") else x for x in arguments]
     try:

@@ -263,8 +263,8 @@ def _run(answer: Any, x: Any, t: Any, steps: int) -> tuple[Any, Any]:
 
 def _tensor(numbers: Any, requires_grad: bool = False) -> Any:
     from minigrad import functional  # noqa: F401 -- tensors have their methods by it
-    from minigrad.creation import tensor
-    from minigrad.dtypes import float64
+    from minigrad.core.dtypes import float64
+    from minigrad.functional.creation import tensor
 
     listed = numbers.tolist() if hasattr(numbers, "tolist") else numbers
     whole = bool(listed) and isinstance(listed[0], int)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from math import prod
 from typing import Any
 
-from minigrad.errors import ShapeError
+from minigrad.core.errors import ShapeError
 from minigrad.lessons.checking import Mistakes, Wrong, as_number, call, close, compare, compare_arrays, exercise
 
 __all__: list[str] = []
@@ -82,8 +82,8 @@ def _numbers(seed: int, *shape: int) -> Any:
 
 def _tensor(x: Any) -> Any:
     from minigrad import functional  # noqa: F401 -- tensors have their methods from there
-    from minigrad.creation import tensor
-    from minigrad.dtypes import float64
+    from minigrad.core.dtypes import float64
+    from minigrad.functional.creation import tensor
 
     return tensor(x.tolist(), dtype=float64)
 

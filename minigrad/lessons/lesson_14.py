@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from minigrad.errors import ShapeError
+from minigrad.core.errors import ShapeError
 from minigrad.lessons.checking import (
     Mistakes,
     Wrong,
@@ -224,7 +224,7 @@ def _both(answer: Any) -> None:
     import numpy as np
 
     from minigrad import functional  # noqa: F401 -- tensors have their methods by it
-    from minigrad.creation import tensor
+    from minigrad.functional.creation import tensor
 
     cases: tuple[tuple[_Matrix, _Matrix], ...] = (
         ([[0.5, 0.0, 0.25], [0.0, 2.0, -0.5]], [[0.0, -1.0, 0.5], [1.0, 0.0, 0.75]]),

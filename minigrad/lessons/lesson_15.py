@@ -226,9 +226,9 @@ def _descend(answer: Any) -> None:
     import numpy as np
 
     import minigrad.functional  # noqa: F401 -- which gives tensors their methods
-    from minigrad._jit import jit
-    from minigrad.creation import tensor
-    from minigrad.errors import CaptureError
+    from minigrad.compiler.jit import jit
+    from minigrad.core.errors import CaptureError
+    from minigrad.functional.creation import tensor
 
     if not callable(answer):
         raise Wrong(f"this is a {type(answer).__name__}, not a function. Give descend itself, without mg.jit.")

@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from minigrad.autograd import grad
+from minigrad.core.value import Value
 from minigrad.lessons.checking import NotYet, Wrong, as_numbers, call, compare, entries, exercise
-from minigrad.value import Value
 
 __all__: list[str] = []
 
@@ -55,8 +55,8 @@ def _mixed(p: Any) -> Any:
 def _bend(answer: Any) -> None:
     from minigrad import functional  # noqa: F401 -- tensors have their methods from there
     from minigrad.autograd import hessian
-    from minigrad.creation import tensor
-    from minigrad.dtypes import float64
+    from minigrad.core.dtypes import float64
+    from minigrad.functional.creation import tensor
 
     asked: tuple[tuple[Callable[..., Any], list[float], list[float]], ...] = (
         (_valley, [1.0, 0.5], [2.0, 0.0]),

@@ -6,8 +6,8 @@ from importlib.machinery import PathFinder
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
+from minigrad.core.packages import explained
 from minigrad.nn import scalar as scalar
-from minigrad.packages import explained
 
 if TYPE_CHECKING:  # what comes with the tensors, which need NumPy, when it is first asked for
     from minigrad.nn import functional as functional

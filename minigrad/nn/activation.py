@@ -6,9 +6,9 @@ The formulas are those of the functions of the same name in `minigrad.functional
 from __future__ import annotations
 
 from minigrad import functional as F
-from minigrad._tensor import Tensor
-from minigrad.creation import full
-from minigrad.dtypes import DType
+from minigrad.core.dtypes import DType
+from minigrad.core.tensor import Tensor
+from minigrad.functional.creation import full
 from minigrad.nn.module import Module, Parameter
 
 __all__ = [

@@ -10,11 +10,11 @@ from __future__ import annotations
 from typing import Any
 
 from minigrad import functional as F
-from minigrad._tensor import Tensor
-from minigrad.creation import empty
-from minigrad.dtypes import DType, as_dtype
-from minigrad.errors import DTypeError, ShapeError
+from minigrad.core.dtypes import DType, as_dtype
+from minigrad.core.errors import DTypeError, ShapeError
+from minigrad.core.tensor import Tensor
 from minigrad.functional.checks import check_share, tensor_of
+from minigrad.functional.creation import empty
 from minigrad.nn import init
 from minigrad.nn.layer import parts
 from minigrad.nn.linear import Linear

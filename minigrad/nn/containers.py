@@ -6,8 +6,8 @@ import operator
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar, overload
 
-from minigrad._tensor import Tensor
-from minigrad.errors import ArgumentError, DTypeError, ShapeError, a_kind
+from minigrad.core.errors import ArgumentError, DTypeError, ShapeError, a_kind
+from minigrad.core.tensor import Tensor
 from minigrad.nn.module import Module, Parameter
 
 __all__ = ["Identity", "ModuleDict", "ModuleList", "ParameterDict", "ParameterList", "Sequential"]

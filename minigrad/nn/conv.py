@@ -6,11 +6,11 @@ import math
 from typing import Any
 
 from minigrad import functional as F
-from minigrad._tensor import Tensor
-from minigrad.creation import empty
-from minigrad.dtypes import DType
-from minigrad.errors import ArgumentError, ShapeError
+from minigrad.core.dtypes import DType
+from minigrad.core.errors import ArgumentError, ShapeError
+from minigrad.core.tensor import Tensor
 from minigrad.functional.checks import Ints, check_option, ints_of
+from minigrad.functional.creation import empty
 from minigrad.nn import init
 from minigrad.nn.layer import draw_bias
 from minigrad.nn.module import Module, Parameter

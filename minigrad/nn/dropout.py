@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from minigrad import functional as F
-from minigrad._tensor import Tensor
+from minigrad.core.tensor import Tensor
 from minigrad.functional.checks import check_share
 from minigrad.nn.module import Module
 

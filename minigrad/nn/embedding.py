@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from minigrad import functional as F
-from minigrad._tensor import Tensor
-from minigrad.creation import empty
-from minigrad.dtypes import DType
-from minigrad.errors import ArgumentError, ShapeError
+from minigrad.core.dtypes import DType
+from minigrad.core.errors import ArgumentError, ShapeError
+from minigrad.core.graph import no_grad
+from minigrad.core.tensor import Tensor
 from minigrad.functional.checks import check_option, floats_of
-from minigrad.graph import no_grad
+from minigrad.functional.creation import empty
 from minigrad.nn import init
 from minigrad.nn.module import Module, Parameter
 

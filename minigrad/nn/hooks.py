@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from minigrad._tensor import RemovableHandle, Tensor
 from minigrad.autograd import Function
-from minigrad.errors import check_function
+from minigrad.core.errors import check_function
+from minigrad.core.tensor import RemovableHandle, Tensor
 
 __all__ = ["Hooks", "added", "called"]
 

@@ -10,13 +10,13 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from minigrad._tensor import Tensor
-from minigrad.creation import eye
-from minigrad.errors import ArgumentError, ShapeError
+from minigrad.core.errors import ArgumentError, ShapeError
+from minigrad.core.graph import no_grad
+from minigrad.core.shapes import numel
+from minigrad.core.tensor import Tensor
 from minigrad.functional import argsort, where
 from minigrad.functional.checks import check_option, check_share, tensor_of
-from minigrad.graph import no_grad
-from minigrad.layout import numel
+from minigrad.functional.creation import eye
 from minigrad.random import Generator, rand_like, randn_like
 
 __all__ = [

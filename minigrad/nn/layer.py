@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from minigrad import functional as F
-from minigrad._tensor import Tensor
 from minigrad.autograd import Function
-from minigrad.graph import is_grad_enabled
+from minigrad.core.graph import is_grad_enabled
+from minigrad.core.tensor import Tensor
 from minigrad.nn import init
 
 __all__ = ["draw_bias", "parts"]

@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 
 from minigrad import functional as F
-from minigrad._tensor import Tensor
-from minigrad.creation import empty
-from minigrad.dtypes import DType
-from minigrad.errors import ShapeError
+from minigrad.core.dtypes import DType
+from minigrad.core.errors import ShapeError
+from minigrad.core.tensor import Tensor
 from minigrad.functional.checks import check_number
+from minigrad.functional.creation import empty
 from minigrad.nn import init
 from minigrad.nn.layer import draw_bias
 from minigrad.nn.module import Module, Parameter

@@ -8,8 +8,8 @@ from __future__ import annotations
 from typing import Any
 
 from minigrad import functional as F
-from minigrad._tensor import Tensor
-from minigrad.errors import ArgumentError
+from minigrad.core.errors import ArgumentError
+from minigrad.core.tensor import Tensor
 from minigrad.functional.checks import check_option
 from minigrad.nn.module import Module
 

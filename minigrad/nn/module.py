@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, TypeVar
 
-from minigrad._blocks import detour
-from minigrad._tensor import RemovableHandle, Tensor
-from minigrad.dtypes import DType, as_dtype, float32, float64
-from minigrad.errors import ArgumentError, DTypeError, MinigradError, a_kind, check_flag, printable
+from minigrad.core.dtypes import DType, as_dtype, float32, float64
+from minigrad.core.errors import ArgumentError, DTypeError, MinigradError, a_kind, check_flag, printable
+from minigrad.core.modes import detour
+from minigrad.core.storage import check_device
+from minigrad.core.tensor import RemovableHandle, Tensor
 from minigrad.nn import state as states
 from minigrad.nn.hooks import Hooks, added, called
 from minigrad.nn.naming import blamed, entered, note_call, watched
@@ -17,7 +18,6 @@ from minigrad.nn.printing import tree
 from minigrad.nn.state import IncompatibleKeys, StateDict
 from minigrad.nn.stateful import Stateful
 from minigrad.nn.summary import Summary, summarize
-from minigrad.storage import check_device
 
 __all__ = ["Module", "Parameter"]
 

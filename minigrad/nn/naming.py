@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from minigrad.errors import MinigradError, printable
-from minigrad.graph import modes, scope
-from minigrad.kernels import tapped
+from minigrad.core.dispatch import tapped
+from minigrad.core.errors import MinigradError, printable
+from minigrad.core.graph import modes, scope
 
 __all__ = ["blamed", "entered", "note_call", "watched"]
 

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from minigrad import functional as F
-from minigrad._tensor import Tensor
-from minigrad.creation import ones, tensor, zeros
-from minigrad.dtypes import DType, int64
-from minigrad.errors import ShapeError
-from minigrad.graph import no_grad
+from minigrad.core.dtypes import DType, int64
+from minigrad.core.errors import ShapeError
+from minigrad.core.graph import no_grad
+from minigrad.core.tensor import Tensor
+from minigrad.functional.creation import ones, tensor, zeros
 from minigrad.nn import init
 from minigrad.nn.module import Module, Parameter
 

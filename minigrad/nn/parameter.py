@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from minigrad._tensor import Tensor
-from minigrad.creation import empty
-from minigrad.errors import DTypeError
+from minigrad.core.errors import DTypeError
+from minigrad.core.storage import Storage
+from minigrad.core.tensor import Tensor
 from minigrad.functional.checks import tensor_of
-from minigrad.storage import Storage
+from minigrad.functional.creation import empty
 
 __all__ = ["Parameter", "replace"]
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from minigrad import functional as F
-from minigrad._tensor import Tensor
+from minigrad.core.tensor import Tensor
 from minigrad.functional.checks import Ints, ints_of
 from minigrad.nn.module import Module
 

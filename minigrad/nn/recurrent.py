@@ -10,11 +10,11 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from minigrad import functional as F
-from minigrad._tensor import Tensor
-from minigrad.creation import empty
-from minigrad.dtypes import DType
-from minigrad.errors import ArgumentError, DTypeError, ShapeError, a_kind
+from minigrad.core.dtypes import DType
+from minigrad.core.errors import ArgumentError, DTypeError, ShapeError, a_kind
+from minigrad.core.tensor import Tensor
 from minigrad.functional.checks import check_option, check_share
+from minigrad.functional.creation import empty
 from minigrad.nn import init
 from minigrad.nn.layer import parts
 from minigrad.nn.module import Module, Parameter

@@ -8,10 +8,10 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import Any, Literal, cast, get_args
 
-from minigrad._blocks import detour
-from minigrad.errors import ArgumentError, DTypeError, ShapeError, a_kind
+from minigrad.core.errors import ArgumentError, DTypeError, ShapeError, a_kind
+from minigrad.core.modes import detour
+from minigrad.core.value import Value
 from minigrad.nn.naming import entered, watched
-from minigrad.value import Value
 
 __all__ = ["MLP", "Activation", "Layer", "Module", "Neuron", "cross_entropy"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from minigrad import functional as F
-from minigrad._tensor import Tensor
+from minigrad.core.tensor import Tensor
 from minigrad.functional.checks import Ints, ints_of
 from minigrad.nn.module import Module
 

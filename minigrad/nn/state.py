@@ -12,10 +12,10 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
-from minigrad._tensor import Tensor
-from minigrad.creation import as_tensor
-from minigrad.errors import ArgumentError, DTypeError, MinigradError, ShapeError, a_kind
-from minigrad.graph import no_grad
+from minigrad.core.errors import ArgumentError, DTypeError, MinigradError, ShapeError, a_kind
+from minigrad.core.graph import no_grad
+from minigrad.core.tensor import Tensor
+from minigrad.functional.creation import as_tensor
 from minigrad.nn.parameter import Parameter
 
 __all__ = [

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from minigrad._tensor import RemovableHandle
+from minigrad.core.tensor import RemovableHandle
 from minigrad.nn.hooks import added
 from minigrad.nn.state import get_extra_state, load_one, save_one, set_extra_state
 

@@ -7,12 +7,12 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from minigrad._tensor import Tensor
 from minigrad.backends.limits import size_text
-from minigrad.engine import Profile, profile
-from minigrad.errors import ArgumentError, printable
-from minigrad.graph import no_grad
-from minigrad.kernels import Call, tap
+from minigrad.core.dispatch import Call, tap
+from minigrad.core.errors import ArgumentError, printable
+from minigrad.core.graph import no_grad
+from minigrad.core.tensor import Tensor
+from minigrad.profiling.profiler import Profile, profile
 from minigrad.random import get_rng_state, set_rng_state
 
 __all__ = ["Row", "Summary", "summarize"]

@@ -10,10 +10,10 @@ from copy import deepcopy
 from typing import Any
 
 from minigrad import functional as F
-from minigrad._tensor import Tensor
-from minigrad.creation import full
-from minigrad.dtypes import DType
-from minigrad.errors import ArgumentError, ShapeError
+from minigrad.core.dtypes import DType
+from minigrad.core.errors import ArgumentError, ShapeError
+from minigrad.core.tensor import Tensor
+from minigrad.functional.creation import full
 from minigrad.nn import init
 from minigrad.nn.attention import MultiheadAttention
 from minigrad.nn.containers import ModuleList

@@ -4,7 +4,7 @@ A rule too long for a line is a function ``_…_rule`` before the op, whose para
 reads.
 """
 
-from minigrad.op import close_table
+from minigrad.core.op import close_table
 from minigrad.ops import (
     activation,
     attention,

@@ -3,7 +3,7 @@
 import math
 from typing import Any
 
-from minigrad.op import ANY, Domain, Op
+from minigrad.core.op import ANY, Domain, Op
 from minigrad.ops.elementwise import KINKED, abs, div, erf, exp, neg, square, tanh, where
 
 __all__ = [

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from minigrad.op import Op, adjoint
+from minigrad.core.op import Op, adjoint
 from minigrad.ops.elementwise import exp, where
 from minigrad.ops.normalization import dropout
 from minigrad.ops.reduce import logsumexp, sum

@@ -1,6 +1,6 @@
 """Logic on the bits of whole numbers, and on bools, which are bits themselves; signs. There is no gradient."""
 
-from minigrad.op import Op
+from minigrad.core.op import Op
 
 __all__ = ["bitwise_and", "bitwise_not", "bitwise_or", "bitwise_xor", "signbit"]
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from minigrad.op import Op
+from minigrad.core.op import Op
 from minigrad.ops.reduce import sum
 
 __all__ = ["Window", "col2im", "conv2d", "conv2d_input", "conv2d_weight", "im2col"]

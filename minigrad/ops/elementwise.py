@@ -8,7 +8,7 @@ here, and inf * 0 is nan.
 import math
 from typing import Any
 
-from minigrad.op import ANY, POSITIVE, Domain, Op
+from minigrad.core.op import ANY, POSITIVE, Domain, Op
 
 __all__ = [
     "abs",

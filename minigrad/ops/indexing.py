@@ -12,8 +12,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from minigrad.layout import Shape
-from minigrad.op import Op
+from minigrad.core.op import Op
+from minigrad.core.shapes import Shape
 from minigrad.ops.elementwise import eq, where
 from minigrad.ops.shape import reshape
 

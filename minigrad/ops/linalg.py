@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from minigrad.layout import Shape, numel
-from minigrad.op import Op, adjoint
+from minigrad.core.op import Op, adjoint
+from minigrad.core.shapes import Shape, numel
 from minigrad.ops.elementwise import div, where
 from minigrad.ops.reduce import sum
 from minigrad.ops.shape import reshape, tril, triu

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from minigrad.op import Op
+from minigrad.core.op import Op
 from minigrad.ops.activation import relu, sigmoid, softplus
 from minigrad.ops.attention import softmax
 from minigrad.ops.elementwise import abs, clamp, div, exp, log, log1p, maximum, minimum, ne, neg, sign, square, where

@@ -12,8 +12,8 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from minigrad.layout import Shape
-from minigrad.op import Op, adjoint
+from minigrad.core.op import Op, adjoint
+from minigrad.core.shapes import Shape
 from minigrad.ops.elementwise import neg, rsqrt
 from minigrad.ops.reduce import mean as average
 from minigrad.ops.reduce import sum

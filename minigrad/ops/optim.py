@@ -8,7 +8,7 @@ letters on the right are numbers before the step unless they have a prime. Where
 
 from __future__ import annotations
 
-from minigrad.op import Op
+from minigrad.core.op import Op
 
 __all__ = [
     "adadelta_step",

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from minigrad.layout import Shape
-from minigrad.op import Op
+from minigrad.core.op import Op
+from minigrad.core.shapes import Shape
 
 __all__ = ["max_pool", "min_pool", "pick_at", "put_at", "resample"]
 

@@ -6,7 +6,7 @@ They are functions of their attributes like any others: who calls twice with one
 
 from __future__ import annotations
 
-from minigrad.op import Op
+from minigrad.core.op import Op
 
 __all__ = ["random_choice", "random_int", "random_normal", "random_permutation", "random_uniform"]
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 from math import prod as product
 from typing import Any
 
-from minigrad.layout import Shape, reduced_shape
-from minigrad.op import Op, adjoint
+from minigrad.core.op import Op, adjoint
+from minigrad.core.shapes import Shape, reduced_shape
 from minigrad.ops.elementwise import abs, div, eq, exp, log, pow, sign, sqrt, where
 from minigrad.ops.shape import expand, reshape
 

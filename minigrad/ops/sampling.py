@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from minigrad.op import Op
+from minigrad.core.op import Op
 from minigrad.ops.elementwise import floor, where
 from minigrad.ops.reduce import sum
 

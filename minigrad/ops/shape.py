@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
-from minigrad.op import Op
+from minigrad.core.op import Op
+from minigrad.core.views import replay
 from minigrad.ops.elementwise import where
 
 __all__ = [
@@ -27,7 +27,6 @@ __all__ = [
     "pick",
     "repeat_interleave",
     "repeat_interleave_backward",
-    "replay",
     "reshape",
     "roll",
     "sum_to",
@@ -37,8 +36,6 @@ __all__ = [
     "unfold",
     "unfold_backward",
 ]
-
-Chain = tuple[tuple[Op, Mapping[str, Any]], ...]
 
 as_strided: Op
 as_strided_backward: Op
@@ -254,13 +251,6 @@ pick = Op(
     shown=(r"{g} \text{as result} {index}",),
     attrs=("index", "count"),
 )
-
-
-def replay(x: Any, chain: Chain) -> Any:
-    """The view of `x` that a chain of view operations leads to."""
-    for op, attrs in chain:
-        x = op(x, **attrs)
-    return x
 
 
 # A copy of a, with b in place of the view of it that `chain` leads to: what a write through a view is, in the graph.

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any, ClassVar
 
 from minigrad import ops
-from minigrad._tensor import Tensor
+from minigrad.core.tensor import Tensor
 from minigrad.optim.optimizer import RATE, SHARE, Limits, Optimizer
 
 __all__ = ["Adadelta", "Adagrad", "RMSprop"]

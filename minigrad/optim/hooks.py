@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping
 from functools import wraps
 from typing import Any
 
-from minigrad._tensor import RemovableHandle
-from minigrad.errors import DTypeError, a_kind, check_function
+from minigrad.core.errors import DTypeError, a_kind, check_function
+from minigrad.core.tensor import RemovableHandle
 
 __all__ = [
     "Hooked",

@@ -6,8 +6,8 @@ import math
 from collections.abc import Iterable
 from typing import Any, ClassVar
 
-from minigrad._tensor import Tensor
-from minigrad.errors import ArgumentError, ShapeError
+from minigrad.core.errors import ArgumentError, ShapeError
+from minigrad.core.tensor import Tensor
 from minigrad.optim.optimizer import RATE, Limits, Optimizer
 
 __all__ = ["Muon", "orthogonalized"]

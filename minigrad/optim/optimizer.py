@@ -13,20 +13,20 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from minigrad import views
-from minigrad._tensor import Tensor, wrap
-from minigrad.creation import tensor
-from minigrad.errors import ArgumentError, DTypeError, ShapeError, a_kind, caller, printable
-from minigrad.graph import enable_grad, grad_lock, modes, no_grad
-from minigrad.kernels import dispatch
-from minigrad.op import Op
+from minigrad.core import views
+from minigrad.core.dispatch import dispatch
+from minigrad.core.errors import ArgumentError, DTypeError, ShapeError, a_kind, caller, printable
+from minigrad.core.graph import enable_grad, grad_lock, modes, no_grad
+from minigrad.core.op import Op
+from minigrad.core.storage import common_place, host, memory, place_of
+from minigrad.core.tensor import Tensor, wrap
+from minigrad.functional.creation import tensor
 from minigrad.optim.hooks import (
     Hooked,
     hooked,
     register_optimizer_step_post_hook,
     register_optimizer_step_pre_hook,
 )
-from minigrad.storage import common_place, host, memory, place_of
 
 __all__ = ["Optimizer", "register_optimizer_step_post_hook", "register_optimizer_step_pre_hook"]
 

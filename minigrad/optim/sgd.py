@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from typing import Any, ClassVar
 
 from minigrad import ops
-from minigrad._tensor import Tensor
-from minigrad.errors import ArgumentError
+from minigrad.core.errors import ArgumentError
+from minigrad.core.tensor import Tensor
 from minigrad.optim.optimizer import RATE, Limits, Optimizer
 
 __all__ = ["SGD"]

@@ -39,8 +39,8 @@ DIFFERS = {
     "torch.distributed": "fit alone, which trains in several processes by Ray",
     "torch.cuda.manual_seed": "seeds the one generator that all devices share, if there is a GPU",
     "torch.cuda.manual_seed_all": "seeds the one generator that all devices share, if there is a GPU",
+    "torch.compiler": "Tape and mg.jit, and none of PyTorch's names: there is nothing to set",
     "torch.jit": "a function, which records a step of training; nothing of TorchScript",
-    "torch.layout": "a module on shapes, not a type: tensors are dense",
     "torch.distributions": "no gamma, beta, Poisson and the like, and no transforms",
     "torch.Tensor.det": "its slope at a singular matrix is its cofactors; PyTorch's is 0, but with create_graph",
     "torch.det": "its slope at a singular matrix is its cofactors; PyTorch's is 0, but with create_graph",
@@ -59,7 +59,6 @@ DIFFERS = {
 # Patterns of qualified names, the first that fits; what to write instead.
 INSTEAD = {
     "torch.compile": "leave the line out; mg.jit records a whole step of training",
-    "torch.compiler": "there is nothing to set: leave it out",
     "torch.export": "models are not exported: save their state_dict()",
     "torch.onnx": "models are not exported: save their state_dict()",
     "torch.fx": "mg.record() and the viewer show the graph of a call",
@@ -115,6 +114,7 @@ INSTEAD = {
     "torch.mps": 'the device "metal"',
     "torch.xpu": "there is no such device",
     "torch.sparse*": "tensors are dense",
+    "torch.layout": "tensors are dense: leave layout= out",
     "torch.Tensor.*sparse*": "tensors are dense",
     "torch.stft": "there are no complex numbers",
     "torch.Tensor.resize*": "x = x.new_empty(sizes)",

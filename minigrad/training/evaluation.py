@@ -7,10 +7,10 @@ from contextlib import contextmanager
 from math import exp, inf
 from typing import Any, NamedTuple
 
-from minigrad._tensor import Tensor
-from minigrad.errors import DTypeError, ShapeError
+from minigrad.core.errors import DTypeError, ShapeError
+from minigrad.core.graph import no_grad
+from minigrad.core.tensor import Tensor
 from minigrad.functional import cross_entropy
-from minigrad.graph import no_grad
 from minigrad.nn.module import Module
 
 __all__ = ["Mean", "Metric", "accuracy", "evaluate", "in_mode", "parts", "perplexity", "place_of"]

@@ -6,8 +6,8 @@ import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from minigrad._tensor import Tensor
-from minigrad.errors import ArgumentError, DTypeError, a_kind
+from minigrad.core.errors import ArgumentError, DTypeError, a_kind
+from minigrad.core.tensor import Tensor
 from minigrad.nn.module import Module
 from minigrad.optim import Optimizer
 from minigrad.random import manual_seed

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from minigrad.errors import printable
+from minigrad.core.errors import printable
 
 __all__ = ["History"]
 

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from types import TracebackType
 from typing import Any
 
-from minigrad.errors import printable
-from minigrad.packages import package
+from minigrad.core.errors import printable
+from minigrad.core.packages import package
 
 __all__ = ["Progress"]
 

@@ -9,11 +9,11 @@ from math import isfinite
 from typing import Any
 
 from minigrad import io
-from minigrad._tensor import Tensor
-from minigrad.creation import tensor
-from minigrad.dtypes import float64
-from minigrad.errors import ArgumentError, DivergedError, FileFormatError, MinigradError
+from minigrad.core.dtypes import float64
+from minigrad.core.errors import ArgumentError, DivergedError, FileFormatError, MinigradError
+from minigrad.core.tensor import Tensor
 from minigrad.functional import stack
+from minigrad.functional.creation import tensor
 from minigrad.nn.module import Module
 from minigrad.optim import Optimizer
 from minigrad.optim.lr_scheduler import ReduceLROnPlateau

@@ -6,7 +6,7 @@ import copy
 from math import inf
 from typing import Any, NamedTuple
 
-from minigrad.errors import ArgumentError
+from minigrad.core.errors import ArgumentError
 from minigrad.nn.module import Module
 
 __all__ = ["Best", "EarlyStop"]

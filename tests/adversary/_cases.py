@@ -14,8 +14,8 @@ import adversary
 import minigrad as mg
 from adversary import Kind, Scene, World
 from adversary._snapshot import difference, snapshot
-from minigrad._blocks import leave_all
-from minigrad.errors import CaptureError
+from minigrad.core.errors import CaptureError
+from minigrad.core.modes import leave_all
 
 __all__ = ["EQUAL", "RAISED", "REFUSED", "RETRACED", "STALE", "Case", "Outcome", "of_kind", "of_number"]
 

@@ -398,7 +398,7 @@ def _(world):
 
 @scene("a kernel of the user's")
 def _(world):
-    from minigrad.kernels import kernels_of
+    from minigrad.core.dispatch import kernels_of
 
     before = dict(kernels_of("sinh"))
     device = mg.get_default_device()

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 import minigrad as mg
-from minigrad.errors import GraphError
+from minigrad.core.errors import GraphError
 from needs import needs
 
 needs("numpy")

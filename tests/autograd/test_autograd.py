@@ -4,7 +4,7 @@ import pytest
 
 import minigrad as mg
 from minigrad import Value
-from minigrad.errors import DTypeError, GraphError
+from minigrad.core.errors import DTypeError, GraphError
 
 
 def test_grad_returns_floats_in_the_order_asked_and_writes_nothing():

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import minigrad as mg
-from minigrad.errors import DTypeError, GraphError, ShapeError
+from minigrad.core.errors import DTypeError, GraphError, ShapeError
 
 
 class Exp(mg.autograd.Function):

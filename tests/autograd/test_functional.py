@@ -5,7 +5,7 @@ import pytest
 
 import minigrad as mg
 from minigrad.autograd import hessian, hvp, jacobian, jvp, vjp
-from minigrad.errors import DTypeError, ShapeError
+from minigrad.core.errors import DTypeError, ShapeError
 
 A, B = np.array([[0.5, -1.0], [2.0, 0.25]]), np.array([1.5, -0.5])
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from cases import merge_cases
-from minigrad.kernels import dispatch, kernels_of
+from minigrad.core.dispatch import dispatch, kernels_of
 from strategies import ATTRS
 
 scale, alpha = 1.0507009873554805, 1.6732632423543772  # of selu

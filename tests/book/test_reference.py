@@ -64,7 +64,7 @@ def test_methods_of_tensor_stand_once_with_their_types(site, inventory):
 
 
 def link(code):
-    return {"relu": "minigrad.relu", "errors.ShapeError": "minigrad.errors.ShapeError"}.get(code)
+    return {"relu": "minigrad.relu", "errors.ShapeError": "minigrad.core.errors.ShapeError"}.get(code)
 
 
 def text(doc):
@@ -73,7 +73,7 @@ def text(doc):
 
 def test_code_between_backticks_is_code_and_a_link_where_it_names_something():
     assert text("As `relu`, of `x` and ``y_``.") == "As :py:obj:`relu <minigrad.relu>`, of ``x`` and ``y_``."
-    assert text("Raises ShapeError.") == "Raises :py:obj:`ShapeError <minigrad.errors.ShapeError>`."
+    assert text("Raises ShapeError.") == "Raises :py:obj:`ShapeError <minigrad.core.errors.ShapeError>`."
 
 
 def test_what_is_no_code_has_no_special_meaning():
@@ -106,15 +106,22 @@ def test_types_that_have_no_page_are_not_hidden_from_nitpick():
     space = {"__file__": str(BOOK / "conf.py")}
     exec((BOOK / "conf.py").read_text(encoding="utf-8"), space)
     assert space["nitpicky"] is True
-    assert space["nitpick_ignore"] == [("py:class", "minigrad._jit._Recording")]
-    own = ["Node", "minigrad.Value", "minigrad.graph.Node", "minigrad_viz.Trace", "mg.Op"]
+    assert space["nitpick_ignore"] == [("py:class", "minigrad.compiler.jit._Recording")]
+    own = ["Node", "minigrad.Value", "minigrad.core.graph.Node", "minigrad_viz.Trace", "mg.Op"]
     for kind, pattern in space["nitpick_ignore_regex"]:
         assert kind == "py:class"
         assert [name for name in own if re.fullmatch(pattern, name)] == []
 
 
 def test_the_types_that_public_names_return_have_a_place(inventory):
-    wanted = ["graph.Node", "op.Plan", "storage.Transfers", "engine._Row", "training.stopping.Best", "nn.summary.Row"]
+    wanted = [
+        "core.graph.Node",
+        "core.op.Plan",
+        "core.storage.Transfers",
+        "profiling.profiler._Row",
+        "training.stopping.Best",
+        "nn.summary.Row",
+    ]
     assert [name for name in wanted if f"minigrad.{name}" not in inventory] == []
     columns = import_module("minigrad_viz.trace.columns")
     classes = [name for name in columns.__all__ if isinstance(getattr(columns, name), type) and name != "Trace"]

@@ -8,8 +8,8 @@ import pytest
 
 import minigrad as mg
 from cases import merge_cases
+from minigrad.core.errors import DTypeError, ShapeError
 from minigrad.data import default_collate, default_convert
-from minigrad.errors import DTypeError, ShapeError
 
 Point = namedtuple("Point", "x y")
 NARROW = mg.get_default_device() in ("vulkan", "metal")

@@ -5,6 +5,7 @@ import pytest
 import minigrad as mg
 from cases import merge_cases
 from data_sets import Squares, Stream
+from minigrad.core.errors import ArgumentError, DTypeError, ShapeError
 from minigrad.data import (
     ChainDataset,
     ConcatDataset,
@@ -15,7 +16,6 @@ from minigrad.data import (
     TensorDataset,
     random_split,
 )
-from minigrad.errors import ArgumentError, DTypeError, ShapeError
 
 
 def test_rows_of_tensors_go_together():

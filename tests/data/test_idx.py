@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from cases import merge_cases
+from minigrad.core.errors import DTypeError, FileFormatError
 from minigrad.data import read_idx, write_idx
-from minigrad.errors import DTypeError, FileFormatError
 
 TYPES = ["uint8", "int8", "int16", "int32", "float32", "float64"]
 

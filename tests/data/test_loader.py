@@ -7,6 +7,8 @@ import pytest
 
 import minigrad as mg
 from data_sets import Broken, Squares, Stream
+from minigrad.core.dispatch import tap
+from minigrad.core.errors import ArgumentError, DTypeError
 from minigrad.data import (
     BatchSampler,
     DataLoader,
@@ -16,8 +18,6 @@ from minigrad.data import (
     WeightedRandomSampler,
     random_split,
 )
-from minigrad.errors import ArgumentError, DTypeError
-from minigrad.kernels import tap
 
 
 def rows(n=10):

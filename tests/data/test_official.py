@@ -14,8 +14,8 @@ import pytest
 
 import minigrad as mg
 from minigrad import cli
+from minigrad.core.errors import ArgumentError, FileFormatError, MissingFileError
 from minigrad.data import cifar, cifar10, data_folder, fashion_mnist, known, mnist, official, read_images, write_idx
-from minigrad.errors import ArgumentError, FileFormatError, MissingFileError
 
 NAMES = ("train-images-idx3-ubyte", "train-labels-idx1-ubyte", "t10k-images-idx3-ubyte", "t10k-labels-idx1-ubyte")
 

@@ -6,6 +6,7 @@ from collections import Counter
 import pytest
 
 import minigrad as mg
+from minigrad.core.errors import ArgumentError
 from minigrad.data import (
     BatchSampler,
     RandomSampler,
@@ -14,7 +15,6 @@ from minigrad.data import (
     SubsetRandomSampler,
     WeightedRandomSampler,
 )
-from minigrad.errors import ArgumentError
 
 
 def test_a_random_sampler_draws_a_key_an_epoch():

@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 import minigrad as mg
+from minigrad.core.errors import ArgumentError
 from minigrad.data import corpus, digits, iris, names, read_idx
 from minigrad.data.freeze import MACHINE_PATH, frozen
-from minigrad.errors import ArgumentError
 
 
 def test_iris_is_split_120_to_30_with_ten_of_each_species_in_the_30():
@@ -124,15 +124,15 @@ def test_the_text_names_no_place_on_a_machine():
 
 
 def test_a_text_is_made_of_files_in_one_order(tmp_path):
-    for name in ("minigrad/b.py", "minigrad/a.py", "README.md"):
-        (tmp_path / name).parent.mkdir(exist_ok=True)
+    for name in ("minigrad/core/b.py", "minigrad/core/a.py", "README.md"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(f"This is {name}.\n\n", encoding="utf-8")
     day = date(2030, 1, 2)
     assert frozen(tmp_path, day) == (
         "minigrad: its own sources, documents and lessons, as of 2030-01-02.\n"
         "\n=== README.md ===\n\nThis is README.md.\n"
-        "\n=== minigrad/a.py ===\n\nThis is minigrad/a.py.\n"
-        "\n=== minigrad/b.py ===\n\nThis is minigrad/b.py.\n"
+        "\n=== minigrad/core/a.py ===\n\nThis is minigrad/core/a.py.\n"
+        "\n=== minigrad/core/b.py ===\n\nThis is minigrad/core/b.py.\n"
     )
     (tmp_path / "README.md").write_text("see /home/someone/x", encoding="utf-8")
     with pytest.raises(ArgumentError, match=r"README\.md names a place on a machine: '/home/s'"):

@@ -6,8 +6,8 @@ import time
 import pytest
 
 import minigrad as mg
+from minigrad.core.errors import ArgumentError, DTypeError, FileFormatError
 from minigrad.data import read_csv
-from minigrad.errors import ArgumentError, DTypeError, FileFormatError
 
 TEXT = 'age,height,name,smokes\n31,1.5,"Ada, ""Countess""",yes\n,2,"two\nlines",no\n40,NA,é,yes\n'
 

@@ -3,8 +3,8 @@
 import pytest
 
 import minigrad as mg
+from minigrad.core.errors import ArgumentError, FileFormatError, ShapeError
 from minigrad.data import Vocabulary, corpus, read_text
-from minigrad.errors import ArgumentError, FileFormatError, ShapeError
 
 
 def test_a_text_comes_back_from_its_numbers():

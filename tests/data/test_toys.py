@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import minigrad as mg
+from minigrad.core.errors import ArgumentError
 from minigrad.data import blobs, circles, moons, spirals
-from minigrad.errors import ArgumentError
 
 EXACT = 1e-6  # float32, of numbers about 1
 

@@ -7,8 +7,8 @@ import pytest
 
 import minigrad as mg
 from cases import merge_cases
+from minigrad.core.errors import ArgumentError, DTypeError, ShapeError
 from minigrad.data import transforms as T
-from minigrad.errors import ArgumentError, DTypeError, ShapeError
 from strategies import PARITY
 
 TOLERANCE = PARITY["float32"]

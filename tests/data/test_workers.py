@@ -15,9 +15,9 @@ import pytest
 
 import minigrad as mg
 from data_sets import Broken, Deadly, Marked, Noisy, Slow, Squares, Stream, Tensors, remember
+from minigrad.core.errors import ArgumentError
 from minigrad.data import DataLoader, TensorDataset
 from minigrad.data.workers import _packed
-from minigrad.errors import ArgumentError
 
 HELPERS = Path(__file__).parents[1] / "helpers"
 pytestmark = pytest.mark.slow  # each process imports minigrad

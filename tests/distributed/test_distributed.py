@@ -10,9 +10,9 @@ import pytest
 
 import distributed_jobs as jobs
 import minigrad as mg
+from minigrad.core.errors import ArgumentError, DTypeError, MissingPackageError, WorkerError
 from minigrad.distributed import replica
 from minigrad.distributed.flat import flattened, mean, write_gradients
-from minigrad.errors import ArgumentError, DTypeError, MissingPackageError, WorkerError
 from minigrad.training import Callback, accuracy, fit
 from needs import needs
 

@@ -16,12 +16,7 @@ import pytest
 import minigrad as mg
 import sweep_jobs as jobs
 from minigrad import cli
-from minigrad.distributed import Halving, Report, Sweep, sweep
-from minigrad.distributed.sweeps import Shown, asked
-from minigrad.distributed.sweeps.plan import Axis, planned
-from minigrad.distributed.sweeps.trial import Job, tried
-from minigrad.distributed.sweeps.tuning import Desk
-from minigrad.errors import (
+from minigrad.core.errors import (
     ArgumentError,
     DivergedError,
     DTypeError,
@@ -31,6 +26,11 @@ from minigrad.errors import (
     MissingPackageError,
     WorkerError,
 )
+from minigrad.distributed import Halving, Report, Sweep, sweep
+from minigrad.distributed.sweeps import Shown, asked
+from minigrad.distributed.sweeps.plan import Axis, planned
+from minigrad.distributed.sweeps.trial import Job, tried
+from minigrad.distributed.sweeps.tuning import Desk
 from needs import needs
 
 needs("safetensors")

@@ -7,7 +7,7 @@ import pytest
 
 import minigrad as mg
 from minigrad import distributions as D
-from minigrad.errors import ArgumentError
+from minigrad.core.errors import ArgumentError
 from parity import close
 from strategies import PARITY
 

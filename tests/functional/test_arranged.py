@@ -5,7 +5,7 @@ import pytest
 
 import minigrad as mg
 from cases import merge_cases
-from minigrad.errors import DTypeError
+from minigrad.core.errors import DTypeError
 from needs import needs
 from parity import agree
 

@@ -8,7 +8,7 @@ import pytest
 import minigrad as mg
 from cases import merge_cases
 from minigrad.backends.numpy import conv as kernels
-from minigrad.errors import ArgumentError, DTypeError, ShapeError
+from minigrad.core.errors import ArgumentError, DTypeError, ShapeError
 from minigrad.ops.conv import Window
 
 F = mg.functional

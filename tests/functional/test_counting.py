@@ -3,7 +3,7 @@
 import pytest
 
 import minigrad as mg
-from minigrad.errors import DTypeError, ShapeError
+from minigrad.core.errors import DTypeError, ShapeError
 from needs import needs
 
 needs("numpy")

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import minigrad as mg
-from minigrad.errors import DTypeError
+from minigrad.core.errors import DTypeError
 from places import HERE
 
 DEVICES = ["numpy", HERE]

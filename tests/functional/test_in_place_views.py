@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import minigrad as mg
-from minigrad.errors import GraphError
+from minigrad.core.errors import GraphError
 
 TURNS = {
     "unsqueeze_": lambda x: x.unsqueeze_(1),

@@ -9,7 +9,7 @@ import pytest
 import minigrad as mg
 from cases import merge_cases
 from minigrad.backends.formula import expression
-from minigrad.errors import ArgumentError, DTypeError, GraphError, ShapeError
+from minigrad.core.errors import ArgumentError, DTypeError, GraphError, ShapeError
 from places import HERE, ON_GPU
 
 F = mg.functional

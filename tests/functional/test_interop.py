@@ -10,7 +10,7 @@ import pytest
 
 import minigrad as mg
 from cases import merge_cases
-from minigrad.errors import DTypeError, GraphError, MinigradError, ShapeError
+from minigrad.core.errors import DTypeError, GraphError, MinigradError, ShapeError
 from minigrad.pytorch.advice import DIFFERS
 from places import in_memory
 
@@ -435,7 +435,7 @@ def test_format_of_several_numbers_says_how():
 
 
 def test_a_tensor_of_a_device_that_is_not_there_is_unpickled_on_the_default_one(monkeypatch):
-    from minigrad import storage
+    from minigrad.core import storage
     from minigrad.functional import interop
 
     elsewhere = storage.memory("metal")._replace(there=lambda: False)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import minigrad as mg
-from minigrad.errors import DTypeError, LinAlgError, ShapeError
+from minigrad.core.errors import DTypeError, LinAlgError, ShapeError
 from needs import needs
 from parity import close
 from strategies import PARITY

@@ -5,7 +5,7 @@ import pytest
 
 import minigrad as mg
 from cases import merge_cases
-from minigrad.errors import DTypeError, ShapeError
+from minigrad.core.errors import DTypeError, ShapeError
 from strategies import THIRD
 
 SHAPES = [

@@ -6,7 +6,7 @@ import pytest
 import minigrad as mg
 import parity
 from cases import merge_cases
-from minigrad.errors import ArgumentError, DTypeError, GraphError, MinigradError, ShapeError
+from minigrad.core.errors import ArgumentError, DTypeError, GraphError, MinigradError, ShapeError
 from strategies import PARITY, THIRD
 from tiers import cross
 

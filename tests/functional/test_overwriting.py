@@ -3,7 +3,7 @@
 import pytest
 
 import minigrad as mg
-from minigrad.errors import ArgumentError, DTypeError, GraphError, ShapeError
+from minigrad.core.errors import ArgumentError, DTypeError, GraphError, ShapeError
 from needs import needs
 
 needs("numpy")

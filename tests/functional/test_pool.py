@@ -7,7 +7,7 @@ import pytest
 
 import minigrad as mg
 from cases import merge_cases
-from minigrad.errors import ArgumentError, DTypeError, GraphError, ShapeError
+from minigrad.core.errors import ArgumentError, DTypeError, GraphError, ShapeError
 from parity import close
 from strategies import PARITY
 

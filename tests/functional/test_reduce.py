@@ -6,8 +6,8 @@ import pytest
 import minigrad as mg
 import parity
 from cases import merge_cases
-from minigrad.errors import ArgumentError, DTypeError, GraphError, ShapeError
-from minigrad.graph import propagate
+from minigrad.core.errors import ArgumentError, DTypeError, GraphError, ShapeError
+from minigrad.core.graph import propagate
 from parity import FLOATS, INTS, computing_on
 from tiers import cross
 

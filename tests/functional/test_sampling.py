@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import minigrad as mg
-from minigrad.errors import ArgumentError, DTypeError, ShapeError
+from minigrad.core.errors import ArgumentError, DTypeError, ShapeError
 from parity import close
 from strategies import ROUNDING
 

@@ -6,7 +6,7 @@ import pytest
 import minigrad as mg
 import parity
 from cases import merge_cases
-from minigrad.errors import ArgumentError, DTypeError, MinigradError, ShapeError
+from minigrad.core.errors import ArgumentError, DTypeError, MinigradError, ShapeError
 from samples import numbers, sample
 
 M, X, V = numbers(3, 4), numbers(2, 3, 4), numbers(5)

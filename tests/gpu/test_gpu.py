@@ -12,11 +12,11 @@ import pytest
 import minigrad as mg
 import parity
 from cases import run_cases
-from minigrad._tensor import wrap
 from minigrad.backends.taichi.array import block_of
-from minigrad.errors import DeviceError, DTypeError
-from minigrad.kernels import dispatch
-from minigrad.storage import transfers
+from minigrad.core.dispatch import dispatch
+from minigrad.core.errors import DeviceError, DTypeError
+from minigrad.core.storage import transfers
+from minigrad.core.tensor import wrap
 from samples import all_samples
 
 GPU = mg.get_default_device()
@@ -189,7 +189,7 @@ ti.init(arch=getattr(ti, os.environ["GPU"]), log_level="error", fast_math=True)
 field = ti.field(ti.f32, shape=3)
 field.fill(2)
 import minigrad as mg
-from minigrad._tensor import wrap
+from minigrad.core.tensor import wrap
 x = mg.ones(3, device=os.environ["GPU"]) + 1
 print("ours", *x.tolist(), "theirs", *field.to_numpy(), mg.isnan(mg.log(-x)).all().item())
 """)[-9:] == ["ours", "2.0", "2.0", "2.0", "theirs", "2.0", "2.0", "2.0", "True"]

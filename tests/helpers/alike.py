@@ -3,7 +3,7 @@
 import numpy as np
 
 from minigrad.backends.taichi.array import TaichiArray
-from minigrad.kernels import dispatch
+from minigrad.core.dispatch import dispatch
 from places import HERE, put
 
 RNG = np.random.default_rng(0)

@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 
 import minigrad as mg
-from minigrad.storage import get_default_device
+from minigrad.core.storage import get_default_device
 from needs import missing_package, reason
 
 SEPARATE = bool(os.environ.get("MINIGRAD_SEPARATE_CASES"))

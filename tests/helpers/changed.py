@@ -19,15 +19,15 @@ __all__ = ["FLOOR", "changed_files", "tests_of"]
 ROOT = Path(__file__).parents[2]
 FLOOR = [
     "tests/project/test_architecture.py",
-    "tests/test_engine.py",
-    "tests/test_errors.py",
-    "tests/test_tensor_gradients.py",
-    "tests/test_graph.py",
-    "tests/test_kernels.py",
+    "tests/profiling/test_profiler.py",
+    "tests/core/test_errors.py",
+    "tests/core/test_tensor_gradients.py",
+    "tests/core/test_graph.py",
+    "tests/core/test_dispatch.py",
     "tests/project/test_needs.py",
     "tests/ops/test_ops.py",
-    "tests/test_tensor.py",
-    "tests/test_value.py",
+    "tests/core/test_tensor.py",
+    "tests/core/test_value.py",
 ]
 NBVAL = ["--nbval", "--nbval-sanitize-with", "notebooks/sanitize.cfg"]
 FEW = 12  # tests that import a module: of more, the floor stands for all
@@ -37,7 +37,7 @@ ELSEWHERE = {
     r"book/(?!_ext|playground)|\w+\.md": ["tests/project/test_readme.py"],
     r"book/playground/": ["tests/book/test_playground.py"],
     r"examples/": ["tests/whole/test_examples_text.py"],
-    r"pyproject\.toml|constraints\.txt|Makefile": ["tests/test_packages.py", "tests/project/test_readme.py"],
+    r"pyproject\.toml|constraints\.txt|Makefile": ["tests/core/test_packages.py", "tests/project/test_readme.py"],
 }
 
 

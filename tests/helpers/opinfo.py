@@ -19,7 +19,7 @@ import torch
 from torch.testing._internal.common_methods_invocations import op_db
 
 import minigrad as mg
-from minigrad.errors import MinigradError
+from minigrad.core.errors import MinigradError
 from strategies import PARITY
 
 __all__ = ["DTYPES", "Exemption", "Found", "check_samples", "exception", "exceptions", "operations", "units"]

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 import minigrad as mg
-from minigrad.errors import DTypeError, MinigradError
+from minigrad.core.errors import DTypeError, MinigradError
 from samples import Sample
 from strategies import PARITY, SECOND
 from tiers import NIGHTLY, choose_cases

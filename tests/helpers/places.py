@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import minigrad as mg
-from minigrad.storage import memory
+from minigrad.core.storage import memory
 
 HERE = mg.get_default_device() if mg.get_default_device() != "numpy" else "cpu"
 ON_GPU = HERE in ("cuda", "vulkan", "metal")

@@ -18,7 +18,7 @@ __all__ = ["ByModule", "long_modules_first"]
 # Folders whose tests share what takes long to make: the built book, Ray's processes, a browser with its pages.
 BY_FOLDER = ("tests/book/", "tests/distributed/", "tests/viz/browser/")
 # Modules whose tests share nothing: each test function is scheduled by itself, or each test where one takes long.
-BY_FUNCTION = ("tests/ops/test_ops.py", "tests/_jit/test_jit.py")
+BY_FUNCTION = ("tests/ops/test_ops.py", "tests/compiler/jit/test_jit.py")
 BY_TEST = (
     "tests/whole/test_devices.py",
     "tests/whole/test_on_gpu.py",

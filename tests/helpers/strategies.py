@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, cast
 
 import minigrad as mg
-from minigrad.op import Op
+from minigrad.core.op import Op
 
 # Every tolerance of the suite, with its reason.
 EXACT = 0.0  # the same arithmetic in the same order

@@ -2,9 +2,9 @@
 
     python tests/helpers/stubs.py        or: make stubs
 
-`minigrad/_stubs.pyi` has the methods and operators that the families in `functional` give to tensors, and how
-elementwise operations are called; `minigrad/functional/__init__.pyi` and `minigrad/__init__.pyi` have the names that
-are found there, in the latter also those that it loads when they are asked for. A function whose whole signature
+`minigrad/functional/_stubs.pyi` has the methods and operators that the families in `functional` give to tensors, and
+how elementwise operations are called; `minigrad/functional/__init__.pyi` and `minigrad/__init__.pyi` have the names
+that are found there, in the latter also those that it loads when they are asked for. A function whose whole signature
 stands where it is declared is imported from there; of one that takes tensors, Values and floats alike, and of one that
 was made by another, the signature is written out.
 """
@@ -23,28 +23,20 @@ from typing import Any
 sys.path[:0] = [str(Path(__file__).parents[2]), str(Path(__file__).parents[2] / "viz")]
 
 import minigrad as mg  # noqa: E402 -- found by the path above
-from minigrad import _jit, _tensor, creation, dtypes, engine, functional, io, ops, random, sources, tape, tidying  # noqa: E402
-from minigrad.functional import bits, elementwise  # noqa: E402
+from minigrad import core, functional, io, ops, profiling, random  # noqa: E402
+from minigrad.compiler import jit, tape  # noqa: E402
+from minigrad.core import dtypes, tensor  # noqa: E402
+from minigrad.core.op import OPS, Op, Operand  # noqa: E402
+from minigrad.functional import bits, creation, elementwise  # noqa: E402
 from minigrad.functional.methods import with_axis  # noqa: E402
-from minigrad.op import OPS, Op, Operand  # noqa: E402
 from minigrad_viz import palette  # noqa: E402
 
 HOUSE = Path(mg.__file__).parent
-ROOMS = (
-    functional,
-    _tensor,
-    creation,
-    random,
-    engine,
-    sources,
-    tidying,
-    io,
-    tape,
-    _jit,
-    dtypes,
-    ops,
-)  # where minigrad looks for a name, in its order
-EAGER = (mg.autograd, mg.check, mg.graph, mg.kernels, mg.op, mg.own, mg.pytree, mg.value)
+LAZY = (functional, tensor, creation, random, profiling, io, tape, jit, dtypes, ops)  # as minigrad looks for a name
+EAGER = (
+    *(mg.autograd, core.graph, core.dispatch, core.op, mg.backends.custom),
+    *(core.storage, mg.utils.pytree, core.value),
+)
 ELEMENTWISE = {op.name for op in (*ops.elementwise.ELEMENTWISE, *ops.activation.ACTIVATIONS)}
 FACES = (mg.Tensor, mg.Value, float)  # what elementwise operations take, and give
 EMPTY = inspect.Parameter.empty
@@ -203,7 +195,7 @@ def bound(form: inspect.Signature, *more: inspect.Parameter) -> inspect.Signatur
 def methods() -> dict[str, Any]:
     """Every method and property that Tensor gets when `functional` is imported, and the operators of an Operand."""
     found = {name: f for name, f in vars(Operand).items() if inspect.isfunction(f)}
-    for family in (creation, random, *functional._FAMILIES):
+    for family in (creation, random.tensors, *functional._FAMILIES):
         found |= family.METHODS
     return {name: f for name, f in found.items() if name in vars(Operand) or name not in vars(object)}
 
@@ -239,7 +231,7 @@ def returned(op: Op) -> type:
 def stub_of_methods() -> str:
     found = methods()
     text = Text(shadowed=found)
-    text.lines.append(f"class Methods({text.named('minigrad.graph', 'Node')}):")
+    text.lines.append(f"class Methods({text.named('minigrad.core.graph', 'Node')}):")
     for name, function in sorted(found.items()):
         if function is None:
             text.lines.append(f"    {name}: None")
@@ -255,7 +247,7 @@ def stub_of_methods() -> str:
     text.shadowed = frozenset()
     named = [getattr(functional, name) for name in functional.__all__]
     for name, op in sorted({class_of(op): op for op in named if isinstance(op, Op)}.items()):
-        text.lines.append(f"class {name}({text.named('minigrad.op', 'Op')}):")
+        text.lines.append(f"class {name}({text.named('minigrad.core.op', 'Op')}):")
         calls = []
         for form in faces(of_op(op)):
             result = (
@@ -295,7 +287,7 @@ def stub_of(module: types.ModuleType, names: Iterable[str], homes: Sequence[type
             calls = [call.replace(parameters=[*call.parameters.values(), asked]) for call in calls]
             text.define(name, calls, thing.__doc__)
         elif isinstance(thing, Op) and of_any_face(thing):
-            text.lines.append(f"{name}: {text.named('minigrad._stubs', class_of(thing))}")
+            text.lines.append(f"{name}: {text.named('minigrad.functional._stubs', class_of(thing))}")
         elif of_any_face(thing):
             text.define(name, [form for one in forms(thing) for form in faces(one)], thing.__doc__)
         elif inspect.isfunction(thing) and made(thing):
@@ -310,7 +302,7 @@ def stub_of(module: types.ModuleType, names: Iterable[str], homes: Sequence[type
 def public_names() -> set[str]:
     """Every name of minigrad's, also those that it loads when they are asked for."""
     modules = {module.name for module in pkgutil.iter_modules(mg.__path__) if not module.name.startswith("_")}
-    return {*mg.__all__, *modules, *(name for room in ROOMS for name in room.__all__)}
+    return {*mg.__all__, *modules, *(name for room in LAZY for name in room.__all__)}
 
 
 def stubs() -> dict[Path, str]:
@@ -318,7 +310,7 @@ def stubs() -> dict[Path, str]:
     return {
         HOUSE / "_stubs.pyi": stub_of_methods(),
         HOUSE / "functional" / "__init__.pyi": stub_of(functional, functional.__all__, functional._FAMILIES),
-        HOUSE / "__init__.pyi": stub_of(mg, public_names(), (*ROOMS, *EAGER)),
+        HOUSE / "__init__.pyi": stub_of(mg, public_names(), (*LAZY, *EAGER)),
         HOUSE.parent / "viz" / "frontend" / "src" / "drawing" / "palette.js": palette.javascript(),
     }
 

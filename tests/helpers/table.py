@@ -18,8 +18,8 @@ sys.path[:0] = [str(Path(__file__).parents[1]), str(Path(__file__).parents[2])]
 
 import minigrad as mg  # noqa: E402 -- found by the path above
 import parity  # noqa: E402
-from minigrad.graph import Node, topological  # noqa: E402
-from minigrad.kernels import kernels_of  # noqa: E402
+from minigrad.core.dispatch import kernels_of  # noqa: E402
+from minigrad.core.graph import Node, topological  # noqa: E402
 from samples import Sample, all_samples  # noqa: E402
 
 COLUMNS = ("forward", "gradient", "second order")

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 import minigrad as mg
 from cases import merge_cases
-from minigrad.errors import ArgumentError, DeviceError, DTypeError, FileFormatError, MissingPackageError
+from minigrad.core.errors import ArgumentError, DeviceError, DTypeError, FileFormatError, MissingPackageError
 from needs import needs
 from strategies import PARITY
 

@@ -38,7 +38,7 @@ MUTANTS = (
         "minigrad/backends/numpy/shape.py",
         "start = down * a.strides[dim1] + right * a.strides[dim2]",
         "start = down * a.strides[dim2] + right * a.strides[dim1]",
-        ("functional/test_shape.py", "test_views.py"),
+        ("functional/test_shape.py", "core/test_views.py"),
     ),
     Mutant(
         "decoupled weight decay leaves out the learning rate",
@@ -52,7 +52,7 @@ MUTANTS = (
         "minigrad/backends/numpy/random.py",
         "skipped = offset % 2",
         "skipped = 0",
-        ("test_random.py",),
+        ("random/test_random.py",),
     ),
     Mutant(
         "a printed formula loses the brackets of a - (b - c)",
@@ -73,7 +73,7 @@ MUTANTS = (
         "minigrad/backends/limits.py",
         "low = -high - signed if",
         "low = -high if",
-        ("test_creation.py",),
+        ("functional/test_creation.py",),
     ),
     Mutant(
         "loops for the player step over a dimension that is broadcast",
@@ -87,7 +87,7 @@ MUTANTS = (
         "minigrad/backends/arrays.py",
         'take = shape.in_rows if device == "cpu" else host',
         'take = (lambda x: x) if device == "cpu" else host',
-        ("test_own.py",),
+        ("backends/test_custom.py",),
     ),
     Mutant(
         "compiled relu makes 0 of nan",
@@ -136,7 +136,7 @@ MUTANTS = (
         "minigrad/backends/taichi/array.py",
         "found = self._free[size].pop()",
         "found = self._free[size][-1]",
-        ("test_engine.py", "backends/taichi/test_runtime.py"),
+        ("profiling/test_profiler.py", "backends/taichi/test_runtime.py"),
     ),
     Mutant(
         "an index error is raised again by the next call",

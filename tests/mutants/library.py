@@ -99,7 +99,7 @@ MUTANTS = (
     ),
     Mutant(
         "a machine without a GPU counts one",
-        "minigrad/cuda.py",
+        "minigrad/pytorch/cuda.py",
         "return int(is_available())",
         "return 1",
         ("pytorch/test_pytorch.py", "pytorch/test_pytorch_pasted.py"),
@@ -135,9 +135,9 @@ MUTANTS = (
     Mutant(
         "importing minigrad does not listen for interrupted cells",
         "minigrad/__init__.py",
-        "_blocks.listen()\n",
+        "modes.listen()\n",
         "",
-        ("test_blocks.py",),
+        ("core/test_modes.py",),
     ),
     Mutant(
         "python -m minigrad loses the exit code",

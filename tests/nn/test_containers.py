@@ -4,7 +4,7 @@ import pytest
 
 import minigrad as mg
 from minigrad import nn
-from minigrad.errors import DTypeError, ShapeError
+from minigrad.core.errors import DTypeError, ShapeError
 
 
 def three():

@@ -11,7 +11,7 @@ import pytest
 import minigrad as mg
 from cases import merge_cases
 from minigrad import nn
-from minigrad.errors import ArgumentError, ShapeError
+from minigrad.core.errors import ArgumentError, ShapeError
 from minigrad.nn import init
 
 MANY = (200, 150)

@@ -10,7 +10,7 @@ import pytest
 import minigrad as mg
 from cases import merge_cases
 from minigrad import nn
-from minigrad.errors import ArgumentError, DTypeError, ShapeError
+from minigrad.core.errors import ArgumentError, DTypeError, ShapeError
 from nn_layers import APART, CASES, Case, case
 from parity import FLOATS, close
 from strategies import PARITY, SECOND

@@ -12,7 +12,7 @@ import pytest
 import minigrad as mg
 from cases import merge_cases
 from minigrad import nn
-from minigrad.errors import ArgumentError, DTypeError, GraphError, ShapeError
+from minigrad.core.errors import ArgumentError, DTypeError, GraphError, ShapeError
 
 
 class Block(nn.Module):

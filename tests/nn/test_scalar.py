@@ -6,7 +6,7 @@ import pytest
 
 import minigrad as mg
 from minigrad import Value
-from minigrad.errors import ArgumentError, DTypeError, ShapeError
+from minigrad.core.errors import ArgumentError, DTypeError, ShapeError
 from minigrad.nn.scalar import MLP, Layer, Module, Neuron, cross_entropy
 
 

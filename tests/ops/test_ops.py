@@ -9,9 +9,9 @@ import minigrad as mg
 import parity
 import table
 from cases import run_cases
-from minigrad.kernels import kernels_of
-from minigrad.op import OPS
-from minigrad.storage import DEVICES
+from minigrad.core.dispatch import kernels_of
+from minigrad.core.op import OPS
+from minigrad.core.storage import DEVICES
 from needs import is_here
 from samples import all_samples
 from tiers import NIGHTLY, choose_cases
@@ -85,7 +85,7 @@ def test_every_operation_has_a_kernel_on_each_device(device):
 def test_every_operation_of_the_table_is_reached_and_each_rule_twice():
     with parity.computing_on("numpy" if HERE == "cpu" else HERE):  # where nothing is compiled
         computed, once, twice = map(set.union, *[table.reached(sample) for sample in SAMPLES.values()])
-    elsewhere = {"move"}  # to another device: test_engine.py
+    elsewhere = {"move"}  # to another device: test_profiler.py
     if parity.NARROW:
         elsewhere.add("to")  # there is one type of floats to convert to
     differentiable = {name for name, op in OPS.items() if op.differentiable} - elsewhere

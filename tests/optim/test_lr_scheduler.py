@@ -9,7 +9,7 @@ import pytest
 
 import minigrad as mg
 from cases import merge_cases
-from minigrad.errors import ArgumentError, DTypeError
+from minigrad.core.errors import ArgumentError, DTypeError
 from needs import needs
 from strategies import PYTORCH
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import minigrad as mg
-from minigrad.kernels import kernels_of
+from minigrad.core.dispatch import kernels_of
 from strategies import BFLOAT16, RELATIVE, SINGLE, TRAJECTORY
 from tiers import choose_cases
 

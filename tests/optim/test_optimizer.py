@@ -10,8 +10,8 @@ import pytest
 
 import minigrad as mg
 from cases import merge_cases
-from minigrad.errors import ArgumentError, DTypeError, GraphError, ShapeError
-from minigrad.graph import keep_operands
+from minigrad.core.errors import ArgumentError, DTypeError, GraphError, ShapeError
+from minigrad.core.graph import keep_operands
 from needs import needs
 from places import HERE
 from strategies import PYTORCH, RELATIVE, SINGLE, TRAJECTORY

@@ -6,6 +6,7 @@ import io
 import subprocess
 import sys
 import tokenize
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -13,115 +14,141 @@ import pytest
 import minigrad
 from cases import merge_cases
 from minigrad import ops
-from minigrad._blocks import modes
-from minigrad.effects import EFFECTS, Effects
-from minigrad.op import Op
+from minigrad.core.effects import EFFECTS, Effects
+from minigrad.core.modes import modes
+from minigrad.core.op import Op
 from needs import needs
 
 HOUSE = Path(minigrad.__file__).parent
 ROOT = HOUSE.parent
 
-# Each floor may import the floors above it in this list, and rooms on its own floor.
-FLOORS = [
-    {"errors", "_traced", "packages", "pytree"},
-    {"_blocks"},
-    {"effects"},
-    {"dtypes", "layout"},
-    {"storage", "kernels"},
-    {"op"},
-    {"graph"},
-    {"_step", "_promotion"},
-    {"ops"},
-    {"views"},
-    {"value", "_tensor"},
-    {"generators", "pytorch"},
-    {"creation", "random", "engine", "own", "sources", "tidying"},
-    {"functional"},
-    {"autograd", "check"},
-    {"optim", "_jit"},
-    {"nn", "data", "io", "lessons", "_program", "tape", "distributions", "linalg"},
-    {"utils", "cuda"},
-    {"training"},
-    {"distributed"},
-    {"__init__"},
-    {"cli", "__main__"},
+# Each package may import those before it in this list; within `core`, each file those before it.
+PACKAGES = [
+    "core",
+    "backends",
+    "ops",
+    "random",
+    "profiling",
+    "pytorch",
+    "functional",
+    "autograd",
+    "optim",
+    "nn",
+    "linalg",
+    "distributions",
+    "io",
+    "data",
+    "utils",
+    "compiler",
+    "training",
+    "distributed",
+    "lessons",
+    "__init__",
+    "cli",
+    "__main__",
 ]
-BACKENDS = {
-    "python": {"kernels"},
-    "numpy": {"_traced", "errors", "kernels", "packages", "storage", "backends.limits"},
-    "limits": {"errors"},
-    "taichi": {"_traced", "errors", "kernels", "layout", "packages", "storage", "backends.limits", "backends.numpy"},
-    "arrays": {"effects", "storage", "backends.numpy", "backends.taichi"},
-    "formula": {"kernels", "op"},
-    "loops": {"kernels", "op", "layout", "backends.formula", "backends.numpy"},
-}  # a formula is what an op can be applied to, as a Value is; loops are written from formulas and views of NumPy, which
-# are Taichi's too: where numbers lie is a matter of strides
+CORE = [
+    "errors",
+    "packages",
+    "dtypes",
+    "shapes",
+    "symbolic",
+    "modes",
+    "effects",
+    "dispatch",
+    "storage",
+    "op",
+    "graph",
+    "step",
+    "promotion",
+    "views",
+    "value",
+    "tensor",
+]
+BACKENDS = ["limits", "custom", "python", "numpy", "taichi", "arrays", "formula", "loops"]
 
 
-def imports_of(path: Path) -> set[str]:
-    """The modules of minigrad, by their first name below it, that a file imports, except for types alone."""
-    found = set()
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    for node in ast.walk(tree):
-        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
-            node.body = []
-    for node in ast.walk(tree):
-        names = []
-        if isinstance(node, ast.Import):
-            names = [alias.name for alias in node.names]
-        elif isinstance(node, ast.ImportFrom) and node.module:
-            names = [f"{node.module}.{alias.name}" for alias in node.names]
-        for name in names:
-            if name.split(".")[0] == "minigrad_viz":
-                found.add("minigrad_viz")
-            if name.startswith("minigrad."):
-                rest = name.split(".")[1:]
-                found.add(".".join(rest[:2]) if rest[0] == "backends" else rest[0])
+def modules() -> dict[str, Path]:
+    """Every module of both packages by its dotted name."""
+    folders = {"minigrad": HOUSE, "minigrad_viz": ROOT / "viz" / "minigrad_viz"}
+    found = {}
+    for package, folder in folders.items():
+        for path in sorted(folder.rglob("*.py")):
+            parts = [package, *path.relative_to(folder).with_suffix("").parts]
+            found[".".join(part for part in parts if part != "__init__")] = path
     return found
 
 
-def room_of(path: Path) -> str:
-    relative = path.relative_to(HOUSE)
-    return relative.parts[0] if len(relative.parts) > 1 else relative.stem
+MODULES = modules()
 
 
-@merge_cases
-@pytest.mark.parametrize("path", sorted(HOUSE.rglob("*.py")), ids=lambda p: str(p.relative_to(HOUSE)))
-def test_imports_point_one_way(path):
-    room, rooms = room_of(path), {room for floor in FLOORS for room in floor}
-    imported = imports_of(path) - {room}
-    if room == "backends":
-        backend = path.relative_to(HOUSE).parts[1].removesuffix(".py")
-        assert imported <= BACKENDS.get(backend, set()) | {f"backends.{backend}"}
-        return
-    assert room in rooms, f"{room} has no floor yet: give it one in FLOORS"
-    level = next(i for i, floor in enumerate(FLOORS) if room in floor)
-    below = {room for floor in FLOORS[: level + 1] for room in floor} | {
-        "backends.python",
-        "backends.numpy",
-        "backends.arrays",
-        "backends.limits",
-    }
-    modules = {name for name in imported if name in rooms or name.startswith("backends") or name == "minigrad_viz"}
-    if room == "cli":
-        below |= {"minigrad_viz", "backends.formula"}
-    if room == "_program":  # whose kernels are written from declarations
-        below.add("backends.formula")
-    assert modules <= below, f"{room} imports {sorted(modules - below)}"
+@cache
+def imports_of(module: str) -> frozenset[str]:
+    """The modules that a module imports: at its head, in functions, and for types alone."""
+    found = set()
+    for node in ast.walk(ast.parse(MODULES[module].read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            whole = [f"{node.module}.{alias.name}" for alias in node.names]
+            found |= {name if name in MODULES else str(node.module) for name in whole}
+    return frozenset(found & MODULES.keys()) - {module}
+
+
+def package_of(module: str) -> str:
+    return (module.split(".")[1:] or ["__init__"])[0]
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_imports_point_one_way(package):
+    wrong = []
+    for module in MODULES:
+        first, *parts = module.split(".")
+        if first != "minigrad" or package_of(module) != package:
+            continue
+        for name in imports_of(module):
+            whose, *rest = name.split(".")
+            if whose == "minigrad_viz":
+                allowed = package == "cli"
+            elif package_of(name) != package:
+                allowed = PACKAGES.index(package_of(name)) < PACKAGES.index(package)
+            else:
+                order = {"core": CORE, "backends": BACKENDS}.get(package)
+                inside = order is None or len(parts) < 2 or len(rest) < 2 or parts[1] == rest[1]
+                allowed = inside or order.index(rest[1]) < order.index(parts[1])
+            if not allowed:
+                wrong.append(f"{module} imports {name}")
+    assert wrong == []
+    assert {package_of(module) for module in MODULES if module.startswith("minigrad.")} <= set(PACKAGES)
+
+
+def test_no_circle():
+    """No module imports, by way of others, itself."""
+    above = {module: imports_of(module) for module in MODULES}
+    while ground := [module for module, below in above.items() if not below & above.keys()]:
+        for module in ground:
+            del above[module]
+    while tops := [module for module in above if not any(module in below for below in above.values())]:
+        for module in tops:
+            del above[module]
+    assert sorted(above) == []
 
 
 def test_no_room_that_reports_effects_names_who_listens_to_them():
-    """Files below the jit report to `minigrad.effects`; neither imports nor attributes of theirs name a capture."""
-    listens = {"_jit", "training", "distributed", "lessons", "cli", "__init__", "__main__"}
+    """Packages below the compiler report to `core.effects`; neither imports nor attributes of theirs name a capture."""
+    listens = {"compiler", "training", "distributed", "lessons", "cli", "__init__", "__main__"}
     reports = {name for name in vars(Effects) if not name.startswith("_")}
     assert set(EFFECTS) == reports <= set(dir(modes))
     reported = set()
-    for path in HOUSE.rglob("*.py"):
+    for module, path in MODULES.items():
+        if module.startswith("minigrad_viz"):
+            continue
         tree = ast.parse(path.read_text(encoding="utf-8"))
         names = {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
-        names |= {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)} | imports_of(path)
-        if room_of(path) not in listens:
-            assert not {"capture", "Capture", "Jitted", "_jit"} & names, path
+        names |= {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
+        if package_of(module) not in listens:
+            assert not {"capture", "Capture", "Jitted"} & names, module
+            assert not {name for name in imports_of(module) if "compiler" in name}, module
             reported |= reports & names
     assert reported == reports  # what nobody reports need not be in the protocol
 
@@ -169,16 +196,14 @@ def files_in(*parts: str) -> list[Path]:
 
 
 def test_the_engine_can_be_read_in_an_afternoon():
-    floors = FLOORS[: 1 + next(i for i, floor in enumerate(FLOORS) if "_tensor" in floor)]
-    others = {"ops", "_traced", "pytree", "packages"}  # families; for the jit; for errors
-    engine = set().union(*floors, {"autograd", "check"}) - others
-    assert sum(code_lines(path) for path in HOUSE.rglob("*.py") if room_of(path) in engine) <= 2816
+    assert sum(code_lines(path) for path in files_in("core")) <= 2600
 
 
 def test_an_operation_and_a_function_take_few_lines_on_average():
     needs("numpy")
     functional = importlib.import_module("minigrad.functional")
-    functions = {getattr(functional, name) for name in functional.__all__}  # without second names for the same
+    families = (functional, functional.creation)
+    functions = {getattr(family, name) for family in families for name in family.__all__}  # without second names
     declared = {x for name in ops.__all__ if isinstance(x := getattr(ops, name), Op)}
     kernels = [path for path in files_in("backends", "numpy") if path.stem != "tape"]  # which runs graphs of them
     assert sum(code_lines(path) for path in files_in("ops") + kernels) / len(declared) <= 17
@@ -204,7 +229,7 @@ def run(code: str) -> str:
 
 def test_importing_minigrad_loads_neither_numpy_nor_taichi_nor_the_viewer():
     loaded = run(f"import sys; sys.path.insert(0, {str(ROOT)!r}); import minigrad; print(*sys.modules)").split()
-    assert "minigrad.value" in loaded
+    assert "minigrad.core.value" in loaded
     assert not {
         "numpy",
         "taichi",

@@ -4,7 +4,7 @@ import ast
 from pathlib import Path, PurePosixPath
 
 from mutants import MUTANTS
-from test_architecture import BACKENDS, FLOORS
+from test_architecture import BACKENDS, CORE, PACKAGES
 
 ROOT = Path(__file__).parents[2]
 BESIDE = {"viz/minigrad_viz", "viz/frontend", "book/_ext", "notebooks"}
@@ -15,7 +15,7 @@ def room_of(path):
     parts = PurePosixPath(path).with_suffix("").parts
     if parts[0] != "minigrad":
         return parts[0] if parts[0] == "notebooks" else "/".join(parts[:2])
-    return f"backends/{parts[2]}" if parts[1] == "backends" else parts[1]
+    return "/".join(parts[1:3]) if parts[1] in ("core", "backends") else parts[1]
 
 
 def test_each_fault_can_be_planted_once_and_changes_its_file():
@@ -47,5 +47,6 @@ def test_names_are_unique_and_go_into_the_table():
 
 
 def test_each_room_has_a_fault():
-    rooms = {room for floor in FLOORS for room in floor} | {f"backends/{name}" for name in BACKENDS} | BESIDE
+    rooms = {*PACKAGES, *[f"core/{name}" for name in CORE], *[f"backends/{name}" for name in BACKENDS], *BESIDE}
+    rooms -= {"core", "backends"}
     assert {room_of(mutant.path) for mutant in MUTANTS} == rooms

@@ -14,8 +14,8 @@ import minigrad as mg
 import stubs
 from cases import run_cases
 from minigrad import functional
+from minigrad.core.graph import Node
 from minigrad.functional import elementwise
-from minigrad.graph import Node
 
 ROOT = stubs.HOUSE.parent
 

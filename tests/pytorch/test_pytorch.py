@@ -16,7 +16,7 @@ import pytest
 import minigrad as mg
 from cases import merge_cases
 from minigrad import cli, pytorch
-from minigrad.errors import DeviceError, DTypeError, MinigradError
+from minigrad.core.errors import DeviceError, DTypeError, MinigradError
 from minigrad.pytorch import coverage
 from minigrad.pytorch.advice import DIFFERS, INERT, INSTEAD, REFUSED
 from needs import needs

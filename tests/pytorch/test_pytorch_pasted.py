@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import minigrad as mg
-from minigrad._blocks import detour
-from minigrad.errors import DTypeError, MinigradError
-from minigrad.graph import modes
+from minigrad.core.errors import DTypeError, MinigradError
+from minigrad.core.graph import modes
+from minigrad.core.modes import detour
 
 
 @pytest.mark.parity

@@ -6,7 +6,7 @@ What has no function to be the gradient of is called by its operation.
 
 import numpy as np
 
-from minigrad.op import OPS
+from minigrad.core.op import OPS
 from samples import ints, numbers, sample
 
 

@@ -28,7 +28,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from minigrad.errors import MinigradError, OutOfMemoryError
+from minigrad.core.errors import MinigradError, OutOfMemoryError
 
 __all__ = ["LONGEST", "MARGIN", "OUTSIDE", "Place", "judged", "place"]
 

@@ -17,7 +17,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from minigrad.packages import PACKAGES
+from minigrad.core.packages import PACKAGES
 from torture import Campaign, Skip
 
 __all__ = ["CAMPAIGNS"]
@@ -29,12 +29,17 @@ TOOLS = ("hypothesis", "ipykernel", "jupytext", "matplotlib", "nbclient", "pytes
 SECONDS = 3600
 # What is there without NumPy: Values, their networks, their pictures and what the rest says that it needs.
 VALUES = [
-    *("tests/test_value.py", "tests/test_graph.py", "tests/test_check.py", "tests/test_kernels.py"),
-    *("tests/test_packages.py", "tests/ops", "tests/nn/test_scalar.py"),
+    *(
+        "tests/core/test_value.py",
+        "tests/core/test_graph.py",
+        "tests/autograd/test_gradcheck.py",
+        "tests/core/test_dispatch.py",
+    ),
+    *("tests/core/test_packages.py", "tests/ops", "tests/nn/test_scalar.py"),
     *("tests/backends/test_python.py", "tests/backends/formula/test_formula.py"),
     *("tests/viz/pictures/test_text.py", "tests/viz/pictures/test_svg.py", "tests/viz/layout", "tests/viz/trace"),
     "tests/viz/test_frontend_engine.py",
-    *("minigrad/value.py", "minigrad/op.py", "minigrad/nn/scalar.py", "minigrad/packages.py"),
+    *("minigrad/core/value.py", "minigrad/core/op.py", "minigrad/nn/scalar.py", "minigrad/core/packages.py"),
 ]
 
 
@@ -157,7 +162,9 @@ def without(number: int) -> str | None:
     )
     if not done.returncode or done.stderr == "a method of one function\n":
         return None
-    told = r"^minigrad.errors.MissingPackageError: [\w ]+: numpy 9.0.0 has no .*;.*\n  Write: pip install --force.*$"
+    told = (
+        r"^minigrad.core.errors.MissingPackageError: [\w ]+: numpy 9.0.0 has no .*;.*\n  Write: pip install --force.*$"
+    )
     if done.stderr.count("Traceback") == 1 and re.search(told, done.stderr, re.M):
         return None
     return f"{name}: {done.stderr.strip().splitlines()[-1]}"

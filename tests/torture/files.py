@@ -122,8 +122,8 @@ def cifar(number: int) -> str | None:
 
 def _table(path: Path, options: dict[str, Any]) -> Any:
     """A table, and what a reader does with one."""
+    from minigrad.core.errors import DTypeError
     from minigrad.data import read_csv
-    from minigrad.errors import DTypeError
 
     table = read_csv(path, **options)
     repr(table)

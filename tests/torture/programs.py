@@ -48,7 +48,7 @@ def _beside(program: Any) -> str | None:
 
 def _alike(program: Any, mine: Any, its: Any) -> str | None:
     """Where one device refuses a line, or the backward pass, and another does not, or in other words."""
-    from minigrad.errors import MinigradError
+    from minigrad.core.errors import MinigradError
 
     lines = dict(enumerate(map(str, program.lines)))
     for k, line in lines.items():
@@ -204,21 +204,21 @@ def interpreted(number: int) -> str | None:
 
 def compiled(number: int) -> str | None:
     """The same on cpu, where it becomes launches of kernels: as they are, with loops fused, or joined into one."""
-    from minigrad import _jit
+    from minigrad.compiler import jit
     from torture import _programs_made
 
-    before = _jit.JOINED, _jit.MOST
-    _jit.JOINED, _jit.MOST = HOW[number % len(HOW)]
+    before = jit.JOINED, jit.MOST
+    jit.JOINED, jit.MOST = HOW[number % len(HOW)]
     try:
         return _smallest(_programs_made.program(number), lambda program: _recorded(program, "cpu"))
     finally:
-        _jit.JOINED, _jit.MOST = before
+        jit.JOINED, jit.MOST = before
 
 
 def _recorded(program: Any, device: str) -> str | None:
     """Where a recorded step gives other bits than the function that it was made of, in one of its runs."""
     import minigrad as mg
-    from minigrad.errors import CaptureError, LinAlgError
+    from minigrad.core.errors import CaptureError, LinAlgError
     from torture import _programs_run as run
 
     step = run.Step(program, device)
@@ -257,7 +257,7 @@ def _recorded(program: Any, device: str) -> str | None:
 def _kind(error: Exception) -> type:
     """What kind an error is. Of a write to a leaf at a place that is not there either may be told: recorded, a place
     given by numbers is looked at later."""
-    from minigrad.errors import GraphError, ShapeError
+    from minigrad.core.errors import GraphError, ShapeError
 
     return GraphError if isinstance(error, ShapeError) and "index" in str(error) else type(error)
 

@@ -11,8 +11,15 @@ import pytest
 
 import minigrad as mg
 from minigrad import nn, training
+from minigrad.core.errors import (
+    ArgumentError,
+    DivergedError,
+    DTypeError,
+    FileFormatError,
+    MissingPackageError,
+    ShapeError,
+)
 from minigrad.data import DataLoader, TensorDataset
-from minigrad.errors import ArgumentError, DivergedError, DTypeError, FileFormatError, MissingPackageError, ShapeError
 from minigrad.functional import cross_entropy, mse_loss
 from minigrad.optim import SGD, Adam, lr_scheduler
 from minigrad.training import EarlyStop, Metric, accuracy, evaluate, fit, perplexity

@@ -7,7 +7,7 @@ import pytest
 
 import minigrad as mg
 from minigrad.backends.formula.javascript import FUNCTIONS, javascript
-from minigrad.op import ANY
+from minigrad.core.op import ANY
 from minigrad_viz import to_trace
 from minigrad_viz.trace.templates import op_data
 from player import COMPARE, coded, compare

@@ -77,7 +77,7 @@ def test_wheel_carries_the_player_the_data_and_the_lessons(tmp_path):
         names = archive.namelist()
         assert archive.read("minigrad_viz/static/player.js") == frontend.BUILT.read_bytes()
         data = {name.rpartition("/")[2]: archive.getinfo(name) for name in names if name.startswith("minigrad/data/")}
-    assert "minigrad/value.py" in names
+    assert "minigrad/core/value.py" in names
     lessons = {path.name for path in (ROOT / "notebooks").glob("[0-9]*.ipynb")} | {"lessons.mplstyle"}
     assert {name.rpartition("/")[2] for name in names if name.startswith("minigrad/lessons/notebooks/")} == lessons
     shipped = {file for one in known.SHIPPED for file in one.files}

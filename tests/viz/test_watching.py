@@ -6,7 +6,7 @@ import re
 import pytest
 
 import minigrad as mg
-from minigrad.engine import profile
+from minigrad.profiling.profiler import profile
 from minigrad_viz import watch, watching
 from minigrad_viz.palette import DARK, LIGHT
 from minigrad_viz.pictures.board import WIDTH, Layer, View, board, figure, lines

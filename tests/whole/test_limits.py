@@ -9,8 +9,8 @@ import pytest
 
 import minigrad as mg
 from minigrad.backends.limits import MOST, obtained
-from minigrad.errors import ArgumentError, OutOfMemoryError, ShapeError
-from minigrad.storage import pool_of
+from minigrad.core.errors import ArgumentError, OutOfMemoryError, ShapeError
+from minigrad.core.storage import pool_of
 from needs import needs
 
 needs("taichi")

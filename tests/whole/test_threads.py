@@ -11,20 +11,21 @@ import numpy as np
 import pytest
 
 import minigrad as mg
-import minigrad._jit as jit_module
+import minigrad.compiler.jit as jit_module
 from crowd import Pause, crowd
-from minigrad import _step, _tensor, engine, tidying
-from minigrad._jit import scalars
 from minigrad.backends.numpy import threads as numpy_threads
 from minigrad.backends.taichi import buffers, checks, runtime
 from minigrad.backends.taichi.array import Pool
 from minigrad.backends.taichi.locking import muted
 from minigrad.backends.taichi.offsets import moved
-from minigrad.effects import Effects, listen
-from minigrad.errors import GraphError
-from minigrad.graph import Node
-from minigrad.kernels import tap
-from minigrad.op import ANY, OPS
+from minigrad.compiler.jit import scalars
+from minigrad.core import step, tensor
+from minigrad.core.dispatch import tap
+from minigrad.core.effects import Effects, listen
+from minigrad.core.errors import GraphError
+from minigrad.core.graph import Node
+from minigrad.core.op import ANY, OPS
+from minigrad.profiling import memory_report, tidying
 
 DEVICES = ["cpu", "numpy"]
 SIZES = [4, 20_000]  # NumPy releases the interpreter while it adds more than 500 elements
@@ -102,8 +103,8 @@ def test_a_pass_goes_on_where_another_frees_the_graph_meanwhile(device, monkeypa
     y, gradient = mg.layer_norm(w, (3,)), mg.tensor([0.0, 1.0, 2.0], device=device)  # a graph of one node
     y.backward(gradient, retain_graph=True)
     once, w.grad = w.grad.tolist(), None
-    real = _step.written_since
-    monkeypatch.setattr(_step, "written_since", lambda *given: pause() or real(*given))
+    real = step.written_since
+    monkeypatch.setattr(step, "written_since", lambda *given: pause() or real(*given))
     with Pause(lambda: y.backward(gradient)) as pause:
         y.backward(gradient)
     assert w.grad.tolist() == [2.0 * x for x in once]
@@ -161,12 +162,12 @@ def test_a_tensor_has_one_storage_whoever_asks_first(monkeypatch):
     w = mg.ones(3, requires_grad=True)
     found = []
 
-    class Slow(_tensor.Storage):
+    class Slow(tensor.Storage):
         def __init__(self, array):
             pause()
             super().__init__(array)
 
-    monkeypatch.setattr(_tensor, "Storage", Slow)
+    monkeypatch.setattr(tensor, "Storage", Slow)
     with Pause(lambda: found.append(w.detach())) as pause:
         mine = w.detach()
     y = (w * w).sum()
@@ -275,8 +276,8 @@ def test_memory_that_is_freed_while_a_pool_is_emptied_is_counted():
 
 
 def test_memory_is_counted_while_another_thread_frees_some(monkeypatch):
-    x, real = mg.ones(3), engine._owner
-    monkeypatch.setattr(engine, "_owner", lambda array: pause() or real(array))
+    x, real = mg.ones(3), memory_report.owner_of
+    monkeypatch.setattr(memory_report, "owner_of", lambda array: pause() or real(array))
     with Pause(lambda: tidying._free(x, "")) as pause:
         assert mg.memory()[str(mg.get_default_device())].tensors > 0
 
@@ -377,10 +378,10 @@ def test_recorded_steps_of_threads_that_train_one_parameter_run_one_after_the_ot
         steps = [training(w, k + 1.0, device) for k in range(4)]
         crowd(4, lambda k, steps=steps: [steps[k]() for _ in range(20)])
         assert w.tolist() == [-200.0] * 8
-        for k, step in enumerate(steps):
+        for k, run in enumerate(steps):
             with mg.no_grad():
                 w.zero_()
-            step()
+            run()
             assert (w.tolist(), w.grad.tolist()) == ([-k - 1.0] * 8, [k + 1.0] * 8)
 
 

@@ -5,7 +5,7 @@ import gc
 import numpy as np
 import pytest
 
-from minigrad.kernels import kernels_of
+from minigrad.core.dispatch import kernels_of
 from needs import needs
 from torture import _dying, _programs_made, _programs_run, calls, campaigns, programs
 from torture import _running as running

@@ -11,9 +11,9 @@ from types import FrameType
 from typing import Any, NamedTuple
 
 import minigrad as mg
-from minigrad.errors import MinigradError
-from minigrad.graph import Node as GraphNode
-from minigrad.op import OPS
+from minigrad.core.errors import MinigradError
+from minigrad.core.graph import Node as GraphNode
+from minigrad.core.op import OPS
 from minigrad_viz.notation import clean
 from minigrad_viz.player import find
 from minigrad_viz.trace import Block, Note, Trace, placed

@@ -9,8 +9,8 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from minigrad.backends.formula import Formula
-from minigrad.errors import ShapeError
-from minigrad.layout import broadcast_shapes
+from minigrad.core.errors import ShapeError
+from minigrad.core.shapes import broadcast_shapes
 from minigrad_viz.history import Event, Moment
 from minigrad_viz.notation import brief, for_formula, formula_of, number, plain, product_formula, shortened
 from minigrad_viz.trace import Trace

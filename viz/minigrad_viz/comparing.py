@@ -6,7 +6,7 @@ import os
 from typing import Any
 
 import minigrad as mg
-from minigrad.errors import DTypeError, a_kind
+from minigrad.core.errors import DTypeError, a_kind
 from minigrad_viz.differences import Differences, differences
 from minigrad_viz.notation import clean, shorten
 from minigrad_viz.palette import Theme

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
-from minigrad.errors import ArgumentError
+from minigrad.core.errors import ArgumentError
 from minigrad_viz.gaps import TOLERANCES, Gap, Tolerance, gap, share, times
 from minigrad_viz.notation import compact, plain, pretty
 from minigrad_viz.trace import Trace

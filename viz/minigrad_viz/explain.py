@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from typing import Any
 
 import minigrad as mg
-from minigrad.errors import ArgumentError
-from minigrad.graph import Node
+from minigrad.core.errors import ArgumentError
+from minigrad.core.graph import Node
 from minigrad_viz.captions import bracketed, product_of, summed_axes
 from minigrad_viz.notation import formula_of, plain, pretty
 from minigrad_viz.pictures.cards import shape_text

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator
 from typing import Any
 
 import minigrad as mg
-from minigrad.errors import ArgumentError
+from minigrad.core.errors import ArgumentError
 from minigrad_viz.broken import to_broken_trace
 from minigrad_viz.trace import Trace, placed
 from minigrad_viz.trace.modules import begin_open

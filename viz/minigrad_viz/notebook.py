@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import minigrad as mg
-from minigrad.graph import Node
+from minigrad.core.graph import Node
 from minigrad_viz.broken import to_broken_trace, user_frames
 from minigrad_viz.pictures.drawing import Drawing
 from minigrad_viz.player import made, node_of
@@ -18,7 +18,7 @@ from minigrad_viz.trace import Trace, to_trace
 
 __all__ = ["load", "unload"]
 
-_TENSOR = ("minigrad._tensor", "Tensor")
+_TENSOR = ("minigrad.core.tensor", "Tensor")
 _before: dict[int, Any] = {}  # by formatter: the printer that was there before ours
 
 

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from minigrad.errors import ArgumentError
-from minigrad.graph import Node
-from minigrad.packages import explained, package
+from minigrad.core.errors import ArgumentError
+from minigrad.core.graph import Node
+from minigrad.core.packages import explained, package
 from minigrad_viz.history import History
 from minigrad_viz.notation import clean, handle, shorten
 from minigrad_viz.trace import Stop, Trace, placed

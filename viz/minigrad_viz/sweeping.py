@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from minigrad.packages import explained
+from minigrad.core.packages import explained
 
 if TYPE_CHECKING:
     from minigrad_viz.following import Followed

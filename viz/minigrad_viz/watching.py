@@ -18,9 +18,9 @@ from types import TracebackType
 from typing import Any
 
 import minigrad as mg
-from minigrad.errors import ArgumentError, DTypeError
-from minigrad.graph import Node
-from minigrad.kernels import untapped
+from minigrad.core.dispatch import untapped
+from minigrad.core.errors import ArgumentError, DTypeError
+from minigrad.core.graph import Node
 from minigrad_viz.gradient_flow import Measured
 from minigrad_viz.models import tensors_in
 from minigrad_viz.notation import clean

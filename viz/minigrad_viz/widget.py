@@ -20,7 +20,7 @@ import anywidget
 import ipywidgets
 import traitlets
 
-from minigrad.errors import ArgumentError
+from minigrad.core.errors import ArgumentError
 from minigrad_viz.frontend import module
 from minigrad_viz.models import beginning
 from minigrad_viz.notation import handle

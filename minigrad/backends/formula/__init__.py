@@ -20,7 +20,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple, NoReturn
 
 from minigrad.backends.formula.writing import LATEX, MATHML, TEXT, write
-from minigrad.op import Op, Operand
+from minigrad.core.op import Op, Operand
 
 __all__ = ["Formula", "Phrase", "expression", "local_derivative", "product"]
 

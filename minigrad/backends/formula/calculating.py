@@ -15,8 +15,8 @@ from typing import Any, NamedTuple
 
 from minigrad.backends.formula import Formula, Phrase
 from minigrad.backends.formula.reading import SIGNS, Part, infix, parse
-from minigrad.kernels import kernels_of
-from minigrad.op import Op
+from minigrad.core.dispatch import kernels_of
+from minigrad.core.op import Op
 
 __all__ = ["LETTERS", "OURS", "Language", "Unwritable", "applied", "check", "rule_text"]
 

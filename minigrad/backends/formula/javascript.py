@@ -13,7 +13,7 @@ from typing import Any
 from minigrad.backends.formula import Formula
 from minigrad.backends.formula.calculating import LETTERS, OURS, Language, Unwritable, check, rule_text
 from minigrad.backends.formula.calculating import applied as applied_in
-from minigrad.op import Op
+from minigrad.core.op import Op
 
 __all__ = ["FUNCTIONS", "Unwritable", "applied", "javascript", "literal"]
 

@@ -6,7 +6,7 @@ import re
 from functools import lru_cache
 from typing import NamedTuple
 
-from minigrad.op import Op
+from minigrad.core.op import Op
 
 __all__ = ["DOT", "NEXT_TO", "SIGNS", "SYMBOLS", "Part", "binding", "infix", "parse"]
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from minigrad.backends.formula import Formula
 from minigrad.backends.formula.calculating import LETTERS, OURS, Language, Unwritable, applied, check, rule_text
-from minigrad.op import Op
+from minigrad.core.op import Op
 
 __all__ = ["TAICHI", "literal", "rules", "value"]
 

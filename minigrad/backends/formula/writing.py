@@ -15,7 +15,7 @@ from html import escape
 from typing import Any, NamedTuple
 
 from minigrad.backends.formula.reading import DOT, NEXT_TO, SYMBOLS, Part, binding, infix, parse
-from minigrad.op import Op, Operand
+from minigrad.core.op import Op, Operand
 
 __all__ = ["APART", "END", "HOLES", "LATEX", "MATHML", "RAISED", "TEXT", "Writer", "template", "write"]
 

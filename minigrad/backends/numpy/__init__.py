@@ -16,10 +16,10 @@ import numpy as np
 
 from minigrad.backends.limits import beyond
 from minigrad.backends.numpy.arrays import DEVICE
-from minigrad.errors import ShapeError
-from minigrad.kernels import Kernel, raw_numbers, runner
-from minigrad.packages import check
-from minigrad.storage import Memory, add_memory
+from minigrad.core.dispatch import Kernel, raw_numbers, runner
+from minigrad.core.errors import ShapeError
+from minigrad.core.packages import check
+from minigrad.core.storage import Memory, add_memory
 
 __all__ = ["DEVICE", "quiet"]
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from minigrad.backends.numpy.arrays import DEVICE, Array
 from minigrad.backends.numpy.elementwise import erf
-from minigrad.kernels import kernel
+from minigrad.core.dispatch import kernel
 
 __all__: list[str] = []
 

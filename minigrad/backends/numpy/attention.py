@@ -8,7 +8,7 @@ from minigrad.backends.numpy.arrays import DEVICE, Array
 from minigrad.backends.numpy.normalization import dot, kept
 from minigrad.backends.numpy.reduce import over, summed
 from minigrad.backends.numpy.shape import sum_to
-from minigrad.kernels import kernel
+from minigrad.core.dispatch import kernel
 
 __all__: list[str] = []
 

@@ -3,7 +3,7 @@
 import numpy as np
 
 from minigrad.backends.numpy.arrays import DEVICE, Array
-from minigrad.kernels import kernel
+from minigrad.core.dispatch import kernel
 
 __all__: list[str] = []
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from minigrad.backends.numpy.arrays import DEVICE, Array, Shape
 from minigrad.backends.numpy.threads import shared
-from minigrad.kernels import kernel
+from minigrad.core.dispatch import kernel
 
 __all__: list[str] = []
 

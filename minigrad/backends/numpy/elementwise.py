@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from minigrad.backends.numpy.arrays import DEVICE, Array
-from minigrad.kernels import Kernel, kernel
+from minigrad.core.dispatch import Kernel, kernel
 
 __all__ = ["is_large_odd"]
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from minigrad.backends.numpy.arrays import DEVICE, Array, Shape
-from minigrad.kernels import kernel
+from minigrad.core.dispatch import kernel
 
 __all__: list[str] = []
 

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from minigrad.backends.numpy.arrays import DEVICE, Array
-from minigrad.errors import LinAlgError
-from minigrad.kernels import kernel
+from minigrad.core.dispatch import kernel
+from minigrad.core.errors import LinAlgError
 
 __all__ = ["NOT_DEFINITE", "NOT_FINITE", "SINGULAR"]
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from minigrad.backends.numpy.activation import softplus
 from minigrad.backends.numpy.arrays import DEVICE, Array
-from minigrad.kernels import kernel
+from minigrad.core.dispatch import kernel
 
 __all__: list[str] = []
 

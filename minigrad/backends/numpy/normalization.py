@@ -10,7 +10,7 @@ import numpy as np
 from minigrad.backends.numpy.arrays import DEVICE, Array, Dims
 from minigrad.backends.numpy.random import uniform
 from minigrad.backends.numpy.reduce import in_range
-from minigrad.kernels import kernel
+from minigrad.core.dispatch import kernel
 
 __all__: list[str] = []
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from minigrad._traced import apply
 from minigrad.backends.numpy.arrays import DEVICE, Array
-from minigrad.kernels import kernel
+from minigrad.core.dispatch import kernel
+from minigrad.core.symbolic import apply
 
 __all__ = ["rectified"]
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from minigrad.backends.numpy.arrays import DEVICE, Array, Dims
-from minigrad.kernels import Kernel, kernel
+from minigrad.core.dispatch import Kernel, kernel
 
 __all__: list[str] = []
 

@@ -8,7 +8,7 @@ from itertools import product
 import numpy as np
 
 from minigrad.backends.numpy.arrays import DEVICE, Array, Shape
-from minigrad.kernels import kernel
+from minigrad.core.dispatch import kernel
 
 __all__: list[str] = []
 

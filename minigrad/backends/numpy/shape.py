@@ -8,7 +8,7 @@ import numpy as np
 
 from minigrad.backends.numpy.arrays import DEVICE, Array, Shape
 from minigrad.backends.numpy.reduce import summed
-from minigrad.kernels import kernel, kernels_of
+from minigrad.core.dispatch import kernel, kernels_of
 
 __all__: list[str] = []
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from minigrad.backends.numpy.arrays import DEVICE, Array
-from minigrad.kernels import kernel, kernels_of, on_raw_numbers
+from minigrad.core.dispatch import kernel, kernels_of, on_raw_numbers
 
 __all__ = ["step"]
 

@@ -10,7 +10,7 @@ from itertools import pairwise
 from threading import Lock
 from typing import Any
 
-from minigrad.packages import package
+from minigrad.core.packages import package
 
 __all__ = ["shared"]
 

@@ -31,9 +31,9 @@ from minigrad.backends.taichi.array import (
     shared,
 )
 from minigrad.backends.taichi.elementwise import filled
-from minigrad.errors import DTypeError
-from minigrad.kernels import Kernel, kernel, kernels_of, operations, raw_numbers, runner, waits
-from minigrad.storage import Memory, add_memory
+from minigrad.core.dispatch import Kernel, kernel, kernels_of, operations, raw_numbers, runner, waits
+from minigrad.core.errors import DTypeError
+from minigrad.core.storage import Memory, add_memory
 
 __all__ = ["DEVICE"]
 

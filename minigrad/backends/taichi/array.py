@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, NoReturn, cast
 import numpy as np
 
 from minigrad.backends.limits import MOST, check_count, obtained
-from minigrad.kernels import kernels_of
+from minigrad.core.dispatch import kernels_of
 
 __all__ = [
     "CPU",

@@ -11,7 +11,7 @@ from minigrad.backends.taichi.elementwise import arange, computed, pointer
 from minigrad.backends.taichi.matmul import matmul
 from minigrad.backends.taichi.reduce import reduced, sum_to
 from minigrad.backends.taichi.runtime import compiled
-from minigrad.kernels import kernel, kernels_of
+from minigrad.core.dispatch import kernel, kernels_of
 
 __all__: list[str] = []
 

@@ -22,8 +22,8 @@ from minigrad.backends.taichi.array import Block, Pool, TaichiArray, block_of, b
 from minigrad.backends.taichi.checks import verify
 from minigrad.backends.taichi.runtime import Kernel, compiled
 from minigrad.backends.taichi.source import array_of
-from minigrad.errors import DeviceError
-from minigrad.storage import count_transfer
+from minigrad.core.errors import DeviceError
+from minigrad.core.storage import count_transfer
 
 __all__ = ["ARRAYS", "POOLS", "GpuArray", "GpuBlock", "copied", "downloaded"]
 

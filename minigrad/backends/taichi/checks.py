@@ -16,7 +16,7 @@ import numpy as np
 
 from minigrad.backends.taichi import array as arrays
 from minigrad.backends.taichi.array import DEVICE, CpuArray, block_of, empty, lasting
-from minigrad.kernels import kernels_of
+from minigrad.core.dispatch import kernels_of
 
 __all__ = ["doubt", "forget", "known", "look_at", "own_slots", "refuse", "settle", "verify"]
 

@@ -18,7 +18,7 @@ from minigrad.backends.taichi.reduce import reduced
 from minigrad.backends.taichi.runtime import Kernel, compiled
 from minigrad.backends.taichi.shape import in_rows
 from minigrad.backends.taichi.tiles import LANES
-from minigrad.kernels import kernel, kernels_of
+from minigrad.core.dispatch import kernel, kernels_of
 
 __all__: list[str] = []
 

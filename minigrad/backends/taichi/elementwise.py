@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from minigrad._traced import apply
 from minigrad.backends.numpy.elementwise import is_large_odd
 from minigrad.backends.taichi import source
 from minigrad.backends.taichi.array import DEVICE, LINE, CpuArray, TaichiArray, current, empty, pointer
@@ -17,8 +16,9 @@ from minigrad.backends.taichi.moves import moving, unit_of
 from minigrad.backends.taichi.offsets import EXACT
 from minigrad.backends.taichi.runtime import Remembered, compiled
 from minigrad.backends.taichi.snippets import SNIPPETS, TRUTHS, clamped
-from minigrad.kernels import kernel
-from minigrad.layout import broadcast_shapes
+from minigrad.core.dispatch import kernel
+from minigrad.core.shapes import broadcast_shapes
+from minigrad.core.symbolic import apply
 
 __all__ = [
     "arange",

@@ -25,8 +25,8 @@ from minigrad.backends.taichi.elementwise import arange, computed, filled, point
 from minigrad.backends.taichi.rows import stretched_to
 from minigrad.backends.taichi.runtime import check_rounds, compiled
 from minigrad.backends.taichi.tiles import LANES
-from minigrad.errors import LinAlgError
-from minigrad.kernels import kernel, kernels_of
+from minigrad.core.dispatch import kernel, kernels_of
+from minigrad.core.errors import LinAlgError
 
 __all__: list[str] = []
 

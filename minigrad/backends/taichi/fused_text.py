@@ -11,7 +11,6 @@ from textwrap import dedent, indent
 from typing import Any
 from zlib import crc32
 
-from minigrad._traced import Traced
 from minigrad.backends.taichi import source
 from minigrad.backends.taichi.functions import needed, packed, typed
 from minigrad.backends.taichi.loops import Loop, Lying, Product
@@ -19,6 +18,7 @@ from minigrad.backends.taichi.recording import Launch, Part, Place
 from minigrad.backends.taichi.runtime import Kernel, compiled
 from minigrad.backends.taichi.source import CORES, SERIAL_WIDE, STRETCH, WIDE, End, Taken, repeated, rows, wrapped
 from minigrad.backends.taichi.wide import JOINS, NUMBER, VECTOR, text_of
+from minigrad.core.symbolic import Traced
 
 __all__ = ["ended", "made"]
 

@@ -24,8 +24,8 @@ from minigrad.backends.taichi.reduce import reduced
 from minigrad.backends.taichi.runtime import compiled
 from minigrad.backends.taichi.segments import walked_by_places
 from minigrad.backends.taichi.shape import in_rows
-from minigrad.errors import ShapeError
-from minigrad.kernels import kernel, kernels_of
+from minigrad.core.dispatch import kernel, kernels_of
+from minigrad.core.errors import ShapeError
 
 __all__: list[str] = []
 

@@ -20,7 +20,6 @@ from zlib import crc32
 
 import numpy as np
 
-from minigrad._traced import Traced
 from minigrad.backends.taichi.array import lasting, like, pointer
 from minigrad.backends.taichi.fusing import fused
 from minigrad.backends.taichi.locking import parse
@@ -29,6 +28,7 @@ from minigrad.backends.taichi.offsets import Moved, moved
 from minigrad.backends.taichi.recording import Launch, Place
 from minigrad.backends.taichi.runtime import Kernel, bytes_of, for_gpu
 from minigrad.backends.taichi.source import ADDRESS, CORES
+from minigrad.core.symbolic import Traced
 
 __all__ = ["Group", "fused", "grouped"]
 

@@ -11,11 +11,11 @@ from math import prod
 from operator import mul
 from typing import Any, NamedTuple
 
-from minigrad._traced import Traced
 from minigrad.backends.taichi.recording import Launch, Part, Place
 from minigrad.backends.taichi.source import WIDE, Work
 from minigrad.backends.taichi.tiles import Tiles
 from minigrad.backends.taichi.windows import Convolution
+from minigrad.core.symbolic import Traced
 
 __all__ = ["Key", "Loop", "Lying", "Product", "flattened", "key_of", "loop_of", "product_of", "reshaped"]
 

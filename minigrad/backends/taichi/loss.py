@@ -15,8 +15,8 @@ from minigrad.backends.taichi.reduce import reduced
 from minigrad.backends.taichi.rows import TOP, along, stretched_to, typed_as, without
 from minigrad.backends.taichi.runtime import check_rounds, compiled
 from minigrad.backends.taichi.shape import in_rows
-from minigrad.errors import ShapeError
-from minigrad.kernels import kernel, kernels_of
+from minigrad.core.dispatch import kernel, kernels_of
+from minigrad.core.errors import ShapeError
 
 __all__: list[str] = []
 

@@ -35,8 +35,8 @@ from minigrad.backends.taichi.tiles import (
     tiling,
     unit_of,
 )
-from minigrad.kernels import kernel, kernels_of
-from minigrad.layout import broadcast_shapes
+from minigrad.core.dispatch import kernel, kernels_of
+from minigrad.core.shapes import broadcast_shapes
 
 __all__ = ["matmul", "times"]
 

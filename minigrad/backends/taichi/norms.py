@@ -15,7 +15,7 @@ from minigrad.backends.taichi.reduce import reduced
 from minigrad.backends.taichi.rows import stretched_to
 from minigrad.backends.taichi.runtime import compiled
 from minigrad.backends.taichi.shape import in_rows, reshape
-from minigrad.kernels import kernel
+from minigrad.core.dispatch import kernel
 
 __all__: list[str] = []
 

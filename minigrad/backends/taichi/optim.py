@@ -19,8 +19,8 @@ from minigrad.backends.taichi.array import DEVICE, LINE, empty, pointer
 from minigrad.backends.taichi.elementwise import filled, put, room_of, walk_of
 from minigrad.backends.taichi.functions import needed, packed, typed
 from minigrad.backends.taichi.runtime import Remembered, compiled
-from minigrad.kernels import kernel
-from minigrad.layout import broadcast_shapes
+from minigrad.core.dispatch import kernel
+from minigrad.core.shapes import broadcast_shapes
 
 __all__: list[str] = []
 

@@ -15,7 +15,7 @@ from minigrad.backends.taichi.elementwise import common_type, computed
 from minigrad.backends.taichi.functions import FUNCTIONS, OF_TWO
 from minigrad.backends.taichi.locking import parse
 from minigrad.backends.taichi.source import LETTERS
-from minigrad.errors import ArgumentError, DTypeError
+from minigrad.core.errors import ArgumentError, DTypeError
 
 __all__ = ["from_snippet"]
 

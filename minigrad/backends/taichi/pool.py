@@ -14,7 +14,7 @@ from minigrad.backends.taichi.array import DEVICE, empty, lasting, like
 from minigrad.backends.taichi.elementwise import pointer
 from minigrad.backends.taichi.runtime import compiled
 from minigrad.backends.taichi.shape import in_rows
-from minigrad.kernels import Kernel, kernel
+from minigrad.core.dispatch import Kernel, kernel
 
 __all__: list[str] = []
 

@@ -19,7 +19,7 @@ from minigrad.backends.taichi.elementwise import computed, pointer
 from minigrad.backends.taichi.runtime import check_rounds, compiled
 from minigrad.backends.taichi.shape import in_rows
 from minigrad.backends.taichi.sorting import order
-from minigrad.kernels import kernel
+from minigrad.core.dispatch import kernel
 
 __all__: list[str] = []
 

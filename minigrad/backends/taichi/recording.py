@@ -20,7 +20,7 @@ from minigrad.backends.taichi.array import block_of
 from minigrad.backends.taichi.checks import known, own_slots, settle
 from minigrad.backends.taichi.elementwise import room_of
 from minigrad.backends.taichi.runtime import Kernel
-from minigrad.kernels import kernels_of
+from minigrad.core.dispatch import kernels_of
 
 __all__ = [
     "Launch",

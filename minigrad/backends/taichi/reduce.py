@@ -19,8 +19,8 @@ from minigrad.backends.taichi import blocks, source, wide
 from minigrad.backends.taichi.array import DEVICE, CpuArray, current, empty, recorder
 from minigrad.backends.taichi.elementwise import collapsed, computed, pointer, stretched
 from minigrad.backends.taichi.runtime import Remembered, compiled
-from minigrad.kernels import kernel
-from minigrad.layout import broadcast_shapes
+from minigrad.core.dispatch import kernel
+from minigrad.core.shapes import broadcast_shapes
 
 __all__ = ["reduced"]
 

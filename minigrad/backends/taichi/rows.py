@@ -18,7 +18,7 @@ from minigrad.backends.taichi.array import DEVICE, empty
 from minigrad.backends.taichi.elementwise import pointer, taken
 from minigrad.backends.taichi.runtime import Remembered, check_rounds, compiled
 from minigrad.backends.taichi.shape import contiguous, in_rows
-from minigrad.kernels import kernel
+from minigrad.core.dispatch import kernel
 
 __all__ = ["along", "stretched_to", "typed_as", "without"]
 

@@ -11,7 +11,7 @@ from minigrad.backends.taichi.array import DEVICE, empty
 from minigrad.backends.taichi.reduce import total
 from minigrad.backends.taichi.rows import along, stretched_to
 from minigrad.backends.taichi.shape import in_rows
-from minigrad.kernels import kernel
+from minigrad.core.dispatch import kernel
 
 __all__: list[str] = []
 

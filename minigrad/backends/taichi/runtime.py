@@ -25,13 +25,13 @@ from typing import Any
 
 import numpy as np
 
-from minigrad._traced import plain
 from minigrad.backends.taichi.launchers import buffer_launcher, launcher
 from minigrad.backends.taichi.locking import lock, muted
 from minigrad.backends.taichi.offsets import Moved, moved, truncated
 from minigrad.backends.taichi.storing import clear, find_home, stored
-from minigrad.errors import DeviceError, MissingPackageError
-from minigrad.packages import package
+from minigrad.core.errors import DeviceError, MissingPackageError
+from minigrad.core.packages import package
+from minigrad.core.symbolic import plain
 
 __all__ = [
     "GPUS",

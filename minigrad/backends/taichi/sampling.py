@@ -10,7 +10,7 @@ from minigrad.backends.taichi.elementwise import pointer
 from minigrad.backends.taichi.functions import needed, typed
 from minigrad.backends.taichi.runtime import compiled
 from minigrad.backends.taichi.shape import in_rows
-from minigrad.kernels import kernel
+from minigrad.core.dispatch import kernel
 
 __all__: list[str] = []
 

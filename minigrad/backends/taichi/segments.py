@@ -19,7 +19,7 @@ from minigrad.backends.taichi.elementwise import arange, collapsed, computed, st
 from minigrad.backends.taichi.runtime import compiled
 from minigrad.backends.taichi.shape import in_rows
 from minigrad.backends.taichi.sorting import order, taken
-from minigrad.kernels import kernels_of
+from minigrad.core.dispatch import kernels_of
 
 __all__ = ["walked_by_places"]
 

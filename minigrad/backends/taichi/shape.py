@@ -9,7 +9,7 @@ import numpy as np
 from minigrad.backends.numpy import shape as views
 from minigrad.backends.taichi.array import DEVICE, counted, empty
 from minigrad.backends.taichi.elementwise import arange, computed, filled, fitting, laid_out_like, put
-from minigrad.kernels import kernel, kernels_of
+from minigrad.core.dispatch import kernel, kernels_of
 
 __all__ = ["in_rows"]
 

@@ -21,8 +21,8 @@ from minigrad.backends.taichi.array import DEVICE, current, empty
 from minigrad.backends.taichi.checks import doubt, settle
 from minigrad.backends.taichi.elementwise import arange, computed, pointer
 from minigrad.backends.taichi.runtime import check_rounds, compiled
-from minigrad.errors import LinAlgError
-from minigrad.kernels import kernel, kernels_of
+from minigrad.core.dispatch import kernel, kernels_of
+from minigrad.core.errors import LinAlgError
 
 __all__: list[str] = []
 

@@ -18,7 +18,7 @@ from minigrad.backends.taichi.array import DEVICE, empty
 from minigrad.backends.taichi.elementwise import computed, pointer
 from minigrad.backends.taichi.runtime import compiled
 from minigrad.backends.taichi.shape import in_rows
-from minigrad.kernels import kernel, kernels_of
+from minigrad.core.dispatch import kernel, kernels_of
 
 __all__ = ["order", "taken"]
 

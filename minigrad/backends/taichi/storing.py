@@ -9,7 +9,7 @@ import warnings
 from collections.abc import Iterator
 from typing import Any
 
-from minigrad.errors import DeviceError
+from minigrad.core.errors import DeviceError
 
 __all__ = ["clear", "find_home", "stored"]
 

@@ -23,7 +23,7 @@ from minigrad.backends.taichi.functions import needed, typed
 from minigrad.backends.taichi.runtime import compiled
 from minigrad.backends.taichi.snippets import SNIPPETS, TRUTHS, clamped
 from minigrad.backends.taichi.source import CORES, LETTERS, array_of, in_lines
-from minigrad.kernels import kernel
+from minigrad.core.dispatch import kernel
 
 __all__ = ["text"]
 

@@ -2,8 +2,8 @@
 
 from minigrad.distributed.sweeps.asking import asked, sweep
 from minigrad.distributed.sweeps.plan import Halving
+from minigrad.distributed.sweeps.progress import Shown
 from minigrad.distributed.sweeps.report import Report
 from minigrad.distributed.sweeps.results import Sweep, Trial
-from minigrad.distributed.sweeps.table import Shown
 
 __all__ = ["Halving", "Report", "Shown", "Sweep", "Trial", "asked", "sweep"]

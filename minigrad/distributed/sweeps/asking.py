@@ -8,14 +8,8 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from minigrad.distributed.engine import options_of_actor, running
-from minigrad.distributed.sweeps.function import Source, check_parameters, source
-from minigrad.distributed.sweeps.plan import Halving, check_keys, planned
-from minigrad.distributed.sweeps.results import FILE, TRIALS, Sweep
-from minigrad.distributed.sweeps.table import Shown
-from minigrad.distributed.sweeps.trial import Job
-from minigrad.dtypes import get_default_dtype
-from minigrad.errors import (
+from minigrad.core.dtypes import get_default_dtype
+from minigrad.core.errors import (
     ArgumentError,
     DTypeError,
     FileFormatError,
@@ -25,8 +19,14 @@ from minigrad.errors import (
     check_function,
     printable,
 )
-from minigrad.packages import package
-from minigrad.storage import get_default_device
+from minigrad.core.packages import package
+from minigrad.core.storage import get_default_device
+from minigrad.distributed.engine import options_of_actor, running
+from minigrad.distributed.sweeps.function import Source, check_parameters, source
+from minigrad.distributed.sweeps.plan import Halving, check_keys, planned
+from minigrad.distributed.sweeps.progress import Shown
+from minigrad.distributed.sweeps.results import FILE, TRIALS, Sweep
+from minigrad.distributed.sweeps.trial import Job
 
 __all__ = ["asked", "sweep"]
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple
 
-from minigrad.errors import ArgumentError, DTypeError, MissingFileError, a_kind
+from minigrad.core.errors import ArgumentError, DTypeError, MissingFileError, a_kind
 
 __all__ = ["Source", "check_parameters", "source"]
 

@@ -11,7 +11,7 @@ from itertools import product
 from math import floor, isfinite, prod
 from typing import Any, NamedTuple
 
-from minigrad.errors import ArgumentError, DTypeError, a_kind
+from minigrad.core.errors import ArgumentError, DTypeError, a_kind
 
 __all__ = ["Axis", "Halving", "Plan", "check_keys", "differences", "planned", "said"]
 

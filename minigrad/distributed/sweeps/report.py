@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from math import isfinite
 from typing import Any
 
-from minigrad.errors import ArgumentError, DivergedError, DTypeError, a_kind
+from minigrad.core.errors import ArgumentError, DivergedError, DTypeError, a_kind
 from minigrad.training.run import Callback, Run
 
 __all__ = ["Report"]

@@ -13,9 +13,8 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from minigrad.distributed.sweeps.plan import Plan, differences, planned
-from minigrad.distributed.sweeps.table import cells, sentence, table
-from minigrad.errors import ArgumentError, FileFormatError, MissingFileError, printable
+from minigrad.core.errors import ArgumentError, FileFormatError, MissingFileError, printable
+from minigrad.distributed.sweeps.plan import Plan, differences, planned, said
 from minigrad.io.whole import write_all
 
 __all__ = ["Sweep", "Trial"]
@@ -110,15 +109,40 @@ class Sweep:
         return sum(trial.state in states for trial in self.trials)
 
     def sentence(self) -> str:
-        """How far it is, in one line."""
-        return sentence(self)
+        """How far a sweep is, in one line."""
+        ended = self.count("done", "stopped", "diverged", "failed")
+        parts = [f"{ended} of {len(self.trials)} trials"]
+        words = {"running": "running", "stopped": "stopped early", "diverged": "diverged", "failed": "failed"}
+        words["interrupted"] = "interrupted"
+        parts += [f"{n} {word}" for state, word in words.items() if (n := self.count(state))]
+        return " · ".join(parts)
 
     def cells(self) -> list[list[str]]:
-        """Its table as texts: the heads, then a row for each trial that has begun, the best first."""
-        return cells(self)
+        """The table as texts: its heads, then a row for each trial that has begun, the best first."""
+        plan = self.plan
+        heads = ["trial", "state", *(axis.name for axis in plan.axes), plan.goal, "epoch", "seconds"]
+        return [heads, *(_row(self, trial) for trial in self.ranked() if trial.state != "waiting")]
+
+    def table(self, most: int | None = None, columns: int | None = None) -> list[str]:
+        """The lines: how far it is, then the table, of at most so many trials.
+
+        Where it is wider than so many `columns`, it is without seconds, or without epochs too.
+        """
+        rows = self.cells()
+        shown = rows if most is None or len(rows) <= most + 1 else rows[:most]
+        widths = [max(map(len, column)) for column in zip(*shown, strict=True)]
+        for _ in range(2):
+            if columns is not None and sum(widths) + 2 * len(widths) - 2 > columns:
+                widths, shown = widths[:-1], [row[:-1] for row in shown]
+        lines = [
+            "  ".join(x.ljust(w) if k == 1 else x.rjust(w) for k, (x, w) in enumerate(zip(row, widths, strict=True)))
+            for row in shown
+        ]
+        more = [f"… and {len(rows) - len(shown)} more"] if len(shown) < len(rows) else []
+        return [printable(one.rstrip()) for one in (self.sentence(), *(lines if len(rows) > 1 else []), *more)]
 
     def __repr__(self) -> str:
-        return "\n".join(table(self))
+        return "\n".join(self.table())
 
     # --- in its folder ---
 
@@ -212,3 +236,11 @@ def _inert(x: Any) -> Any:
     if not isinstance(x, str):
         return x
     return f"{chr(39) * x.startswith(('=', '+', '-', '@', chr(9), chr(13)))}{printable(x)}"
+
+
+def _row(sweep: Sweep, trial: Trial) -> list[str]:
+    goal = "" if trial.goal is None else said(float(trial.goal))
+    epochs = f"{trial.epoch} of {trial.epochs}" if trial.epochs else ""
+    values = [said(trial.values[axis.name]) for axis in sweep.plan.axes]
+    seconds = f"{trial.seconds:.1f}" if trial.seconds else ""
+    return [str(trial.number), trial.state, *values, goal, epochs, seconds]

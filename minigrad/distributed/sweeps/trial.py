@@ -10,11 +10,11 @@ from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from minigrad.core.dtypes import as_dtype, set_default_dtype
+from minigrad.core.errors import DivergedError
+from minigrad.core.storage import set_default_device
 from minigrad.data.workers import seed_all
 from minigrad.distributed.sweeps.report import Report
-from minigrad.dtypes import as_dtype, set_default_dtype
-from minigrad.errors import DivergedError
-from minigrad.storage import set_default_device
 
 __all__ = ["Job", "tried"]
 

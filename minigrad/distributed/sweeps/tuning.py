@@ -10,10 +10,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any
 
+from minigrad.core.errors import ArgumentError
 from minigrad.distributed.sweeps.plan import Plan
 from minigrad.distributed.sweeps.results import COUNTED, Sweep, Trial
 from minigrad.distributed.sweeps.trial import Job, tried
-from minigrad.errors import ArgumentError
 
 __all__ = ["Desk", "run"]
 

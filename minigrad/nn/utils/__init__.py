@@ -6,12 +6,12 @@ import math
 from collections.abc import Iterable
 from typing import Any
 
-from minigrad._tensor import Tensor
-from minigrad.creation import tensor
-from minigrad.errors import ArgumentError, ShapeError
+from minigrad.core.errors import ArgumentError, ShapeError
+from minigrad.core.graph import no_grad
+from minigrad.core.tensor import Tensor
 from minigrad.functional import cat, norm, stack
 from minigrad.functional.checks import check_number
-from minigrad.graph import no_grad
+from minigrad.functional.creation import tensor
 from minigrad.nn.utils import rnn
 from minigrad.nn.utils.normed import remove_spectral_norm, remove_weight_norm, spectral_norm, weight_norm
 

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from typing import Any, TypeVar
 
-from minigrad._tensor import RemovableHandle, Tensor
-from minigrad.errors import ArgumentError
+from minigrad.core.errors import ArgumentError
+from minigrad.core.graph import no_grad
+from minigrad.core.tensor import RemovableHandle, Tensor
 from minigrad.functional import norm, normalize
-from minigrad.graph import no_grad
 from minigrad.nn.conv import ConvTranspose1d, ConvTranspose2d
 from minigrad.nn.module import Module
 from minigrad.nn.parameter import Parameter

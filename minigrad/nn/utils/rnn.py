@@ -11,12 +11,12 @@ from collections.abc import Sequence
 from itertools import accumulate
 from typing import Any, NamedTuple, cast
 
-from minigrad._tensor import Tensor
-from minigrad.creation import tensor
-from minigrad.dtypes import int64
-from minigrad.errors import ArgumentError, DTypeError, ShapeError
+from minigrad.core.dtypes import int64
+from minigrad.core.errors import ArgumentError, DTypeError, ShapeError
+from minigrad.core.tensor import Tensor
 from minigrad.functional import argsort, cat, stack
 from minigrad.functional.checks import check_option, tensor_of
+from minigrad.functional.creation import tensor
 
 __all__ = [
     "PackedSequence",

@@ -6,9 +6,9 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
-from minigrad._tensor import Tensor
-from minigrad.errors import ArgumentError, DTypeError, a_kind
-from minigrad.graph import no_grad
+from minigrad.core.errors import ArgumentError, DTypeError, a_kind
+from minigrad.core.graph import no_grad
+from minigrad.core.tensor import Tensor
 from minigrad.optim.optimizer import Optimizer
 
 __all__ = [

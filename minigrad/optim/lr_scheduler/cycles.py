@@ -9,7 +9,7 @@ from itertools import pairwise
 from types import FunctionType
 from typing import Any, NamedTuple
 
-from minigrad.errors import ArgumentError, check_function
+from minigrad.core.errors import ArgumentError, check_function
 from minigrad.optim.lr_scheduler.base import LRScheduler, Rate, at, checked, copied, of_groups, put, share, whole
 from minigrad.optim.optimizer import Optimizer
 

@@ -7,7 +7,7 @@ from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from typing import ClassVar
 
-from minigrad.errors import ArgumentError, DTypeError, a_kind
+from minigrad.core.errors import ArgumentError, DTypeError, a_kind
 from minigrad.optim.lr_scheduler.base import LRScheduler, Rate, of_groups, share, whole
 from minigrad.optim.optimizer import Optimizer
 

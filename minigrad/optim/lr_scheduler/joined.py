@@ -6,7 +6,7 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from typing import Any
 
-from minigrad.errors import ArgumentError
+from minigrad.core.errors import ArgumentError
 from minigrad.optim.lr_scheduler.base import LRScheduler, checked, of_groups, put
 from minigrad.optim.lr_scheduler.plateau import ReduceLROnPlateau
 from minigrad.optim.optimizer import Optimizer

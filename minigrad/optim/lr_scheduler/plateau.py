@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from minigrad.errors import ArgumentError
+from minigrad.core.errors import ArgumentError
 from minigrad.optim.lr_scheduler.base import LRScheduler, at, checked, deprecated, of_groups, put
 from minigrad.optim.optimizer import Optimizer
 

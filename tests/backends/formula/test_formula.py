@@ -11,7 +11,7 @@ import pytest
 import minigrad as mg
 from cases import merge_cases
 from minigrad.backends.formula import Formula, expression, local_derivative, product
-from minigrad.errors import DeclarationError
+from minigrad.core.errors import DeclarationError
 from strategies import DIFFERENTIABLE, ELEMENTWISE
 
 FORMULAS = {

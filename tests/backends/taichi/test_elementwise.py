@@ -9,7 +9,7 @@ import pytest
 
 import minigrad as mg
 import parity
-from minigrad.errors import DTypeError
+from minigrad.core.errors import DTypeError
 from needs import needs
 from places import HERE
 

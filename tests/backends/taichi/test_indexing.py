@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from cases import merge_cases
-from minigrad.kernels import dispatch
+from minigrad.core.dispatch import dispatch
 from needs import needs
 from places import HERE, put
 

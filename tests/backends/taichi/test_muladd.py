@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 import minigrad as mg
-from minigrad import _jit
 from minigrad.backends.taichi import meeting, source
 from minigrad.backends.taichi.runtime import Kernel
+from minigrad.compiler import jit
 from needs import needs
 
 needs("taichi")
@@ -134,7 +134,7 @@ can_meet = pytest.mark.needs("cores of its own")
 @pytest.mark.nightly
 @can_meet
 def test_cores_meet_in_a_joined_step_and_its_numbers_are_those_of_eager_to_the_bit(monkeypatch):
-    monkeypatch.setattr(_jit, "JOINED", 1)
+    monkeypatch.setattr(jit, "JOINED", 1)
     losses, weights, step = stepped(jit=True)
     assert (losses, weights) == stepped(jit=False)[:2]
     text = step.source

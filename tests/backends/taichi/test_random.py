@@ -7,7 +7,7 @@ import pytest
 
 import minigrad as mg
 from cases import merge_cases
-from minigrad.kernels import dispatch
+from minigrad.core.dispatch import dispatch
 from needs import needs
 from parity import NARROW
 from places import HERE, put

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from minigrad.kernels import dispatch
+from minigrad.core.dispatch import dispatch
+from minigrad.core.storage import memory
 from minigrad.ops.normalization import Norm
-from minigrad.storage import memory
 from needs import needs
 from places import HERE
 from tiers import choose_cases, cross, mark_nightly

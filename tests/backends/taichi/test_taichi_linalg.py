@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from alike import RNG, numbers, on_cpu, same
-from minigrad.kernels import dispatch, kernels_of
+from minigrad.core.dispatch import dispatch, kernels_of
 from minigrad.ops.conv import Window
 from needs import needs
 from places import HERE, put

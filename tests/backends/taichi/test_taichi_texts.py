@@ -101,9 +101,9 @@ def collected(device: str) -> list[tuple[str, str, str]]:
     import minigrad as mg
     import parity
     from minigrad.backends.taichi import array, buffers, elementwise, moves, muladd, runtime
-    from minigrad.errors import DeviceError
-    from minigrad.kernels import kernels_of
-    from minigrad.storage import set_default_device
+    from minigrad.core.dispatch import kernels_of
+    from minigrad.core.errors import DeviceError
+    from minigrad.core.storage import set_default_device
     from samples import all_samples
 
     runtime.start(device)

@@ -9,8 +9,8 @@ import pytest
 
 from cases import merge_cases
 from minigrad.backends.taichi import array, elementwise, runtime, snippets, source
-from minigrad.kernels import kernels_of
-from minigrad.op import OPS
+from minigrad.core.dispatch import kernels_of
+from minigrad.core.op import OPS
 from needs import needs
 from places import in_memory
 from strategies import ATTRS

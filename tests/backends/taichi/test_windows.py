@@ -8,7 +8,7 @@ import pytest
 from alike import numbers, same
 from minigrad.backends.numpy.conv import grid
 from minigrad.backends.taichi import runtime, windows
-from minigrad.kernels import dispatch
+from minigrad.core.dispatch import dispatch
 from minigrad.ops.conv import Window
 from needs import needs
 from places import HERE, put

@@ -5,7 +5,7 @@ import pytest
 
 import minigrad as mg
 from minigrad import nn
-from minigrad.errors import ArgumentError
+from minigrad.core.errors import ArgumentError
 from minigrad.nn import utils
 from parity import close
 from strategies import PARITY

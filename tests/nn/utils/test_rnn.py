@@ -5,7 +5,7 @@ import pytest
 
 import minigrad as mg
 from cases import merge_cases
-from minigrad.errors import ArgumentError, DTypeError, ShapeError
+from minigrad.core.errors import ArgumentError, DTypeError, ShapeError
 from minigrad.nn.utils import rnn
 from needs import needs
 from parity import NARROW, close

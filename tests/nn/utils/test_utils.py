@@ -7,7 +7,7 @@ import pytest
 
 import minigrad as mg
 from minigrad import nn
-from minigrad.errors import ArgumentError, ShapeError
+from minigrad.core.errors import ArgumentError, ShapeError
 from minigrad.nn import utils
 from parity import close
 from strategies import PARITY

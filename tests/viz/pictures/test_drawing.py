@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 import minigrad as mg
-from minigrad.errors import ArgumentError, MissingFileError
+from minigrad.core.errors import ArgumentError, MissingFileError
 from minigrad_viz import Drawing, draw, export, to_html, to_svg, to_text
 from minigrad_viz.palette import DARK, LIGHT
 from needs import needs

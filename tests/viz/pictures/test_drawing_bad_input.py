@@ -13,7 +13,7 @@ import pytest
 
 import minigrad as mg
 from cases import merge_cases
-from minigrad.errors import DTypeError, GraphError
+from minigrad.core.errors import DTypeError, GraphError
 from minigrad_viz import draw, explain, export, step, to_graphviz, to_html, to_json, to_svg, to_text, tour
 from needs import needs
 from player import compare

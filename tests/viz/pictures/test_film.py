@@ -8,7 +8,7 @@ import xml.etree.ElementTree as ET
 import pytest
 
 import minigrad as mg
-from minigrad.errors import ArgumentError, DTypeError, MissingFileError
+from minigrad.core.errors import ArgumentError, DTypeError, MissingFileError
 from minigrad_viz import play, step, to_trace
 from minigrad_viz.history import History
 from minigrad_viz.palette import DARK, LIGHT

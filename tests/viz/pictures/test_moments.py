@@ -6,7 +6,7 @@ import xml.etree.ElementTree as ET
 import pytest
 
 import minigrad as mg
-from minigrad.errors import ArgumentError
+from minigrad.core.errors import ArgumentError
 from minigrad_viz import draw, to_trace
 from minigrad_viz.history import History
 from minigrad_viz.palette import DARK, LIGHT

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import minigrad_viz
-from minigrad.errors import MissingFileError
+from minigrad.core.errors import MissingFileError
 from minigrad_viz.pictures.parallel import parallel
 from needs import needs
 from sweeps import made

@@ -8,7 +8,7 @@ import xml.etree.ElementTree as ET
 import pytest
 
 import minigrad as mg
-from minigrad.errors import ArgumentError
+from minigrad.core.errors import ArgumentError
 from minigrad_viz import draw
 from minigrad_viz.palette import DARK, LIGHT
 from needs import needs

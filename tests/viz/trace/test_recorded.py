@@ -7,7 +7,7 @@ import re
 import pytest
 
 import minigrad as mg
-from minigrad.errors import ArgumentError
+from minigrad.core.errors import ArgumentError
 from minigrad_viz import draw, step, to_graphviz, to_trace
 from needs import needs
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import minigrad as mg
-from minigrad.storage import get_default_device
+from minigrad.core.storage import get_default_device
 from minigrad_viz import draw, explain, to_trace
 from places import HERE
 

@@ -7,7 +7,7 @@ from collections import namedtuple
 import pytest
 
 import minigrad as mg
-from minigrad.errors import DTypeError
+from minigrad.core.errors import DTypeError
 from minigrad_viz import draw, to_text, to_trace
 from minigrad_viz.trace import build
 from minigrad_viz.trace.names import names_of

@@ -9,7 +9,7 @@ import pytest
 
 import minigrad as mg
 from cases import merge_cases
-from minigrad.errors import GraphError
+from minigrad.core.errors import GraphError
 from minigrad_viz import draw, to_trace
 
 HOSTILE = ["x" * 10_000, "<script>alert('x')</script>", "\u202e🙂é\x00", "a\nb", "]]>--><!--", "v₁", '"\\"', "&amp;"]

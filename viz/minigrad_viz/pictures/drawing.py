@@ -6,7 +6,7 @@ import os
 from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Any
 
-from minigrad.errors import ArgumentError
+from minigrad.core.errors import ArgumentError
 from minigrad_viz.history import History, Moment
 from minigrad_viz.models import beginning
 from minigrad_viz.palette import Theme

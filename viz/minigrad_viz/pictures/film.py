@@ -14,8 +14,8 @@ from fractions import Fraction
 from itertools import groupby, pairwise
 from typing import Any, Literal
 
-from minigrad.errors import ArgumentError
-from minigrad.packages import explained, package
+from minigrad.core.errors import ArgumentError
+from minigrad.core.packages import explained, package
 from minigrad_viz.history import History
 from minigrad_viz.palette import THEMES, Theme
 from minigrad_viz.pictures.curves import Point, short

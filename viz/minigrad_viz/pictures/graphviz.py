@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from minigrad.packages import check, explained
+from minigrad.core.packages import check, explained
 from minigrad_viz.history import Moment
 from minigrad_viz.notation import number, plain, shorten
 from minigrad_viz.palette import LIGHT

@@ -11,7 +11,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from minigrad.packages import explained, package
+from minigrad.core.packages import explained, package
 from minigrad_viz.palette import FONT
 from minigrad_viz.pictures.svg import Picture
 

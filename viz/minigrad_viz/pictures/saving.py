@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from minigrad.errors import ArgumentError, DTypeError, MissingFileError, a_kind
+from minigrad.core.errors import ArgumentError, DTypeError, MissingFileError, a_kind
 from minigrad_viz.palette import Theme
 
 __all__ = ["Writer", "is_whole", "number_of", "save", "save_shown", "theme_of"]

@@ -7,10 +7,10 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 import minigrad as mg
-from minigrad import graph
-from minigrad.errors import DTypeError
-from minigrad.graph import Scope
-from minigrad.kernels import untapped
+from minigrad.core import graph
+from minigrad.core.dispatch import untapped
+from minigrad.core.errors import DTypeError
+from minigrad.core.graph import Scope
 from minigrad_viz.notation import clean, handle, shorten
 from minigrad_viz.trace.alarms import raise_alarms
 from minigrad_viz.trace.blocks import divide

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from minigrad.graph import Node, Scope
+from minigrad.core.graph import Node, Scope
 
 __all__ = ["scopes_in"]
 

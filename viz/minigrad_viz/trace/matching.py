@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 import minigrad as mg
-from minigrad import op as declared
-from minigrad.errors import ArgumentError
+from minigrad.core import op as declared
+from minigrad.core.errors import ArgumentError
 from minigrad_viz.notation import plain
 from minigrad_viz.trace.columns import Pass, Trace
 

@@ -11,7 +11,7 @@ from types import FunctionType, MethodType, ModuleType
 from typing import Any
 
 import minigrad as mg
-from minigrad.graph import Event, Node, Recording
+from minigrad.core.graph import Event, Node, Recording
 from minigrad_viz.notation import clean, subscript
 
 __all__ = ["Namespaces", "callers", "holders", "names_of", "told_apart"]

@@ -11,9 +11,9 @@ from itertools import groupby
 from typing import Any
 
 import minigrad as mg
-from minigrad._jit.capture import CONSTANT, FULL, start_of
-from minigrad.errors import ArgumentError
-from minigrad.graph import copied
+from minigrad.compiler.jit.capture import CONSTANT, FULL, start_of
+from minigrad.core.errors import ArgumentError
+from minigrad.core.graph import copied
 from minigrad_viz.notation import clean, shorten_name
 from minigrad_viz.trace.build import Builder
 from minigrad_viz.trace.columns import Shaped, Trace

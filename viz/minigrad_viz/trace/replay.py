@@ -12,16 +12,16 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import minigrad as mg
-from minigrad._blocks import Block
-from minigrad._step import SMALL, Constant, Step, written_since
-from minigrad._tensor import Tensor, wrap
-from minigrad.dtypes import as_dtype
-from minigrad.errors import MinigradError
-from minigrad.graph import Node
-from minigrad.kernels import untapped
+from minigrad.core.dispatch import untapped
+from minigrad.core.dtypes import as_dtype
+from minigrad.core.errors import MinigradError
+from minigrad.core.graph import Node
+from minigrad.core.modes import Block
+from minigrad.core.step import SMALL, Constant, Step, written_since
+from minigrad.core.storage import PLACES
+from minigrad.core.tensor import Tensor, wrap
 from minigrad.nn.hooks import _BackwardHook
-from minigrad.storage import PLACES
-from minigrad.tidying import Freed
+from minigrad.profiling.tidying import Freed
 
 __all__ = ["Replay", "is_late"]
 

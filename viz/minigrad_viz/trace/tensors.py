@@ -18,10 +18,10 @@ from typing import Any, cast
 import numpy as np
 
 import minigrad as mg
-from minigrad._step import Constant, Step, written_since
-from minigrad.errors import GraphError
-from minigrad.graph import copied
-from minigrad.kernels import untapped
+from minigrad.core.dispatch import untapped
+from minigrad.core.errors import GraphError
+from minigrad.core.graph import copied
+from minigrad.core.step import Constant, Step, written_since
 from minigrad_viz.notation import clean, is_function, pretty, shorten
 from minigrad_viz.trace.alarms import raise_alarms
 from minigrad_viz.trace.build import Builder

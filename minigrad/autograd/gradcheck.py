@@ -1,0 +1,229 @@
+"""Is this derivative right? `gradcheck` compares it with a finite difference, for tests and for readers."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from minigrad.autograd.gradients import grad
+from minigrad.core.errors import DTypeError, GradcheckError, a_kind
+from minigrad.core.graph import Node, enable_grad
+from minigrad.core.value import Value
+
+__all__ = ["gradcheck", "gradgradcheck"]
+
+Vector = list[float]
+
+
+@enable_grad
+def gradcheck(
+    function: Callable[..., Any],
+    inputs: Any,
+    *,
+    eps: float = 1e-6,
+    atol: float = 1e-7,
+    rtol: float = 1e-6,
+    fast_mode: bool = False,
+) -> bool:
+    """Compare the gradient of `function` at `inputs` with central differences, (f(x + h) - f(x - h)) / (2 h).
+
+    `inputs` are numbers, which become Values, and tensors, of which those of float64 are checked; `function` takes as
+    many and returns one Value or tensor, or a sequence of them. The step h is `eps`, or eps * abs(x) where abs(x) > 1.
+    The two must agree to ``atol + rtol * |difference|``: with h = 1e-6 a central difference is itself good to about
+    1e-10 of f's size. Each derivative of each output by each input is compared; with `fast_mode` one sum of them all
+    with random weights, which costs two calls of `function` however large the tensors are.
+
+    Returns True; raises GradcheckError that names the output, the input and both numbers where they disagree, or if
+    there is nothing to compare.
+
+    >>> gradcheck(lambda x, y: x.sin() * y, [0.5, -2.0])
+    True
+    """
+    point = _Point(inputs)
+    leaves = point.leaves()
+    outputs = _outputs(function, leaves)
+    places = point.places()
+    if not places or not any(_numbers(output) for output in outputs):
+        raise GradcheckError(f"gradcheck of {_name(function)}: there is nothing to check without inputs and outputs.")
+    directions = [[(place, 1.0)] for place in places]
+    weights = [_one_hot(outputs, k, j) for k, output in enumerate(outputs) for j in range(len(_numbers(output)))]
+    if fast_mode:
+        generator = random.Random(len(places))
+        directions = [[(place, generator.uniform(0.5, 1.5) * generator.choice((-1, 1))) for place in places]]
+        weights = [[[generator.uniform(-1.0, 1.0) for _ in _numbers(output)] for output in outputs]]
+    moved = [(direction, *_difference(function, point, direction, eps)) for direction in directions]
+    for weight in weights:
+        slopes = _slopes(outputs, leaves, weight)
+        for direction, change, h in moved:
+            exact = sum(slopes[i][j] * share for (i, j), share in direction)
+            pairs = [(w, c) for ws, cs in zip(weight, change, strict=True) for w, c in zip(ws, cs, strict=True)]
+            numeric = sum(w * c for w, c in pairs if w) / h
+            if not abs(exact - numeric) <= atol + rtol * abs(numeric):
+                raise GradcheckError(_disagreement(function, weight, direction, point, exact, numeric))
+    return True
+
+
+@enable_grad
+def gradgradcheck(
+    function: Callable[..., Any],
+    inputs: Any,
+    *,
+    eps: float = 1e-6,
+    atol: float = 1e-7,
+    rtol: float = 1e-6,
+    fast_mode: bool = False,
+) -> bool:
+    """`gradcheck` of the gradient of `function`: are its second derivatives, by every pair of inputs, right too?
+
+    The gradients of all outputs, each number weighted by another, are checked. Returns and raises as `gradcheck`.
+
+    >>> gradgradcheck(lambda x, y: x.sin() * y, [0.5, -2.0])
+    True
+    """
+
+    def gradient(*leaves: Any) -> Any:
+        found: list[Any] = []
+        inputs = [leaves[i] for i in _wanted(leaves)]
+        for k, output in enumerate(_outputs(function, leaves)):
+            if _needs_gradient(output):
+                count = len(_numbers(output))
+                weight = _like(output, [1.0 + 0.5 * k + (0.25 * j) % 1.0 for j in range(count)])
+                found += grad(output, inputs, weight, create_graph=True, allow_unused=True)
+        return [g for g in found if g is not None]
+
+    gradient.__name__ = f"the gradient of {_name(function)}"
+    if not gradient(*_Point(inputs).leaves()):  # then its gradient is said to be 0 everywhere: is that so?
+        gradient = function
+    agrees: bool = gradcheck(gradient, inputs, eps=eps, atol=atol, rtol=rtol, fast_mode=fast_mode)
+    return agrees
+
+
+class _Point:
+    """The inputs of a check, of which single numbers can be moved. Place (i, j) is number j of input i."""
+
+    def __init__(self, inputs: Any) -> None:
+        given = inputs if isinstance(inputs, Sequence) else [inputs]
+        self.inputs: list[Any] = [x if isinstance(x, Node) and not isinstance(x, Value) else float(x) for x in given]
+
+    def places(self) -> list[tuple[int, int]]:
+        return [
+            (i, j) for i in range(len(self.inputs)) if self._checked(i) for j in range(len(_numbers(self.inputs[i])))
+        ]
+
+    def number(self, i: int, j: int) -> float:
+        return _numbers(self.inputs[i])[j]
+
+    def leaves(self, moves: Sequence[tuple[tuple[int, int], float]] = ()) -> list[Any]:
+        """The inputs as new leaves, with a new number at each place in `moves`."""
+        leaves: list[Any] = []
+        for i, x in enumerate(self.inputs):
+            mine = {j: number for (k, j), number in moves if k == i}
+            if isinstance(x, float):
+                leaves.append(Value(mine.get(0, x)))
+            elif not self._checked(i):
+                leaves.append(x)
+            else:
+                numbers = _numbers(x)
+                for j, number in mine.items():
+                    numbers[j] = number
+                leaves.append(_like(x, numbers).requires_grad_())
+        return leaves
+
+    def _checked(self, i: int) -> bool:
+        x = self.inputs[i]
+        return isinstance(x, float) or x.dtype.name == "float64"
+
+
+def _numbers(x: Any) -> Vector:
+    """The numbers in a float, a Value or a tensor, in one row."""
+    if isinstance(x, float | Value):
+        return [float(x)]
+    row: Vector = x.detach().numpy().astype("float64").reshape(-1).tolist()
+    return row
+
+
+def _like(output: Any, row: Vector) -> Any:
+    """`row` as a tensor like `output`, or as a number if that is one."""
+    if isinstance(output, Value):
+        return row[0]
+    return output.detach().clone().copy_(output.new_tensor(row).reshape(output.shape))
+
+
+def _name(function: Callable[..., Any]) -> str:
+    owner, name = getattr(function, "__self__", None), getattr(function, "__name__", repr(function))
+    return f"{owner.__name__}.{name}" if isinstance(owner, type) else str(name)  # a Function's `apply` has one
+
+
+def _outputs(function: Callable[..., Any], leaves: Sequence[Any]) -> list[Any]:
+    result = function(*leaves)
+    outputs = list(result) if isinstance(result, Sequence) else [result]
+    for output in outputs:
+        if not isinstance(output, Node):
+            raise DTypeError(
+                f"gradcheck of {_name(function)}: it returned {output!r}, {a_kind(output)}, not a Value or a tensor."
+            )
+    return outputs
+
+
+def _needs_gradient(output: Any) -> bool:
+    edge = output._edge()
+    return edge is not None and edge._requires_grad
+
+
+def _one_hot(outputs: Sequence[Any], k: int, j: int) -> list[Vector]:
+    return [[float((m, n) == (k, j)) for n in range(len(_numbers(x)))] for m, x in enumerate(outputs)]
+
+
+def _difference(
+    function: Callable[..., Any], point: _Point, direction: Sequence[tuple[tuple[int, int], float]], eps: float
+) -> tuple[list[Vector], float]:
+    """How much each number of each output changes along `direction`, and the step that was taken, after rounding."""
+    h = eps * max(1.0, *(abs(point.number(*place)) for place, _ in direction))
+    above = [(place, point.number(*place) + h * share) for place, share in direction]
+    below = [(place, point.number(*place) - h * share) for place, share in direction]
+    ends = [[_numbers(x) for x in _outputs(function, point.leaves(moves))] for moves in (above, below)]
+    change = [[a - b for a, b in zip(*rows, strict=True)] for rows in zip(*ends, strict=True)]
+    return change, (above[0][1] - below[0][1]) / direction[0][1]
+
+
+def _wanted(leaves: Sequence[Any]) -> list[int]:
+    """Which of the leaves take part in the graph."""
+    return [i for i, leaf in enumerate(leaves) if isinstance(leaf, Node) and leaf._edge() is not None]
+
+
+def _slopes(outputs: Sequence[Any], leaves: Sequence[Any], weight: Sequence[Vector]) -> list[Vector]:
+    """By input, the derivatives of all outputs, weighted; 0 where there are none."""
+    total = [[0.0] * len(_numbers(leaf)) for leaf in leaves]
+    wanted = _wanted(leaves)
+    for output, row in zip(outputs, weight, strict=True):
+        if any(row) and _needs_gradient(output):
+            seed = _like(output, row)
+            found = grad(output, [leaves[i] for i in wanted], seed, retain_graph=True, allow_unused=True)
+            for i, derivative in zip(wanted, found, strict=True):
+                if derivative is not None:
+                    total[i] = [a + b for a, b in zip(total[i], _numbers(derivative), strict=True)]
+    return total
+
+
+def _disagreement(
+    function: Any, weight: Sequence[Vector], direction: Sequence[Any], point: _Point, exact: float, numeric: float
+) -> str:
+    if len(direction) > 1:
+        which = "a weighted sum of all derivatives"
+    else:
+        (i, j), _ = direction[0]
+        one = next((k, n) for k, row in enumerate(weight) for n, w in enumerate(row) if w)
+        which = (
+            f"the derivative of output {_place(*one, weight[one[0]])} by input "
+            f"{_place(i, j, _numbers(point.inputs[i]))} (= {point.number(i, j)!r})"
+        )
+    return (
+        f"gradcheck of {_name(function)}: {which}\n  is {exact:.9g} by the rules, but "
+        f"{numeric:.9g} by a central difference; they differ by {abs(exact - numeric):.3g}.\n"
+        "  One of the rules on the way is wrong, or the function has a kink or a jump at this point."
+    )
+
+
+def _place(k: int, j: int, row: Vector) -> str:
+    return str(k) if len(row) == 1 else f"{k}, number {j}"

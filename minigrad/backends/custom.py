@@ -1,0 +1,139 @@
+"""A kernel of the reader's own: how it is registered, and what is said where it gives back what it may not."""
+
+import functools
+import inspect
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any
+
+from minigrad.core import dispatch
+from minigrad.core.errors import ArgumentError, DTypeError, ShapeError, check_function
+from minigrad.core.op import OPS
+from minigrad.core.shapes import broadcast_shapes
+from minigrad.core.storage import DEVICES, PLACES
+
+__all__ = ["kernel"]
+
+Kernel = Callable[..., Any]
+
+
+def kernel(op: str, device: str, snippet: str | None = None) -> Any:
+    """Register a kernel of `op` on `device`, in place of an earlier one: a snippet of text, or the decorated function.
+
+    A *function* is called with the raw operands, and the attributes as keywords: floats on the device ``python``, where
+    Values are computed, arrays on the others. It returns a new array of the device, a tuple of them where the operation
+    has several outputs or auxiliary results; this is checked. On ``cpu`` it launches kernels of Taichi's, which may be
+    written in a notebook: the operands lie in memory row by row, without gaps, and ``np.empty_like(a)`` makes room for
+    the result. For a GPU they are copied, as NumPy's arrays, and the result is copied back.
+
+    A *snippet* is an expression in the operands and attributes of an elementwise operation that was declared before. It
+    computes where the operands are; minigrad writes the loops around it, for any shape and type, in vectors of 16. What
+    is on ``cpu`` while Taichi runs on a GPU is computed there, and copied there and back.
+
+    >>> import minigrad as mg
+    >>> swish = mg.Op(
+    ...     "swish",
+    ...     r"\\operatorname{swish}({a})",
+    ...     vjp=(lambda g, y, a: g * (y + mg.sigmoid(a) * (1.0 - y)),),
+    ...     domain=(mg.Domain(-3.0, 3.0),),
+    ...     promotes="float",
+    ... )
+    >>> @mg.kernel("swish", "numpy")
+    ... def _(a):
+    ...     import numpy as np
+    ...     return a / (1 + np.exp(-a))
+    >>> mg.kernel("swish", "cpu", "a / (1 + ti.exp(-a))")
+    >>> x = mg.tensor([-1.0, 0.0, 2.0], requires_grad=True)
+    >>> y = swish(x)
+    >>> y.sum().backward()
+    >>> y, x.grad
+    (tensor([-0.2689,  0.0000,  1.7616], grad_fn=<SwishBackward>), tensor([0.0723, 0.5000, 1.0908]))
+    >>> mg.gradcheck(swish, mg.tensor([[0.5, -2.0]], dtype=mg.float64, requires_grad=True))
+    True
+
+    The same as a kernel of one's own, for those who want to write the loop:
+
+    >>> import taichi as ti
+    >>> @ti.kernel
+    ... def swish_kernel(a: ti.types.ndarray(), y: ti.types.ndarray()):
+    ...     for i in ti.grouped(a):
+    ...         y[i] = a[i] / (1 + ti.exp(-a[i]))
+    >>> @mg.kernel("swish", "cpu")
+    ... def _(a):
+    ...     import numpy as np
+    ...     y = np.empty_like(a)
+    ...     swish_kernel(a, y)
+    ...     return y
+    >>> swish(mg.tensor([-1.0, 0.0, 2.0]))
+    tensor([-0.2689,  0.0000,  1.7616])
+    >>> _ = mg.OPS.pop("swish")  # an example leaves nothing behind
+    """
+    if snippet is not None:
+        dispatch.kernel(op, device)(_from_snippet(op, device, snippet))
+        return None
+
+    def register(function: Kernel) -> Kernel:
+        dispatch.kernel(op, device)(_checked(op, device, function))
+        return function
+
+    return register
+
+
+def _from_snippet(op: str, device: str, snippet: str) -> Kernel:
+    arrays = import_module("minigrad.backends.arrays")
+    if device == "numpy" or device not in DEVICES:
+        compiled = ", ".join(repr(name) for name in DEVICES if name != "numpy") or "devices that are not there"
+        raise ArgumentError(
+            f"kernel: {op} on {device!r}: a snippet is compiled by Taichi, for {compiled}.\n"
+            f"  Write a function there: @mg.kernel({op!r}, {device!r}) above def {op}(a): …"
+        )
+    declared = OPS.get(op)
+    if declared is None or not declared.domain or declared.outputs > 1 or declared.aux:
+        raise ArgumentError(
+            f"kernel: {op} is no elementwise operation that was declared, and a snippet is for one.\n"
+            f"  Declare it first, with a domain for each operand: mg.Op({op!r}, formula, vjp=…, domain=…)."
+        )
+    found: Kernel = arrays.from_snippet(op, declared.inputs, declared.attrs, snippet)
+    return found
+
+
+def _checked(op: str, device: str, function: Kernel) -> Kernel:
+    """`function`, what it returns looked at. Raises DTypeError for what cannot be called."""
+    check_function(function, f"kernel: {op} on {device!r}")
+    if device == "python" or not inspect.isfunction(function):
+        return function
+
+    def run(*inputs: Any, **attrs: Any) -> Any:
+        if device not in DEVICES:  # one that the reader made
+            return function(*inputs, **attrs)
+        arrays = import_module("minigrad.backends.arrays")
+        with arrays.readers_own(device):
+            result = arrays.from_reader(device, function(*arrays.for_reader(device, inputs), **attrs))
+        for one in result if isinstance(result, tuple) else (result,):
+            _check(op, device, inputs, one)
+        return result
+
+    checked: Any = functools.update_wrapper(run, function)
+    checked.__kwdefaults__ = function.__kwdefaults__  # by which its device knows whether it takes out=
+    return run
+
+
+def _check(op: str, device: str, inputs: tuple[Any, ...], result: Any) -> None:
+    """Raise unless `result` is an array of `device`, of the shape that an elementwise operation has."""
+    if device == "numpy" and hasattr(result, "__float__") and not hasattr(result, "shape"):
+        return  # a number, of which NumPy makes an array
+    if PLACES.get(result.__class__) != device and not (device == "numpy" and hasattr(result, "__array_interface__")):
+        kind = next(kind.__name__ for kind, place in PLACES.items() if place == device)
+        advice = "Make it there, y = np.empty_like(a), and let a kernel of Taichi write into y."
+        raise DTypeError(
+            f"{op}: its kernel for {device!r} returned a {type(result).__module__}.{type(result).__name__}, and not an "
+            f"array of that device, a {kind}.\n  "
+            + ("Return its array, y._array." if hasattr(result, "_array") else advice)
+        )
+    declared = OPS.get(op)
+    shapes = [x.shape for x in inputs if x.__class__ in PLACES]  # type: ignore[attr-defined]
+    if declared is not None and declared.domain and result.shape != broadcast_shapes(*shapes, op=op):
+        raise ShapeError(
+            f"{op}: its kernel for {device!r} returned shape {result.shape}; an elementwise operation of operands of "
+            f"shapes {', '.join(map(str, shapes))} gives {broadcast_shapes(*shapes, op=op)}."
+        )

@@ -1,0 +1,238 @@
+"""Arguments: what of a call selects a trace, and what of it a trace reads at each call.
+
+Tensors and floats are read at each call. Everything else is part of the trace: the structure of containers, the layout
+of tensors, scalars by type and value, and all other objects by identity.
+"""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from collections.abc import Callable, Hashable, Iterator
+from functools import partial
+from numbers import Number
+from typing import Any
+
+import numpy as np
+
+from minigrad.compiler.jit.capture import span_of
+from minigrad.compiler.jit.guards import is_value
+from minigrad.core.dtypes import DType, get_default_dtype
+from minigrad.core.errors import ArgumentError, CaptureError, a_kind
+from minigrad.core.graph import modes
+from minigrad.core.storage import get_default_device, place_of
+from minigrad.core.symbolic import Book
+from minigrad.core.tensor import Tensor
+from minigrad.utils.pytree import TreeSpec, exact, tree_flatten, tree_paths
+
+__all__ = ["Arguments", "Same", "build", "is_leaf", "is_module", "overlaps_of"]
+
+SMALL = 16  # elements up to which an array of NumPy's is compared by value
+_STANDARD = frozenset((*sys.stdlib_module_names, "numpy"))  # modules whose hashable objects do not change
+
+
+class Same:
+    """Equal to another only if both are of the very same object, and it was of the same class."""
+
+    __slots__ = ("kind", "of")
+
+    def __init__(self, of: Any) -> None:
+        self.of, self.kind = of, type(of)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Same) and self.of is other.of and self.kind is other.kind
+
+    def __hash__(self) -> int:
+        return id(self.of)
+
+
+def is_module(x: Any) -> bool:
+    """Whether `x` is an `nn.Module`, which traces watch as such."""
+    return hasattr(type(x), "named_modules") and hasattr(x, "training")
+
+
+def is_leaf(x: Any) -> bool:
+    """Whether `x` is not to be flattened, whatever containers it derives from."""
+    return isinstance(x, Tensor | DType) or is_module(x)
+
+
+def build(spec: TreeSpec, leaves: Iterator[Any]) -> Any:
+    """`tree_unflatten`, which names a container that cannot be built. Raises CaptureError for it."""
+    if spec.type is None:
+        return next(leaves)
+    children = [build(child, leaves) for child in spec.children]
+    try:
+        return spec.build(spec.type, children, spec.context)
+    except Exception as error:
+        raise CaptureError(
+            f"jit: a {spec.type.__name__} cannot be built from what is in it: {type(error).__name__}: {error}.\n"
+            f"  Register how that is done: mg.register_pytree_node({spec.type.__name__}, flatten, unflatten)."
+        ) from error
+
+
+class Arguments:
+    """The leaves of one call's arguments: `tensors` and `floats`, which a trace reads, and what `kinds` has of each.
+
+    Raises CaptureError for what cannot be compared with that of another call, and for tensors that have a graph.
+    """
+
+    __slots__ = ("_args", "_function", "_kwargs", "floats", "kinds", "leaves", "spec", "tensors")
+
+    def __init__(self, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        self._function, self._args, self._kwargs = function, args, kwargs
+        try:
+            self.leaves, self.spec = tree_flatten((args, kwargs), is_leaf)
+        except ArgumentError as error:
+            raise CaptureError(str(error).replace("tree_flatten: ", "jit: of the arguments, ")) from None
+        self.tensors: list[Tensor] = []
+        self.floats: list[float] = []
+        known: dict[int, int] = {}  # id -> which of the tensors
+        self.kinds = tuple([self._kind(k, x, known) for k, x in enumerate(self.leaves)])
+
+    def _kind(self, k: int, x: Any, known: dict[int, int]) -> Any:
+        kind = type(x)
+        if isinstance(x, Tensor):
+            if id(x) in known:
+                return "again", known[id(x)]
+            if x.grad_fn is not None:
+                raise CaptureError(
+                    f"jit: the argument `{self.paths[k]}`, of shape {x.shape}, was computed, and has a graph.\n"
+                    "  Give x.detach(), or compute it inside the step."
+                )
+            known[id(x)] = len(self.tensors)
+            self.tensors.append(x)
+            array = x._array
+            return kind, array.shape, array.strides, array.dtype, place_of(array), x.requires_grad
+        if kind is float:
+            self.floats.append(x)
+            return kind
+        if kind in (int, bool, str):
+            return kind, x
+        reason = "" if is_module(x) else _refused(x)
+        if reason:
+            raise CaptureError(f"jit: the argument `{self.paths[k]}` is {reason}")
+        return _static(x)
+
+    @property
+    def objects(self) -> list[tuple[Any, str]]:
+        """What is compared by identity, with its path: what a step reads of it is guarded."""
+        pairs = zip(self.leaves, self.paths, strict=True)
+        return [(x, path) for x, path in pairs if not isinstance(x, Tensor) and not is_value(x)]
+
+    @property
+    def key(self) -> tuple[Any, ...]:
+        """What a trace is for: it may be replayed for arguments with an equal key, if its guards hold."""
+        overlaps = overlaps_of(self.tensors)
+        return self.kinds, overlaps, modes.grad, get_default_dtype(), get_default_device(), modes.strict, self.spec
+
+    @property
+    def named(self) -> list[tuple[str, TreeSpec]]:
+        """The name that the function has for each argument, and its structure."""
+        positional, keywords = self.spec.children
+        names, rest = _parameters(self._function)
+        names = [*names, *[f"{rest}[{k}]" for k in range(len(self._args))]][: len(self._args)]
+        return list(zip((*names, *self._kwargs), (*positional.children, *keywords.children), strict=True))
+
+    @property
+    def paths(self) -> list[str]:
+        """An expression for each leaf, by the function's own names."""
+        return [path for name, spec in self.named for path in tree_paths(spec, name)]
+
+    @property
+    def names(self) -> list[str]:
+        """What the function calls each tensor."""
+        paths = {id(x): path for x, path in reversed([*zip(self.leaves, self.paths, strict=True)])}
+        return [paths[id(x)] for x in self.tensors]
+
+    def traced(self, book: Book, inputs: list[float]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """The arguments with floats that are read from `inputs`, which begin as those of this call, whenever `book` is
+        read. An argument without floats stays the object that it is."""
+        inputs[:] = self.floats
+        for k, path in enumerate(self.paths):
+            if self.kinds[k] is float:
+                read = partial(inputs.__getitem__, self.kinds[:k].count(float))
+                self.leaves[k] = book.source(read, f"the argument `{path}`")
+        leaves, passed, start = iter(self.leaves), [], 0
+        for x, (_, spec) in zip((*self._args, *self._kwargs.values()), self.named, strict=True):
+            whole = float not in self.kinds[start : start + spec.num_leaves]
+            start += spec.num_leaves
+            built = build(spec, leaves) if not whole else [next(leaves) for _ in range(spec.num_leaves)]
+            passed.append(x if whole else built)
+        count = len(self._args)
+        return tuple(passed[:count]), dict(zip(self._kwargs, passed[count:], strict=True))
+
+    def check_unchanged(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        """Raise CaptureError if the step has changed a container among the arguments that `traced` returned."""
+        start = 0
+        for x, (name, spec) in zip((*args, *kwargs.values()), self.named, strict=True):
+            leaves, now = tree_flatten(x, is_leaf)
+            before = self.leaves[start : start + spec.num_leaves]
+            start += spec.num_leaves
+            if now != spec or any(a is not b for a, b in zip(leaves, before, strict=True)):
+                raise CaptureError(
+                    f"jit: the step changes its argument `{name}`, {a_kind(x)}, which a replay would leave as it is.\n"
+                    "  Return what is to be in it, and put it there outside; tensors may be written in place."
+                )
+
+    def first_call(self) -> str:
+        """Why a step is traced of which there is no trace for such arguments: with what it was called."""
+        shapes = [f"tensors of shapes {' and '.join([str(x.shape) for x in self.tensors])}"] if self.tensors else []
+        leaves = [(path, x) for path, x in zip(self.paths, self.leaves, strict=True) if type(x) in (bool, int, str)]
+        text = ", ".join([*shapes, *[f"{path}={x!r}" for path, x in leaves]])
+        return f"the first call with {text}" if text else "the first call"
+
+
+def _parameters(function: Callable[..., Any]) -> tuple[list[str], str]:
+    """The names of a function's positional parameters, and of the one that takes all others."""
+    try:
+        found = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):  # of one in C, say
+        return [], "arguments"
+    names = [x.name for x in found if x.kind in (x.POSITIONAL_ONLY, x.POSITIONAL_OR_KEYWORD)]
+    return names, next((x.name for x in found if x.kind is x.VAR_POSITIONAL), "arguments")
+
+
+def _refused(x: Any) -> str:
+    """What an argument is whose elements a replay would not read, and what to do instead; "" of any other."""
+    if isinstance(x, np.ndarray | np.generic):
+        if x.size <= SMALL and not x.dtype.hasobject:
+            return ""
+        return (
+            f"a NumPy array of shape {x.shape}, whose elements a replay would not read.\n"
+            "  Make it a tensor: mg.tensor(x), or mg.from_numpy(x), which shares its memory."
+        )
+    if hasattr(type(x), "__next__"):
+        return f"{a_kind(x)}, of which a replay would not take the next item.\n  Take it outside: step(next(items))."
+    if hasattr(type(x), "__dlpack__") or hasattr(type(x), "__array__"):
+        return f"{a_kind(x)}, whose elements a replay would not read.\n  Make it a tensor: mg.tensor(x)."
+    try:
+        writable = not memoryview(x).readonly
+    except TypeError:
+        return ""
+    return f"{a_kind(x)}, whose bytes a replay would not read.\n  Make it bytes, or a tensor." if writable else ""
+
+
+def _static(x: Any) -> Any:
+    """What is equal for arguments that are the same for a trace: of equal value, or the very same object."""
+    kind: Any = type(x)
+    if isinstance(x, np.ndarray | np.generic):
+        return kind, x.dtype, x.shape, x.tobytes()
+    if getattr(x, "__dict__", None):
+        return Same(x)
+    by_value = (
+        isinstance(x, Hashable) and kind.__eq__ is not object.__eq__ and kind.__module__.split(".")[0] in _STANDARD
+    )
+    return exact(x) if by_value or isinstance(x, Number | str | bytes) else Same(x)
+
+
+def overlaps_of(tensors: list[Tensor]) -> Any:
+    """Which arguments lie in the memory of another, and how far from its beginning: to write to one changes both."""
+    if len(tensors) < 2:
+        return ()
+    found, (last, start, reach) = [], (0, 0, 0)
+    for first, end, k in sorted([(*span_of(x._array), k) for k, x in enumerate(tensors)]):
+        if first < reach:
+            found.append((k, last, first - start))
+        if end > reach:
+            last, start, reach = k, first, end
+    return tuple(found)

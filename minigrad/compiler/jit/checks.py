@@ -1,0 +1,140 @@
+"""Checks: Python code, written for one trace, that recognises arguments for which the trace is.
+
+Flattening arguments into a key takes some ten microseconds, more than a small step; the code written here takes one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import count
+from typing import Any
+
+from minigrad.compiler.jit.arguments import Arguments, Same, overlaps_of
+from minigrad.core.dtypes import get_default_dtype
+from minigrad.core.graph import modes
+from minigrad.core.storage import get_default_device
+from minigrad.core.tensor import Tensor
+from minigrad.utils.pytree import TreeSpec
+
+__all__ = ["Check", "compile_check"]
+
+Check = Callable[[tuple[Any, ...], dict[str, Any]], Any]
+
+
+def compile_check(call: Arguments, inputs: list[float]) -> Check | None:
+    """A function of (args, kwargs) that returns the tensors among them if their key is that of `call`, else None.
+
+    It writes the floats among them to `inputs`. None where no such function is written: for containers other than
+    tuples, lists and dicts with strings for keys, and for rare types of leaves.
+    """
+    writer = _Writer(call)
+    try:
+        writer.write(call.spec.children[0], "args")
+        writer.write(call.spec.children[1], "kwargs")
+    except _NotWritten:
+        return None
+    return writer.compiled(inputs)
+
+
+class _NotWritten(Exception):
+    """Arguments for which no code is written."""
+
+
+class _Writer:
+    def __init__(self, call: Arguments) -> None:
+        self._kinds, self._leaves, self._names = iter(call.kinds), iter(call.leaves), count()
+        positional = call.spec.children[0].children
+        self._flat = len(call.tensors) == len(call.leaves) == len(positional)  # the arguments are the tensors
+        self._flat = self._flat and all(child.type is None for child in positional)
+        self._overlaps = overlaps_of(call.tensors)
+        self._addressed = all(hasattr(x._array, "address") for x in call.tensors)
+        self._tensors: list[str] = []
+        self._floats: list[str] = []
+        self._space: dict[str, Any] = {"dtype": get_default_dtype, "device": get_default_device, "modes": modes}
+        now = f"modes.grad is {modes.grad} and modes.strict is {modes.strict}"
+        self._tests = [
+            f"dtype() is {self._constant(get_default_dtype())} and device() == {get_default_device()!r} and {now}"
+        ]
+
+    def _constant(self, x: Any) -> str:
+        name = f"c{next(self._names)}"
+        self._space[name] = x
+        return name
+
+    def _bound(self, x: str) -> tuple[str, str]:
+        """A name for an expression, and what gives it that name."""
+        name = f"v{next(self._names)}"
+        return name, f"({name} := {x})"
+
+    def write(self, spec: TreeSpec, x: str) -> None:
+        """Write tests of what the expression `x` gives."""
+        if spec.type is None:
+            self._write_leaf(next(self._kinds), next(self._leaves), x)
+        elif spec.type is type(None):
+            self._tests.append(f"{x} is None")
+        elif spec.type in (tuple, list):
+            name, bound = self._bound(x)
+            self._tests.append(f"{bound}.__class__ is {spec.type.__name__} and len({name}) == {len(spec.children)}")
+            for k, child in enumerate(spec.children):
+                self.write(child, f"{name}[{k}]")
+        elif spec.type is dict and all(type(key) is str for key in spec.context.keys):
+            name, bound = self._bound(x)
+            self._tests.append(f"{bound}.__class__ is dict and [*{name}] == {list(spec.context.keys)!r}")
+            self._tests.append(f"{{*map(type, {name})}} == {{str}}" if spec.children else "True")
+            for key, child in zip(spec.context.keys, spec.children, strict=True):
+                self.write(child, f"{name}[{key!r}]")
+        else:
+            raise _NotWritten
+
+    def _write_leaf(self, kind: Any, leaf: Any, x: str) -> None:
+        if isinstance(leaf, Tensor):
+            self._write_tensor(kind, leaf, x)
+        elif kind is float:
+            name, bound = self._bound(x)
+            self._floats.append(name)
+            self._tests.append(f"{bound}.__class__ is float")
+        elif isinstance(kind, Same):
+            same = self._constant(leaf)
+            self._tests.append(f"{x} is {same} and {same}.__class__ is {self._constant(kind.kind)}")
+        elif kind[0] is bool:
+            self._tests.append(f"{x} is {leaf}")
+        elif kind[0] in (int, str):
+            name, bound = self._bound(x)
+            self._tests.append(f"{bound}.__class__ is {kind[0].__name__} and {name} == {leaf!r}")
+        else:
+            raise _NotWritten
+
+    def _write_tensor(self, kind: Any, leaf: Tensor, x: str) -> None:
+        if kind[0] == "again":
+            self._tests.append(f"{x} is {self._tensors[kind[1]]}")
+            return
+        array = leaf._array
+        of, (name, bound), (its, its_bound) = self._constant(kind[0]), self._bound(x), self._bound("{}._array")
+        self._tests.append(f"{bound}.__class__ is {of}")
+        self._tests.append(f"({name}._step is None and {name}._base is None or {name}.grad_fn is None)")
+        self._tests.append(f"{name}._requires_grad is {leaf._requires_grad}")
+        self._tests.append(f"{its_bound.format(name)}.__class__ is {self._constant(type(array))}")
+        self._tests.append(f"{its}.shape == {array.shape!r} and {its}.dtype == {self._constant(array.dtype)}")
+        whole = f"{its}.address or " if array.flags.c_contiguous and self._addressed else ""
+        self._tests.append(f"({whole}{its}.strides == {array.strides!r})")
+        self._tensors.append(name)
+
+    def compiled(self, inputs: list[float]) -> Check:
+        """The function that makes the tests that were written."""
+        arrays = [f"{x}._array" for x in self._tensors]
+        if len(arrays) > 1:
+            alone = [f"{x}.address" for x in arrays]
+            known = f"overlaps(({', '.join(self._tensors)})) == {self._overlaps!r}"
+            if self._addressed and self._overlaps == ():
+                known = f"(all(({', '.join(alone)})) and len({{{', '.join(alone)}}}) == {len(alone)} or {known})"
+            self._tests.append(known)
+        self._space |= {"overlaps": overlaps_of, "inputs": inputs}
+        floats = f"    inputs[:] = {''.join([f'{x}, ' for x in self._floats])}\n" if self._floats else ""
+        found = "args" if self._flat else f"({''.join([f'{x}, ' for x in self._tensors])})"
+        tests = " and ".join(self._tests)
+        exec(
+            f"def check(args, kwargs):\n    if not ({tests}):\n        return None\n{floats}    return {found}\n",
+            self._space,
+        )
+        check: Check = self._space.pop("check")  # without a cycle: it is freed at once
+        return check

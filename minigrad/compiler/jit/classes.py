@@ -1,0 +1,54 @@
+"""Classes: where objects keep their attributes, and whose code reads them."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Hashable
+from functools import cache
+from types import FunctionType
+from typing import Any
+
+from minigrad.compiler.jit.watch import names_in, origin
+
+__all__ = ["library_names", "origin_of", "slots", "variables"]
+
+
+def variables(x: Any) -> dict[str, Any] | None:
+    """The `__dict__` of an object, None if it has none; a `__getattr__` is not asked."""
+    try:
+        found = object.__getattribute__(x, "__dict__")
+    except AttributeError:
+        return None
+    return found if isinstance(found, dict) else None
+
+
+def slots(base: type) -> tuple[str, ...]:
+    """The names of the slots of a class, as they are mangled."""
+    slots = base.__dict__.get("__slots__", ())
+    names = (slots,) if isinstance(slots, str) else tuple(slots)
+    return tuple(
+        f"_{base.__name__.lstrip('_')}{name}" if name.startswith("__") and not name.endswith("__") else name
+        for name in names
+        if name not in ("__dict__", "__weakref__")
+    )
+
+
+def library_names(kind: type) -> frozenset[str]:
+    """The names in the methods that a class has from minigrad or another library: they read attributes of an object."""
+    bases = [base for base in kind.__mro__ if origin_of(base) in ("engine", "installed")]
+    return frozenset().union(*map(_names_in_methods, bases))
+
+
+@cache
+def _names_in_methods(kind: Hashable) -> frozenset[str]:
+    functions = [getattr(x, "fget", None) or getattr(x, "__func__", x) for x in tuple(vars(kind).values())]
+    return frozenset().union(*[names_in(f.__code__) for f in functions if isinstance(f, FunctionType)])
+
+
+def origin_of(kind: type) -> str:
+    """Whose class it is, as `watch.origin` says of code."""
+    module = sys.modules.get(kind.__module__)
+    file = getattr(module, "__file__", None)
+    if file is None:
+        return "user" if kind.__module__ in ("__main__", "__mp_main__") or module is None else "standard"
+    return origin(file)

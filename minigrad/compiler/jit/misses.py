@@ -1,0 +1,92 @@
+"""Misses: the last captures of a step, from which one warning says what keeps it from being replayed."""
+
+from __future__ import annotations
+
+import warnings
+from collections import Counter, deque
+from typing import Any, NamedTuple
+
+from minigrad.compiler.jit.arguments import Arguments
+from minigrad.core.symbolic import Traced
+from minigrad.core.tensor import Tensor
+
+__all__ = ["Misses"]
+
+
+class _Miss(NamedTuple):
+    """One capture: what each leaf of the arguments was, as (kind, text) by its path, and why it was made."""
+
+    leaves: dict[str, tuple[str, str]]
+    reason: str
+
+
+class Misses:
+    """The last captures of the step `name`, as texts: what they were made for is not kept alive."""
+
+    def __init__(self, name: str, max_traces: int) -> None:
+        self._name, self._most = name, max_traces
+        self._last: deque[_Miss] = deque(maxlen=max_traces + 1)
+        self._warned = False
+
+    def add(self, call: Arguments, reason: str) -> None:
+        """Note that the step was captured for this call, and why."""
+        if not self._warned:
+            leaves = {path: _described(x) for path, x in zip(call.paths, call.leaves, strict=True)}
+            self._last.append(_Miss(leaves, reason))
+
+    def warn(self) -> None:
+        """Warn, once, that there are more traces than are kept: of the argument, or else of the guard, that changes."""
+        if not self._warned:
+            self._warned = True
+            text = (
+                f"jit: {self._name} was traced {self._cause()}\n"
+                f"  The {self._most} traces used last are kept (max_traces={self._most}); for others it is traced "
+                "again, which takes longer than to call the function."
+            )
+            self._last.clear()
+            warnings.warn(text, UserWarning, stacklevel=5)
+
+    def _cause(self) -> str:
+        guards = Counter([miss.reason for miss in self._last if not miss.reason.startswith("the first call")])
+        paths = dict.fromkeys([path for miss in self._last for path in miss.leaves])
+        values = {path: dict.fromkeys([miss.leaves.get(path, _ABSENT) for miss in self._last]) for path in paths}
+        changing = {
+            path: found
+            for path, found in values.items()
+            if next(iter(found))[0] != "float" or any(f"`{path}`" in reason for reason in guards)
+        }
+        path = max(changing, key=lambda path: len(changing[path]), default="")
+        count = len(changing.get(path, ()))
+        if count > sum(guards.values()):
+            kinds = [kind for kind, _ in changing[path]]
+            kind = next((kind for kind in _ADVICE if kind in kinds), "value")
+            shown = ", ".join([text for _, text in changing[path]][-3:])
+            what, advice = _ADVICE[kind]
+            return f"for {count} different {what} of the argument `{path}` (…, {shown}). {advice}"
+        last = self._last[-1].reason
+        often = f"{len(self._last)} times, the last time because "
+        return f"{often}{last}. Keep that as it is between calls, or make it an argument, a float or a tensor."
+
+
+_ABSENT = "structure", "absent"
+_ADVICE = {
+    "structure": ("structures", "Give containers of one structure."),
+    "shape": ("shapes", "Pad tensors to few shapes; a data loader leaves out a smaller last batch by drop_last=True."),
+    "object": ("objects", "Give the same object each time, or the tensors and floats that the step needs of it."),
+    "float": (
+        "values",
+        "The step looks at the value, by `if`, float() or math: choose by mg.where, use operators, or give a tensor.",
+    ),
+    "value": ("values", "A float or a tensor is read at each call instead; make it one if the step computes with it."),
+}
+
+
+def _described(x: Any) -> tuple[str, str]:
+    if isinstance(x, Tensor):
+        return "shape", f"{x.dtype.name}{list(x.shape)}{' that requires grad' if x.requires_grad else ''}"
+    if type(x) is Traced:
+        return "float", repr(x.value)
+    kind: Any = type(x)
+    if hasattr(x, "__dict__") or kind.__repr__ is object.__repr__:
+        return "object", f"<{type(x).__name__} at {id(x):#x}>"
+    return "value", f"{x!r:.60}"

@@ -1,0 +1,264 @@
+"""A program: what a step computed as a list of kernel calls, brought into order, and how it is run again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from minigrad.compiler.jit.capture import (
+    CONSTANT,
+    FULL,
+    KEPT,
+    TEMPORARY,
+    Buffer,
+    Node,
+    View,
+    root_of,
+    start_of,
+    whole_of,
+)
+from minigrad.core.dispatch import dispatch
+from minigrad.core.storage import memory
+from minigrad.core.symbolic import Traced, replaced, traced
+
+__all__ = ["Memories", "Memory", "Program", "made_of"]
+
+
+def made_of(nodes: Sequence[Node], wanted: Sequence[View]) -> tuple[list[Node], list[View]]:
+    """The calls that `wanted` and what stays after the step depend on, each once; and where what is wanted is then."""
+    once, instead = _each_once(nodes)
+    found = [_moved(view, instead) for view in wanted]
+    return _needed(once, found), found
+
+
+def _each_once(nodes: Sequence[Node]) -> tuple[list[Node], dict[int, Buffer]]:
+    """Of calls that compute the same from the same only the first, where nobody writes to what it gave or read; and
+    the buffers that stand for others then."""
+    known: dict[Any, Node] = {}
+    instead: dict[int, Buffer] = {}
+    kept = []
+    for node in nodes:
+        inputs = tuple([_moved(x, instead) if isinstance(x, View) else x for x in node.inputs])
+        node = node._replace(inputs=inputs, outs=tuple([_moved(x, instead) for x in node.outs]))
+        key = _key(node)
+        first = known.get(key) if key is not None else None
+        if first is None:
+            kept.append(node)
+            if key is not None:
+                known[key] = node
+        else:
+            instead.update({id(a.buffer): b.buffer for a, b in zip(node.outs, first.outs, strict=True)})
+    return kept, instead
+
+
+def _moved(view: View, instead: Mapping[int, Buffer]) -> View:
+    buffer = instead.get(id(view.buffer))
+    return view if buffer is None else view._replace(buffer=buffer)
+
+
+def _key(node: Node) -> Any:
+    """What tells the same call, None for one that has to be made each time."""
+    views = (*node.reads, *node.outs)
+    if node.writes or any(view.buffer.written for view in views) or node.op == CONSTANT:
+        return None
+    layouts = tuple([(x.offset, x.shape, x.strides, x.dtype) for x in node.outs])
+    key = (node.op, node.device, *map(_told, node.inputs), _told(node.attrs), layouts)
+    try:
+        hash(key)
+    except TypeError:  # an array among them
+        return None
+    return key
+
+
+def _told(x: Any) -> Any:
+    if isinstance(x, View):
+        return ("view", id(x.buffer), *x[1:])
+    if type(x) is Traced:
+        return "traced", x.name
+    if isinstance(x, Mapping):
+        return tuple([(name, _told(y)) for name, y in x.items()])
+    if type(x) in (tuple, list):
+        return (type(x), *map(_told, x))
+    return type(x), x, str(x)  # 0.0 is not -0.0
+
+
+def _needed(nodes: Sequence[Node], wanted: Iterable[View]) -> list[Node]:
+    """Without calls whose results nobody reads."""
+    read = {id(view.buffer) for view in wanted}
+    kept = []
+    for node in reversed(nodes):
+        lasting = node.writes and any(view.buffer.kind != TEMPORARY for view in node.outs)
+        if lasting or any(id(view.buffer) in read for view in node.outs):
+            kept.append(node)
+            read.update(id(view.buffer) for view in node.reads)
+            if node.writes:
+                read.update(id(view.buffer) for view in node.outs)
+    return kept[::-1]
+
+
+class Memory(NamedTuple):
+    """A piece of memory as bytes in a row, where in it a buffer begins, the type of arrays that lie there, and which
+    has it to itself, from its beginning on: kernels may read, and write, what is left of that one's last line."""
+
+    flat: Any
+    start: int
+    array: type
+    whole: Any
+
+    @staticmethod
+    def of(buffer: Buffer) -> Memory:
+        """The memory of a buffer that is there."""
+        return Memory(_flat(root_of(buffer.array)), 0, buffer.of, buffer.whole)
+
+    @staticmethod
+    def around(array: Any, offset: int = 0) -> Memory:
+        """The memory that an array lies in, which is so many bytes from the beginning of a buffer."""
+        root = root_of(array)
+        return Memory(_flat(root), start_of(array) - start_of(root) - offset, type(array), whole_of(array))
+
+    def at(self, view: View) -> Any:
+        """The array that lies at a view."""
+        offset, memory = self.start + view.offset, self.flat if self.whole is None else self.whole
+        found: Any = np.ndarray.__new__(self.array, view.shape, view.dtype, memory, offset, view.strides)
+        if self.whole is not None and found.nbytes == self.whole.nbytes and found.flags.c_contiguous:
+            found.address = self.whole.address
+        return found
+
+
+def _flat(root: Any) -> Any:
+    """All the bytes of an array that has memory of its own, in a row."""
+    return root if hasattr(root, "address") else root.ravel(order="K").view(np.uint8)
+
+
+class _Made:
+    """An array that a call gave, so many bytes from the beginning of its buffer: most calls after it read it as it is.
+    Others see views of its memory."""
+
+    __slots__ = ("_memory", "array", "offset")
+
+    def __init__(self, array: Any, offset: int) -> None:
+        self.array, self.offset = array, offset
+        self._memory: Memory | None = None
+
+    def at(self, view: View) -> Any:
+        """The array that lies at a view."""
+        if self._memory is None:
+            self._memory = Memory.around(self.array, self.offset)
+        return self._memory.at(view)
+
+
+Memories = dict[int, Memory]
+
+
+class Program:
+    """Kernel calls, run one after the other: what any other way of running a step is checked against."""
+
+    def __init__(self, nodes: Sequence[Node], wanted: Sequence[View], buffers: Sequence[Buffer]) -> None:
+        self.nodes, self.wanted = list(nodes), list(wanted)
+        self.fixed: Memories = {b.number: Memory.of(b) for b in buffers if b.kind == KEPT}
+        self._arrays: dict[Any, Any] = {}  # one for each view, so that a kernel knows what it writes to what it reads
+        self._made = {view.buffer.number: view[1:] for x in nodes if not x.writes for view in x.outs}
+        self._make_constants()
+        self._calls = [self._call(node) for node in self.nodes]
+        self.results = [self._found(view) for view in wanted]
+        self._frees = self._last_uses()
+        self.numbers = [x for node in self.nodes for x in traced((node.inputs, node.attrs))]
+
+    def _make_constants(self) -> None:
+        """Keep arrays of given numbers that nobody writes to, and that do not change: they are not made again."""
+        returned = {id(view.buffer) for view in self.wanted}
+        kept = []
+        for node in self.nodes:
+            buffer = node.outs[0].buffer
+            lasting = not buffer.written and id(buffer) not in returned and not traced(node.attrs)
+            if node.op in (FULL, CONSTANT) and lasting:
+                self.fixed[buffer.number] = Memory.of(buffer)
+            else:
+                kept.append(node)
+        self.nodes = kept
+
+    def _last_uses(self) -> list[list[int]]:
+        """By call, the buffers that nobody needs after it."""
+        last: dict[int, int] = {}
+        for k, node in enumerate(self.nodes):
+            last.update({view.buffer.number: k for view in (*node.reads, *node.outs)})
+        for number in [*self.fixed, *[view.buffer.number for view in self.wanted]]:
+            last.pop(number, None)
+        frees: list[list[int]] = [[] for _ in self.nodes]
+        for number, k in last.items():
+            frees[k].append(number)
+        return frees
+
+    def _found(self, view: View) -> Callable[[dict[int, Any]], Any]:
+        """What gives the array at a view."""
+        number = view.buffer.number
+        if number in self.fixed:
+            key = number, *view[1:]
+            array = self._arrays[key] = self._arrays.get(key, self.fixed[number].at(view))
+            return lambda memories: array
+        if self._made.get(number) == view[1:]:
+            return lambda memories: memories[number].array
+        return lambda memories: memories[number].at(view)
+
+    def _call(self, node: Node) -> Callable[[dict[int, Any], Mapping[str, Any]], None]:
+        inputs = [(True, self._found(x)) if isinstance(x, View) else (False, x) for x in node.inputs]
+        outs = [self._found(x) for x in node.outs] if node.writes else []
+        changing = {name: x for name, x in node.attrs.items() if traced(x)}
+        operands_change = bool(traced(node.inputs))
+
+        def call(memories: dict[int, Any], numbers: Mapping[str, Any]) -> None:
+            attrs = {**node.attrs, **replaced(changing, lambda x: numbers[x.name])} if changing else node.attrs
+            given = tuple([x(memories) if found else x for found, x in inputs])
+            if operands_change:
+                given = replaced(given, lambda x: numbers[x.name])
+            if node.op == FULL:
+                result = memory(node.device).full(node.outs[0].shape, node.outs[0].dtype, attrs["value"])
+            elif node.op == CONSTANT:
+                result = memory(node.device).copied(attrs["numbers"])
+            elif node.writes:
+                targets = tuple([x(memories) for x in outs])
+                dispatch(node.op, node.device, given, attrs, targets if len(targets) > 1 else targets[0])
+                return
+            else:
+                result = dispatch(node.op, node.device, given, attrs)
+            arrays = [x for x in result if isinstance(x, np.ndarray)] if isinstance(result, tuple) else [result]
+            for view, array in zip(node.outs, arrays, strict=True):
+                if view.buffer.number not in self.fixed:
+                    memories[view.buffer.number] = _Made(array, view.offset)
+
+        return call
+
+    around = staticmethod(Memory.around)
+
+    def run(
+        self, arguments: Sequence[Any], numbers: Mapping[str, Any], before: Callable[[int], None] | None = None
+    ) -> list[Any]:
+        """The arrays that are wanted, computed again from `arguments`; `numbers` are those traced, by name. `before` is
+        given the number of each call that is about to be made."""
+        memories: dict[int, Any] = {k: Memory.around(array) for k, array in enumerate(arguments)}
+        for k, (call, frees) in enumerate(zip(self._calls, self._frees, strict=True)):
+            if before is not None:
+                before(k)
+            call(memories, numbers)
+            for number in frees:
+                memories.pop(number, None)
+        return [found(memories) for found in self.results]
+
+    def __str__(self) -> str:
+        return "\n".join(map(_line, self.nodes))
+
+
+def _line(node: Node) -> str:
+    """A call as a line of text, as ``t7:float32[32, 10] = matmul(a0:float32[32, 64], k3:float32[64, 10])``."""
+    attrs = [f"{name}={_short(x)}" for name, x in node.attrs.items()]
+    given = ", ".join([*map(_short, node.inputs), *attrs])
+    return f"{', '.join(map(repr, node.outs))} {'<-' if node.writes else '='} {node.op}({given})"
+
+
+def _short(x: Any) -> str:
+    if type(x) is Traced:
+        return f"<{x.what}>"
+    text = f"array{list(x.shape)}" if isinstance(x, np.ndarray) else repr(x)
+    return text if len(text) <= 60 else f"{text[:57]}..."

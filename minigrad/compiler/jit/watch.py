@@ -1,0 +1,177 @@
+"""Watch: which Python functions run while a step is captured, and which of them ask for what nobody can guard.
+
+The interpreter reports each call to a function set by `sys.setprofile`, in this thread alone.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import sys
+import sysconfig
+import weakref
+from collections.abc import Callable, Iterator, Mapping
+from functools import cache
+from pathlib import Path
+from types import CodeType, FrameType
+from typing import Any
+
+__all__ = ["Watch", "by_identity", "is_user_code", "names_in", "origin"]
+
+_PATHS = sysconfig.get_paths()
+_INSTALLED = tuple({_PATHS[name] + os.sep for name in ("purelib", "platlib")})
+_ENGINE = (
+    str(Path(__file__).parents[2]) + os.sep,
+    *[folder + package + os.sep for folder in _INSTALLED for package in ("numpy", "taichi")],
+)
+_TOOLS = (  # what runs around a step, in a notebook or a test, and changes its own state all the time
+    "IPython", "_pytest", "coverage", "debugpy", "hypothesis", "ipykernel", "ipywidgets", "jupyter_client",
+    "matplotlib", "pytest", "tornado", "tqdm", "traitlets", "zmq",
+)  # fmt: skip
+_STANDARD = tuple({_PATHS[name] + os.sep for name in ("stdlib", "platstdlib")})
+_TOOL_FOLDERS = tuple([folder + package + os.sep for folder in _INSTALLED for package in _TOOLS])
+
+# C functions whose result no guard can foresee: by name, then by the module or the type that they belong to
+_IMPURE = {
+    **dict.fromkeys(
+        ("time", "time_ns", "perf_counter", "perf_counter_ns", "monotonic", "monotonic_ns", "process_time"), "time"
+    ),
+    **dict.fromkeys(("now", "utcnow", "today"), "datetime"),
+    **dict.fromkeys(("urandom", "getrandom", "times", "stat", "lstat", "listdir", "scandir", "access"), os.name),
+    **dict.fromkeys(("random", "getrandbits"), "_random"),
+    **dict.fromkeys(("read", "readline", "readlines", "readinto"), "_io"),
+    "open": "io",
+    "input": "builtins",
+}
+_ENVIRONMENT = {id(getattr(type(os.environ), name).__code__) for name in ("__getitem__", "__iter__")}
+
+
+@cache
+def origin(filename: str) -> str:
+    """Whose code a file has: "engine" (minigrad's, and what it computes with), "standard" (Python's, and tools such as
+    IPython), "installed" or "user"."""
+    if filename.startswith(_ENGINE):
+        return "engine"
+    if filename.startswith(_TOOL_FOLDERS):
+        return "standard"
+    if filename.startswith(_INSTALLED):
+        return "installed"
+    return "standard" if filename.startswith((*_STANDARD, "<frozen")) else "user"
+
+
+def is_user_code(code: CodeType, variables: Mapping[str, Any]) -> bool:
+    """Whether the globals of a function with this code are guarded: neither minigrad's nor the standard library's.
+
+    Code that was compiled from a string belongs to the file whose variables it has; what minigrad compiles has none.
+    """
+    file = code.co_filename
+    if file.startswith("<") and not file.startswith(("<doctest", "<ipython", "<stdin")):
+        file = str(variables.get("__file__") or ("" if "__spec__" in variables else "<frozen"))
+    return origin(file) in ("user", "installed")
+
+
+def by_identity(function: Callable[[CodeType], frozenset[str]]) -> Callable[[CodeType], frozenset[str]]:
+    """Cache the results of a function of code objects. To hash one hashes its constants, which may be symbolic."""
+    known: dict[int, tuple[Any, frozenset[str]]] = {}
+
+    def cached(code: CodeType) -> frozenset[str]:
+        found = known.get(id(code))
+        if found is None or found[0]() is not code:
+            if len(known) > 4096:
+                known.clear()
+            found = known[id(code)] = weakref.ref(code), function(code)
+        return found[1]
+
+    return cached
+
+
+@by_identity
+def names_in(code: CodeType) -> frozenset[str]:
+    """The names of attributes and globals in a function and those inside it, and strings that could be such names."""
+    found = set(code.co_names)
+    for x in code.co_consts:
+        if isinstance(x, CodeType):
+            found |= names_in(x)
+        else:
+            found.update(y for y in (x if isinstance(x, tuple) else (x,)) if isinstance(y, str) and y.isidentifier())
+    return frozenset(found)
+
+
+class Watch:
+    """The functions that are entered inside the block.
+
+    `found` is called with the frame of each function of the user's that is entered for the first time, before it runs.
+    """
+
+    def __init__(self, found: Callable[[FrameType], None]) -> None:
+        self.entered: dict[int, CodeType] = {}
+        """By identity, since to hash a code object takes longer than most calls."""
+        self.names: set[str] = set()
+        """The names in those of the user."""
+        self.impure: list[str] = []
+        """What was called that gives another result each time, with where."""
+        self.reads_environment = False
+        self._found = found
+        self._before: Any = None
+        self._collecting: dict[int, CodeType] = {}  # functions that run whenever memory is collected, wherever that is
+
+    def __enter__(self) -> Watch:
+        codes = [getattr(callback, "__code__", None) for callback in gc.callbacks]
+        self._collecting = {id(code): code for code in codes if code is not None}
+        self.entered |= self._collecting
+        self._before = sys.getprofile()
+        if hasattr(self._before, "disable"):  # cProfile's, which Python cannot set again by its function
+            self._before.disable()
+        sys.setprofile(self._hear)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        sys.setprofile(None)
+        if hasattr(self._before, "enable"):
+            self._before.enable()
+        elif self._before is not None:
+            sys.setprofile(self._before)
+
+    def _hear(self, frame: FrameType, event: str, of: Any) -> None:
+        if event == "call":
+            code = frame.f_code
+            if id(code) not in self.entered and not _serves_the_engine(frame):
+                self.entered[id(code)] = code
+                if id(code) in _ENVIRONMENT:
+                    self.reads_environment = True
+                if is_user_code(code, frame.f_globals):
+                    self.names |= names_in(code)
+                    self._found(frame)
+        elif event == "c_call" and getattr(of, "__name__", "") in _IMPURE:
+            self._suspect(frame, of)
+
+    def _suspect(self, frame: FrameType, of: Any) -> None:
+        owner = getattr(of, "__self__", None)
+        kind = owner if isinstance(owner, type) else type(owner)
+        if _IMPURE[of.__name__] in {of.__module__, *[base.__module__ for base in kind.__mro__]}:
+            name = f"{of.__module__}.{of.__name__}" if of.__module__ else of.__name__
+            if any(id(caller.f_code) in self._collecting for caller in _callers(frame)):
+                return
+            for caller in _callers(frame):
+                if origin(caller.f_code.co_filename) != "standard":
+                    break
+                name = f"{caller.f_globals.get('__name__', '')}.{caller.f_code.co_name}"
+            if origin(caller.f_code.co_filename) == "user" and not name.startswith(
+                "logging."
+            ):  # which look at the clock
+                line = f"{os.path.basename(caller.f_code.co_filename)}:{caller.f_lineno}"
+                self.impure.append(f"{name}(), at {line}, which returns something else each time")
+
+
+def _serves_the_engine(frame: FrameType) -> bool:
+    """Whether a function of an installed package runs because minigrad called it, so that it is part of that."""
+    if origin(frame.f_code.co_filename) != "installed":
+        return False
+    origins = (origin(caller.f_code.co_filename) for caller in _callers(frame))
+    return next((x for x in origins if x in ("engine", "user")), "user") == "engine"
+
+
+def _callers(frame: FrameType | None) -> Iterator[FrameType]:
+    while frame is not None:
+        yield frame
+        frame = frame.f_back

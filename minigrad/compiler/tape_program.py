@@ -1,0 +1,243 @@
+"""A graph of Values flattened to arrays: which rows each node reads, and runs of nodes of which the same is done.
+
+A row is a number: first come those of the leaves, then constants, then one for each operation, after all that it reads.
+For many samples at once a row has a number for each, but for what is the same in all of them.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from numbers import Real
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from minigrad.backends.formula import snippets
+from minigrad.backends.formula.calculating import Unwritable, check
+from minigrad.core.errors import DeviceError
+from minigrad.core.graph import topological
+from minigrad.core.op import Op
+from minigrad.core.value import Value
+
+__all__ = ["Flat", "Kind", "Program"]
+
+
+class Kind(NamedTuple):
+    """What is done at a node: an operation, its attributes that are `fixed`, which operands it `wants` gradients of.
+
+    The other attributes are numbers, and rows like operands. `shared` says of each row whether it is one number for all
+    samples; it is empty where there is one sample.
+    """
+
+    op: Op
+    fixed: tuple[tuple[str, Any], ...]
+    wants: tuple[bool, ...]
+    shared: tuple[bool, ...] = ()
+
+    @property
+    def takes(self) -> int:
+        """How many operands it has."""
+        return len(self.op.inputs)
+
+    @property
+    def free(self) -> list[str]:
+        """The attributes that are rows."""
+        return [name for name in self.op.attrs if name not in dict(self.fixed)]
+
+    @property
+    def width(self) -> int:
+        """How many rows it reads."""
+        return self.takes + len(self.free)
+
+    def named(self, rows: Sequence[Any]) -> dict[str, Any]:
+        """The attributes, when `rows` are what it reads."""
+        return {**dict(self.fixed), **dict(zip(self.free, rows[self.takes :], strict=True))}
+
+
+class Program:
+    """What kernels run: `runs` of nodes of one kind, each (kind, first row, count, place in `operands`), in order.
+
+    `operands` are the rows that each node reads, one after the other, `nodes` the Values that are computed, in the
+    order of their rows, and `outputs` the rows of the outputs. For many samples, `fed` are the leaves that differ
+    between them: their rows are the first, those of the nodes come after; what is shared is read elsewhere, at its own
+    row, and an output that is a leaf is none of the program's: -1.
+    """
+
+    def __init__(
+        self,
+        kinds: Sequence[Kind],
+        runs: Sequence[Sequence[int]],
+        operands: Sequence[int],
+        nodes: Sequence[Value],
+        outputs: Sequence[int],
+        fed: Sequence[int],
+    ) -> None:
+        self.kinds, self.nodes = tuple(kinds), tuple(nodes)
+        self.runs = np.array(runs, dtype=np.int32).reshape(-1, 4)
+        # One more, since Taichi has no array of nothing.
+        self.operands, self.outputs, self.fed = (np.array([*x, -1], np.int32) for x in (operands, outputs, fed))
+        self.rows = len(fed) + len(nodes)
+        """How many rows there are for each of many samples."""
+        self.made: dict[str, Any] = {}
+        """What a backend keeps of it."""
+
+    @cached_property
+    def snippets(self) -> tuple[tuple[str, int, str, tuple[str | None, ...], tuple[bool, ...]], ...]:
+        """For each kind: the operation's name, how many rows it reads, its value, what each wanted gradient gets, and
+        which rows are shared."""
+        return tuple([(kind.op.name, kind.width, _value(kind), _rules(kind), kind.shared) for kind in self.kinds])
+
+    def check(self, device: str) -> None:
+        """Raise DeviceError for an operation that cannot be written: on ``numpy`` only its rules need to be."""
+        for kind in self.kinds:
+            _rules(kind)
+            if device == "cpu":
+                _value(kind)
+
+
+def _value(kind: Kind) -> str:
+    try:
+        return snippets.value(kind.op, dict(kind.fixed))
+    except Unwritable as error:
+        raise _refused(
+            kind.op, f'{error}\n  NumPy can compute it by its own kernel: mg.Tape(…, device="numpy").'
+        ) from None
+
+
+def _rules(kind: Kind) -> tuple[str | None, ...]:
+    try:
+        found = snippets.rules(kind.op, dict(kind.fixed))
+    except Unwritable as error:
+        raise _refused(kind.op, f"{error}\n  Differentiate the graph itself: y.backward().") from None
+    return tuple([rule if wanted else None for rule, wanted in zip(found, kind.wants, strict=True)])
+
+
+def _refused(op: Op, why: str) -> DeviceError:
+    return DeviceError(f"Tape: {op.name} cannot be on a tape. {why}")
+
+
+# --- from the graph to arrays ----------------------------------------------------------------------------------------
+
+
+class Flat:
+    """The graph of some outputs: its `leaves` and `constants`, which have the first rows, and its programs.
+
+    `reached` are the Values that a gradient of the outputs arrives at. Raises DeviceError for an operation that works
+    on more than single numbers.
+    """
+
+    def __init__(self, outputs: Sequence[Value]) -> None:
+        order: list[Any] = topological(outputs)
+        self.outputs = outputs
+        self.leaves = [x for x in order if x._op is None]
+        self._nodes = [x for x in order if x._op is not None]
+        for op in {node._op: None for node in self._nodes}:
+            _check(op)
+        self.reached = _reached(outputs, order)
+        self._kinds: list[Kind] = []
+        self._reads: list[list[Any]] = []  # for each node, Values, and constants by their text
+        found: dict[str, float] = {}
+        for node in self._nodes:
+            kind, attrs = _kind_of(node, self.reached)
+            self._kinds.append(kind)
+            numbers = {x.hex(): x for x in (*node._inputs, *attrs) if x.__class__ is float}
+            found.update(numbers)
+            self._reads.append([x.hex() if x.__class__ is float else x for x in (*node._inputs, *attrs)])
+        self.constants = list(found.values())
+        self.known: dict[Any, int] = {x: k for k, x in enumerate([*self.leaves, *found])}
+        """The rows of leaves, and of constants by their text."""
+        place = {node: k for k, node in enumerate(self._nodes)}
+        self._before = [[place[x] for x in read if x in place] for read in self._reads]
+
+    def program(self, fed: Sequence[int] = ()) -> Program:
+        """The program for one sample; for many, if there are leaves to be `fed` with numbers of theirs."""
+        kinds, rows = self._kinds, dict(self.known)
+        if fed:
+            shared = {x for x, row in rows.items() if row not in fed}
+            kinds = [
+                kind._replace(shared=tuple([x in shared for x in read]))
+                for kind, read in zip(kinds, self._reads, strict=True)
+            ]
+            rows.update({self.leaves[row]: k for k, row in enumerate(fed)})
+        # In an order of their own, so that graphs of the same kinds have the same kernel.
+        ordered = sorted(set(kinds), key=lambda kind: (kind.op.name, kind.wants, kind.shared, str(kind.fixed)))
+        number = {kind: k for k, kind in enumerate(ordered)}
+        runs: list[tuple[int, int, int, int]] = []
+        operands: list[int] = []
+        laid: list[Value] = []
+        first = len(fed) or len(rows)
+        for kind, run in _scheduled([number[one] for one in kinds], self._before):
+            runs.append((kind, first + len(laid), len(run), len(operands)))
+            for k in run:
+                rows[self._nodes[k]] = first + len(laid)
+                laid.append(self._nodes[k])
+                operands += [rows[x] for x in self._reads[k]]
+        outputs = [-1 if fed and x._op is None else rows[x] for x in self.outputs]
+        return Program(ordered, runs, operands, laid, outputs, fed)
+
+
+def _check(op: Op) -> None:
+    try:
+        check(op)
+    except Unwritable as error:
+        raise _refused(op, f"{error}\n  Differentiate the graph itself: y.backward().") from None
+
+
+def _reached(outputs: Sequence[Value], order: Sequence[Any]) -> set[Value]:
+    found = {x for x in outputs if x._requires_grad}
+    for node in reversed(order):
+        if node in found and node._op is not None:
+            for x, rule in zip(node._inputs, node._op.rules, strict=False):
+                if x.__class__ is not float and rule is not None and x._requires_grad:
+                    found.add(x)
+    return found
+
+
+def _kind_of(node: Any, reached: set[Value]) -> tuple[Kind, list[float]]:
+    """What is done at a node, and its attributes that are rows."""
+    op: Op = node._op
+    attrs: list[float] = []
+    fixed: list[tuple[str, Any]] = []
+    for name in op.attrs:
+        x = node._note("static")[name]
+        if isinstance(x, Real) and not isinstance(x, bool):
+            attrs.append(float(x))
+        elif isinstance(x, bool | str | None):
+            fixed.append((name, x))
+        else:
+            raise _refused(op, f"Its attribute {name}={x!r} is no number.")
+    passes = node in reached
+    wants = [
+        passes and x.__class__ is not float and rule is not None and x._requires_grad
+        for x, rule in zip(node._inputs, op.rules, strict=True)
+    ]
+    return Kind(op, tuple(fixed), tuple(wants)), attrs
+
+
+def _scheduled(kinds: Sequence[int], reads: Sequence[Sequence[int]]) -> Iterator[tuple[int, list[int]]]:
+    """Runs of nodes of one kind, as long as can be: of what is ready the kind with most, then what of it gets ready.
+
+    First come first served, so that neighbours in a run seldom wait for one another.
+    """
+    users: list[list[int]] = [[] for _ in kinds]
+    waiting = [len(read) for read in reads]
+    ready: dict[int, deque[int]] = {}
+    for k, read in enumerate(reads):
+        for one in read:
+            users[one].append(k)
+        if not read:
+            ready.setdefault(kinds[k], deque()).append(k)
+    while ready:
+        kind = max(ready, key=lambda one: len(ready[one]))
+        queue, run = ready[kind], []
+        while queue:
+            k = queue.popleft()
+            run.append(k)
+            for user in users[k]:
+                waiting[user] -= 1
+                if not waiting[user]:
+                    ready.setdefault(kinds[user], deque()).append(user)
+        del ready[kind]
+        yield kind, run

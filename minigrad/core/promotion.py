@@ -1,0 +1,86 @@
+"""Promotion: operands brought to the one type in which an operation computes, as PyTorch does."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+
+from minigrad.core.dtypes import DTYPES, DType, get_default_dtype, of_number, result_type
+from minigrad.core.errors import DTypeError, a_kind
+from minigrad.core.graph import Node, modes
+from minigrad.core.op import OPS, Op
+from minigrad.core.shapes import broadcast_shapes, check_equal_shapes
+
+__all__ = ["NUMBERS", "operand", "promoted"]
+
+NUMBERS = frozenset({float, int, bool})
+
+
+def _is_tensor(x: Any) -> bool:
+    return isinstance(x, Node)
+
+
+def promoted(op: Op, inputs: tuple[Any, ...], make: Callable[[Any], Any]) -> tuple[Any, ...]:
+    """`inputs` brought to the one type in which `op` computes, and checked to broadcast together.
+
+    Where they are plain numbers but for a condition, they become tensors, by `make` from an array of NumPy's.
+    """
+    first: tuple[Any, ...] = ()
+    if op.promotes == "rest":
+        first, inputs = inputs[:1], inputs[1:]
+    shape = dtype = None
+    plain = True  # all tensors are of one float type and one shape, so that nothing is to be done
+    for x in (*first, *inputs) if first else inputs:
+        if _is_tensor(x):
+            array = x._array
+            if dtype is None:
+                dtype, shape = array.dtype, array.shape
+                plain = dtype.kind == "f" and not first
+            elif array.dtype is not dtype or array.shape != shape:
+                plain = False
+        elif x.__class__ not in NUMBERS:
+            return promoted(op, tuple([operand(op, x) for x in (*first, *inputs)]), make)
+    if plain:
+        return inputs
+    broadcast_shapes(*[x.shape for x in (*first, *inputs) if _is_tensor(x)], op=op.name)
+    if modes.strict:
+        named = zip(op.inputs, (*first, *inputs), strict=True)
+        check_equal_shapes({name: x.shape for name, x in named if _is_tensor(x)}, op.name)
+    tensors = [x for x in inputs if _is_tensor(x)]
+    target = result_type(
+        [x.dtype for x in tensors if x.ndim],
+        [x.dtype for x in tensors if not x.ndim],
+        [of_number(x) for x in inputs if not _is_tensor(x)],
+    )
+    if op.promotes == "number" and target is DTYPES["bool"]:
+        raise DTypeError(f"{op.name}: bools have no sign and no difference; convert them first: x.to(mg.int64).")
+    if op.promotes == "int" and target is DTYPES["bool"]:
+        target = DTYPES["int64"]
+    if op.promotes == "float" and not target.is_floating_point:
+        target = get_default_dtype()
+    if not tensors:  # numbers alone would come out in NumPy's default type
+        return (*first, *[make(np.asarray(x, target.name)) for x in inputs])
+    return (*first, *[_cast(x, target) for x in inputs])
+
+
+def _cast(x: Any, dtype: DType) -> Any:
+    if _is_tensor(x):
+        return x if x.dtype is dtype else OPS["to"](x, dtype=dtype)
+    return x if x.__class__ is (kind := (bool, int, float)[dtype.kind]) else kind(x)  # a symbolic float stays one
+
+
+def operand(op: Op, x: Any) -> Any:
+    """`x` as a tensor or a number of Python's. Raises DTypeError if it is neither."""
+    if x.__class__ in NUMBERS or (_is_tensor(x) and x._array is not None):  # which a Value refuses
+        return x
+    if isinstance(x, np.generic) and x.dtype.kind in "biuf":
+        return x.item()  # else NumPy's own promotion would join in
+    if isinstance(x, Real):
+        return int(x) if isinstance(x, Integral) else float(x)
+    raise DTypeError(
+        f"{op.name}: {a_kind(x)} is neither a tensor nor a number.\n"
+        "  Make it a tensor first: mg.tensor(x), or mg.from_numpy(x) to share memory."
+    )

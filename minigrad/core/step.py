@@ -1,0 +1,278 @@
+"""Step: what the graph keeps of one operation on tensors. PyTorch calls it ``grad_fn``.
+
+A Value is its own record of how it came about. A tensor cannot be: it can be overwritten. So its record is a Step: the
+op, the nodes its operands came from, and, of their numbers, those that the rules will read, each with its version.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, cast
+from weakref import ref
+
+from minigrad.core.dtypes import as_dtype
+from minigrad.core.errors import DTypeError, GraphError, ShapeError, a_kind, caller_line
+from minigrad.core.graph import Node, copied, modes, number
+from minigrad.core.modes import detour
+from minigrad.core.op import OPS, Op
+from minigrad.core.shapes import Shape, broadcast_shapes
+from minigrad.core.storage import Storage, common_place
+
+__all__ = ["Constant", "Step", "by_edge", "check_gradient", "constant", "fitted", "keep_gradients", "written_since"]
+
+SMALL = 4096  # elements: a constant whose memory has no more is kept alive by the graph
+
+
+class Constant:
+    """A tensor that took part without a gradient, as its step remembers it. Call it to get the tensor.
+
+    Where that is no more, or is not what it was, you get its array if it is small, else None. Only inside
+    ``mg.record()`` is the tensor kept alive, which may hold the graph that holds this. Of a view of a large tensor the
+    base is remembered, and the operations that lead to it.
+    """
+
+    __slots__ = ("_array", "_chain", "_of")
+
+    def __init__(self, x: Any) -> None:
+        base = x if x._base is None else x._base
+        small = base._array.size <= SMALL or modes.gradient_passed
+        self._of: Any = (lambda: x) if modes.gradient_passed else ref(x if small else base)
+        self._chain: Any = () if small or base is x else x._chain
+        self._array = x._array if small else None
+
+    def __call__(self) -> Any:
+        found, small = self._of(), self._array
+        if found is None or found._edge() is not None or (small is not None and found._array is not small):
+            return small
+        for op, attrs in self._chain:
+            found = op(found, **attrs)
+        return found
+
+
+def constant(x: Any) -> Any:
+    """What a step keeps of `x`, an operand without a gradient: a tensor as a `Constant`, a number as it is."""
+    return Constant(x) if isinstance(x, Node) else x
+
+
+class Step(Node):
+    """One recorded operation on tensors: a node of the graph that is not a leaf."""
+
+    # _left: the nodes of the operands, what `constant` keeps of one without a gradient. _made: Storage.writes then.
+    # _saved: for (y, *operands) the tensor or number that a rule will read, else None (a plain number is there in any
+    # case). In _more, "written" is Storage.writes after the result was written in place.
+    __slots__ = ("__weakref__", "_dtype", "_kept", "_saved", "_shape")
+
+    def __init__(self, op: Op, operands: tuple[Any, ...], static: Mapping[str, Any], like: Any, saved: Any) -> None:
+        self._op = op
+        self._left = operands
+        self._right = None
+        self._made = Storage.writes
+        self._kept = static
+        self._requires_grad = True
+        self.grad = None
+        self._shape = like.shape
+        self._dtype = like.dtype
+        self._saved = saved
+        if detour.reasons:
+            if modes.scope:
+                self._remember("scope", modes.scope)
+            if modes.lines:
+                self._remember("line", caller_line())
+
+    @property
+    def _inputs(self) -> tuple[Any, ...]:
+        return self._left  # type: ignore[no-any-return]
+
+    @property
+    def name(self) -> str:
+        """The op's name as PyTorch prints it, such as ``MulBackward``."""
+        op = cast(Op, self._op)
+        return "".join(part[:1].upper() + part[1:] for part in op.name.split("_")) + "Backward"
+
+    @property
+    def scope(self) -> str:
+        """The `mg.scope` it was recorded in, such as ``"layer1/attention"``; empty outside of any."""
+        return cast(str, self._note("scope", ""))
+
+    @property
+    def line(self) -> str | None:
+        """The source line that made it, as ``file:number: text``, where ``mg.record(lines=True)`` was on; else None."""
+        return cast(str | None, self._note("line"))
+
+    @property
+    def output(self) -> Any:
+        """The numbers it gave, an array, as they were then; None unless it was made inside ``mg.record()``.
+
+        Of an operation with several outputs those of the first.
+        """
+        return self._note("output")
+
+    @property
+    def constants(self) -> tuple[Any, ...]:
+        """By operand: the tensor, array or number that took part without a gradient; None for a node, or if freed."""
+        return tuple([x() if x.__class__ is Constant else None if isinstance(x, Node) else x for x in self._left])
+
+    def observe(self, output: Any) -> None:
+        """Inside ``mg.record()`` keep a copy of the `output`."""
+        if modes.gradient_passed:
+            self._remember("output", copied(output))
+
+    @property
+    def next_functions(self) -> tuple[Node | None, ...]:
+        """The nodes that receive a contribution from this one, by operand; None where none is needed."""
+        return tuple(node if isinstance(node, Node) else None for node in self._left)
+
+    def replace_operand(self, tensor: Any, inputs: tuple[Any, ...], copy: Callable[[], Any]) -> None:
+        """Where `tensor`, one of `inputs`, is kept, keep a copy: it is about to be overwritten with the result."""
+        saved, left = self._saved, self._left
+        constants = [x is tensor and not isinstance(edge, Node) for x, edge in zip(inputs, left, strict=True)]
+        if True in constants or any(x is tensor for x in saved):
+            kept = copy()
+            self._left = tuple([constant(kept) if is_it else x for x, is_it in zip(left, constants, strict=True)])
+            self._saved = tuple([kept if x is tensor else x for x in saved])
+
+    def free(self) -> None:
+        """Forget the saved numbers; the structure of the graph stays."""
+        self._saved = None
+        op = cast(Op, self._op)
+        if op.aux:
+            self._kept = {name: kept for name, kept in self._kept.items() if name not in op.aux}
+
+    def _static(self, as_nodes: bool) -> Mapping[str, Any]:
+        if as_nodes or not cast(Op, self._op).aux:
+            return self._kept
+        return {name: number(kept) for name, kept in self._kept.items()}
+
+    def _operands(self, as_nodes: bool, slots: Sequence[int]) -> tuple[Any, ...]:
+        op, saved = cast(Op, self._op), self._saved  # read once: another thread may free it
+        if saved is None:
+            raise GraphError(
+                f"backward: the graph behind {op.name} was freed by an earlier backward, to give its memory back.\n"
+                "  Write backward(retain_graph=True) the first time, or compute the expression again."
+            )
+        if written_since(saved, self._made):
+            self._refuse_overwritten(op, saved, slots)
+        if not as_nodes:
+            return tuple([_array(x) for x in saved])
+        y = saved[0]
+        linked = self.relinked(y) if isinstance(y, tuple) else y if y is None else y._linked(self)
+        return (linked, *saved[1:])
+
+    def relinked(self, outputs: tuple[Any, ...]) -> tuple[Any, ...]:
+        """The `outputs` of this step, None for one that was not saved, as tensors whose gradients come here."""
+        if len(outputs) == 1:
+            return (outputs[0]._linked(self),)
+        picks = [None if x is None else self.pick(x, k, len(outputs)) for k, x in enumerate(outputs)]
+        return tuple([x if p is None else x._linked(p) for x, p in zip(outputs, picks, strict=True)])
+
+    def pick(self, output: Any, index: int, count: int) -> Step | None:
+        """The step of output number `index` of `count`, which passes its gradient here; None if it is of integers."""
+        if not output.dtype.is_floating_point:
+            return None
+        pick = Step(OPS["pick"], (self,), {"index": index, "count": count}, output._array, (None, None))
+        pick.observe(output)
+        return pick
+
+    def _refuse_overwritten(self, op: Op, kept: tuple[Any, ...], slots: Sequence[int]) -> None:
+        for name, saved in zip(("y", *op.inputs), kept, strict=True):
+            asked = (name, *op.parts) if name == "y" else (name,)
+            made = self._note("written", self._made) if name == "y" else self._made
+            several = saved if isinstance(saved, tuple) else (saved,)
+            tensor = next((x for x in several if written_since((x,), made)), None)
+            if tensor is not None and any(not op.reads[slot].isdisjoint(asked) for slot in slots):
+                what = "result" if name == "y" else f"operand {name}"
+                raise GraphError(
+                    f"backward: {op.name} needs its {what}, of shape {tensor.shape}, which has since been overwritten "
+                    f"by {tensor._storage.last_write}\n"
+                    f"  Write out of place there (x = x + 1, not x += 1), or give {op.name} a clone()."
+                )
+
+    def _fitted(self, gradient: Any) -> Any:
+        return gradient if isinstance(gradient, tuple) else fitted(gradient, self._shape, self._dtype)
+
+    def _sum(self, total: Any, contribution: Any) -> Any:
+        if not isinstance(total, tuple):
+            return total + contribution
+        pairs = zip(total, contribution, strict=True)  # by output of an op that has several
+        return tuple([b if a is None else a if b is None else a + b for a, b in pairs])
+
+    @property
+    def _keeps(self) -> bool:
+        return bool(modes.gradient_passed) or (getattr(self, "_more", None) is not None and self.retainer is not None)
+
+    @property
+    def retainer(self) -> Any:
+        """The tensor that asked to keep its gradient, if it still lives."""
+        return self._note("retains", lambda: None)()
+
+    def _local(self, slot: int) -> float | None:
+        return None
+
+    def __repr__(self) -> str:
+        return f"<{self.name}>"
+
+
+def written_since(saved: tuple[Any, ...], made: int) -> bool:
+    """Whether the memory of any tensor in `saved` was written after write number `made` of all."""
+    for x in saved:
+        if isinstance(x, Node):
+            if x._storage is not None and x._storage.latest > made:  # type: ignore[attr-defined]
+                return True
+        elif x.__class__ is tuple and written_since(x, made):
+            return True
+    return False
+
+
+def _array(x: Any) -> Any:
+    """The bare numbers in what was saved: a tensor, several, a number, or nothing."""
+    return x._raw() if isinstance(x, Node) else tuple(map(_array, x)) if x.__class__ is tuple else x
+
+
+def fitted(gradient: Any, shape: Shape, dtype: Any) -> Any:
+    """`gradient` summed over what broadcasting had stretched, so that it has `shape`, and as `dtype`."""
+    array = gradient._raw() if isinstance(gradient, Node) else gradient
+    if array.shape == shape and array.dtype is dtype:
+        return gradient
+    if array.shape != shape:
+        if broadcast_shapes(shape, array.shape, op="backward") != array.shape:
+            raise ShapeError(
+                f"backward: a rule gave an operand of shape {shape} a gradient of shape {array.shape}.\n"
+                "  It must have the operand's shape, or one that the operand was broadcast to."
+            )
+        gradient = OPS["sum_to"](gradient, shape=shape)
+    return gradient if array.dtype is dtype else OPS["to"](gradient, dtype=as_dtype(dtype))
+
+
+def keep_gradients(totals: Mapping[Node, Any]) -> None:
+    """Add to the `grad` of each step what a pass inside ``mg.record()`` found there, as an array."""
+    for node, total in totals.items():
+        if isinstance(node, Step) and not isinstance(total, tuple):  # else its parts are those of its picks
+            array = copied(total)
+            node.grad = array if node.grad is None else node.grad + array
+
+
+def check_gradient(x: Any, like: Any, what: str, whose: str, of_type: bool = True) -> None:
+    """Raise unless `x` is a tensor of the shape, and with `of_type` of the type, of the array `like`."""
+    if not hasattr(x, "_array"):
+        raise DTypeError(f"{what} is {a_kind(x)}, not a tensor.\n  Make it one: mg.tensor(x).")
+    if x._array.shape != like.shape:
+        raise ShapeError(
+            f"{what} has shape {x.shape}, but {whose} has {like.shape}.\n  Both must be equal: reshape it, or expand."
+        )
+    common_place((like, x._array), what)
+    if of_type and x._array.dtype is not like.dtype:
+        raise DTypeError(
+            f"{what} is of {x.dtype.name}, but {whose} of {like.dtype}.\n  Convert it: x.to(mg.{like.dtype})."
+        )
+
+
+def by_edge(inputs: Any) -> dict[Any, Any]:
+    """The tensors that a backward pass is to write to, by their places in the graph."""
+    found: dict[Any, Any] = {x._edge(): x for x in ((inputs,) if isinstance(inputs, Node) else inputs)}
+    if not found or None in found:
+        what = "there is none" if not found else f"the one of shape {found[None].shape} needs no gradient"
+        raise GraphError(
+            f"backward: inputs are the tensors whose grad is added to, and {what}.\n"
+            "  Give tensors that it was computed from, or leave inputs out for all leaves."
+        )
+    return found

@@ -1,0 +1,497 @@
+"""Tensor: an n-dimensional array with a place in the graph. It has PyTorch's methods, and no mathematics of its own."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+
+from minigrad.core import views
+from minigrad.core.dispatch import dispatch
+from minigrad.core.dtypes import DTYPES, DType
+from minigrad.core.errors import DTypeError, GraphError, ShapeError, check_flag, check_function
+from minigrad.core.graph import Node, enable_grad, grad_listeners, grad_lock, modes, number, propagate
+from minigrad.core.modes import detour
+from minigrad.core.op import OPS, Op
+from minigrad.core.promotion import operand, promoted
+from minigrad.core.shapes import Shape, broadcast_shapes, check_equal_shapes
+from minigrad.core.step import Step, by_edge, check_gradient, constant, fitted, keep_gradients
+from minigrad.core.storage import Storage, common_place, device, get_default_device, memory, owns, place_of
+
+__all__ = ["RemovableHandle", "Tensor", "linked", "promoted", "record", "wrap"]
+
+_DTYPE = {np.dtype(name): dtype for name, dtype in DTYPES.items()}
+_NOTHING: Mapping[str, Any] = {}
+
+
+if TYPE_CHECKING:  # the methods that the families in `functional` bring along, written out by `make stubs`
+    from minigrad.functional._stubs import Methods
+else:
+    Methods = Node
+
+
+class Tensor(Methods):
+    """Numbers of one type in a shape, on a device. Made by `mg.tensor`, `mg.zeros`, … and by operations.
+
+    A leaf with ``requires_grad=True`` receives its gradient in `grad`; a computed tensor knows its `grad_fn`. Basic
+    indexing, ``view``, ``permute`` and the like share memory; methods that end in an underscore write in place.
+    """
+
+    # A leaf is a node of the graph itself; a computed tensor's node is its Step, in _step. _storage is None until
+    # somebody asks who else has these bytes. A view knows its _base and the view operations that lead from it here.
+    __slots__ = ("__weakref__", "_array", "_base", "_chain", "_rebased", "_step", "_storage", "label")
+
+    _array: Any
+    _storage: Storage | None
+    _step: Step | None
+    _base: Tensor | None
+    _chain: tuple[tuple[Op, Mapping[str, Any]], ...]
+    _rebased: int
+
+    def __init__(self, *data: Any, **options: Any) -> None:
+        raise DTypeError(
+            "Tensor: this is the class; functions make tensors.\n"
+            "  Write mg.tensor(data) for numbers, mg.empty(2, 3) for a shape, dtype= for a type."
+        )
+
+    # --- what it is ---
+
+    @property
+    def shape(self) -> Shape:
+        """The size of each dimension."""
+        return self._array.shape  # type: ignore[no-any-return]
+
+    @property
+    def dtype(self) -> DType:
+        """The type of its numbers."""
+        return _DTYPE[self._array.dtype]
+
+    @property
+    def device(self) -> device:
+        """Where its numbers are."""
+        return device(place_of(self._array))
+
+    @property
+    def ndim(self) -> int:
+        """The number of dimensions."""
+        return self._array.ndim  # type: ignore[no-any-return]
+
+    @property
+    def storage(self) -> Storage:
+        """The bytes that it shares with its views."""
+        if self._storage is None:
+            made = Storage(self._array) if self._base is None else self._base.storage
+            if self._storage is None:  # another thread may have created one; here none can
+                self._storage = made
+        return self._storage
+
+    @property
+    def _version(self) -> int:
+        return 0 if self._storage is None else self._storage.version
+
+    # --- its place in the graph ---
+
+    @property
+    def requires_grad(self) -> bool:
+        """Whether a backward pass brings it a gradient."""
+        views.refresh(self)
+        return self._requires_grad
+
+    @requires_grad.setter
+    def requires_grad(self, flag: bool) -> None:
+        self.requires_grad_(flag)
+
+    def requires_grad_(self, flag: bool = True) -> Tensor:
+        """Say whether this leaf receives a gradient. Raises GraphError if computed, DTypeError if of integers."""
+        if self.grad_fn is not None and not flag:
+            raise GraphError("requires_grad_: only a leaf can be set not to need a gradient; use detach().")
+        check_flag(flag, "requires_grad_")
+        if flag and not self.dtype.is_floating_point:
+            raise DTypeError(f"requires_grad_: only fractions have gradients, and this tensor holds {self.dtype.name}.")
+        if self._step is None:
+            self._requires_grad = bool(flag)
+            if flag and detour.reasons and modes.scope:
+                self._remember("scope", modes.scope)
+        return self
+
+    _grad: Any = vars(Node)["grad"]  # the slot itself; what a reader assigns to `grad` is checked first
+
+    @property
+    def grad(self) -> Tensor | None:
+        """Its gradient, once a backward pass has brought one. What is assigned must have its shape and type."""
+        for listener in modes.grad_read:
+            listener.grad_read(self)
+        return self._grad  # type: ignore[no-any-return]
+
+    @grad.setter
+    def grad(self, new: Tensor | None) -> None:
+        if new is not None:
+            check_gradient(new, self._array, "grad", "the tensor that it is assigned to")
+            if new is self:
+                raise GraphError("grad: a tensor is not its own gradient.\n  Assign x.detach().clone().")
+        for listener in modes.grad_changed:
+            listener.grad_changed(self, False)
+        for listener in grad_listeners:
+            listener.grad_changed(self, False)
+        self._grad = new
+
+    @property
+    def grad_fn(self) -> Step | None:
+        """The record of the operation that made it; None for a leaf."""
+        views.refresh(self)
+        return self._step
+
+    @property
+    def scope(self) -> str:
+        """The `mg.scope` that the operation was in which made it; of a leaf, where it came to require a gradient."""
+        return cast(str, (self.grad_fn or self)._note("scope", ""))
+
+    @property
+    def is_leaf(self) -> bool:
+        """Whether no recorded operation made it."""
+        return self.grad_fn is None
+
+    # --- arranged otherwise ---
+
+    def clone(self) -> Tensor:
+        """A copy with memory of its own, through which the gradient flows."""
+        return cast(Tensor, OPS["copy"](self.detach(), self))
+
+    # --- written in place ---
+
+    def copy_(self, source: Tensor | float) -> Tensor:
+        """Overwrite these numbers with those of `source`, broadcast and converted as needed."""
+        if isinstance(source, Tensor):
+            if modes.strict:
+                check_equal_shapes({"self": self.shape, "source": source.shape}, "copy_")
+            broadcast_shapes(self.shape, source.shape, op="copy_")
+            source = source.to(self.dtype).expand(*self.shape)
+        else:
+            source = operand(OPS["copy"], source)
+        return self._write(OPS["copy"], (self, source))
+
+    def detach(self) -> Tensor:
+        """A view of the same numbers through which no gradient flows."""
+        out = wrap(self._array)
+        out._storage = self.storage
+        return out
+
+    def detach_(self) -> Tensor:
+        """Make this a leaf, through which no gradient flows any more. Raises GraphError for a view: detach its base."""
+        if self._base is not None:
+            raise GraphError("detach_: a view gets its gradient by way of its base.\n  Write x = x.detach().")
+        self._step, self._requires_grad = None, False
+        return self
+
+    def _edge(self) -> Any:
+        """The node that receives this tensor's gradient; None where none is needed."""
+        if self._base is not None:
+            views.refresh(self)
+        if self._requires_grad:
+            return self if self._step is None else self._step
+        return None
+
+    def _snapshot(self) -> Tensor:
+        """A copy of the elements as they are now, with the same node in the graph."""
+        out = wrap(_copy(self._array))
+        out._step, out._requires_grad = self._step, self._requires_grad
+        return out
+
+    def _linked(self, step: Step) -> Tensor:
+        """A tensor of the same numbers and storage whose gradient goes to `step`: how a step sees its own output."""
+        out = wrap(self._array)
+        out._storage = self._storage
+        out._step, out._requires_grad = step, True
+        return out
+
+    def _fitted(self, gradient: Any) -> Any:
+        return fitted(gradient, self._array.shape, self._array.dtype)
+
+    def _raw(self) -> Any:
+        return self._array
+
+    def _handed(self, gradient: Any, create_graph: bool) -> Any:
+        return gradient if create_graph else wrap(np.asanyarray(number(gradient)))
+
+    def _local(self, slot: int) -> float | None:
+        return None
+
+    def backward(
+        self,
+        gradient: Tensor | None = None,
+        retain_graph: bool | None = None,
+        create_graph: bool = False,
+        inputs: Tensor | Iterable[Tensor] | None = None,
+    ) -> None:
+        """Add to the `grad` of each leaf that this was computed from the derivative of ``(gradient * self).sum()``.
+
+        `gradient` has this tensor's shape; it may be left out where there is a single number. With `inputs` it is added
+        to theirs alone, whether leaves or not, and only what leads there is computed. The graph gives back what it
+        saved unless `retain_graph` (by default, `create_graph`, or being inside ``mg.record()``). Raises GraphError
+        if this, or one of `inputs`, needs no gradient, if the graph was freed before, or if a number that a rule needs
+        was overwritten; then no `grad` has changed.
+        """
+        self._accumulate({self._edge(): self._seed(gradient, create_graph)}, retain_graph, create_graph, inputs)
+
+    @staticmethod
+    def _accumulate(seeds: Mapping[Any, Tensor], retain_graph: bool | None, create_graph: bool, inputs: Any) -> None:
+        chosen = None if inputs is None else by_edge(inputs)
+        totals = propagate(
+            seeds,
+            create_graph=create_graph,
+            wanted=chosen,
+            retain_graph=create_graph or bool(modes.gradient_passed) if retain_graph is None else retain_graph,
+        )
+        kept = [(node.retainer if isinstance(node, Step) else node, total) for node, total in totals.items()]
+        if chosen is not None:
+            kept = [(x, totals[edge]) for edge, x in chosen.items() if edge in totals]
+        places: list[tuple[Any, Any]] = [(place, total) for place, total in kept if place is not None]
+        with grad_lock:
+            for place, _ in places:  # before any gradient is changed
+                for listener in modes.grad_changed:
+                    listener.grad_changed(place, True)
+                for listener in grad_listeners:
+                    listener.grad_changed(place, True)
+                if place._grad is not None and not (create_graph or place._grad._array.flags.carray):
+                    views.check_memory(place._grad, "backward: adding to grad")
+            taken = {id(seed._array) for seed in seeds.values()}
+            for place, total in places:
+                grad = place._grad
+                new = _summed(grad, total) if create_graph else _added(grad, number(total), taken)
+                if place._grad is grad:  # else another thread has assigned one since, which stays
+                    place._grad = new
+            if modes.gradient_passed:
+                keep_gradients(totals)
+
+    def retain_grad(self) -> None:
+        """Keep the gradient of this computed tensor in `grad` too. Raises GraphError if it needs none."""
+        node = self._edge()
+        if node is None:
+            raise GraphError("retain_grad: this tensor needs no gradient, so there will be none to keep.")
+        if node is not self:
+            self._remember("retained", node)
+            node._remember("retains", weakref.ref(self))
+
+    def _retain_again(self) -> None:
+        """Overwritten, this tensor keeps the gradient of what it is now, and not of what it was."""
+        if (before := self._note("retained")) is not None and self._edge() is not None:
+            before._more.pop("retains", None)
+            self.retain_grad()
+
+    def register_hook(self, hook: Callable[[Tensor], Tensor | None]) -> RemovableHandle:
+        """Call `hook` with this tensor's whole gradient in each backward pass; what it returns replaces that.
+
+        The handle's ``remove()`` ends that. Raises GraphError if this tensor needs no gradient.
+        """
+        node = self._edge()
+        if node is None:
+            raise GraphError("register_hook: this tensor needs no gradient, so the hook would never be called.")
+        check_function(hook, "register_hook")
+        with grad_lock:
+            hooks = node._note("hooks", {})
+            node._remember("hooks", hooks)
+        return RemovableHandle(hooks, lambda gradient: _through(hook, gradient))
+
+    def _seed(self, gradient: Tensor | None, create_graph: bool) -> Tensor:
+        if self._edge() is None:
+            raise GraphError(
+                "backward: this tensor needs no gradient: none of the tensors it was computed from has "
+                "requires_grad=True.\n  Set it on the leaves before computing."
+            )
+        if gradient is None:
+            if self._array.size != 1:
+                raise ShapeError(
+                    f"backward: a gradient can be left out for a single number only, and this has shape {self.shape}.\n"
+                    "  Sum it first, or give backward(gradient) of the same shape."
+                )
+            return wrap(memory(place_of(self._array)).full(self.shape, self._array.dtype, 1))
+        check_gradient(gradient, self._array, "backward: the given gradient", "the tensor", of_type=False)
+        return gradient if gradient.dtype is self.dtype else cast(Tensor, OPS["to"](gradient, dtype=self.dtype))
+
+    # --- how operations are applied ---
+
+    @classmethod
+    def _apply(cls, op: Op, inputs: tuple[Any, ...], attrs: Mapping[str, Any]) -> Any:
+        return op.inlined(*inputs) if op.inlined is not None else Tensor._computed(op, inputs, attrs)
+
+    @staticmethod
+    def _computed(op: Op, inputs: tuple[Any, ...], attrs: Mapping[str, Any]) -> Any:
+        if op.promotes is not None:
+            inputs = promoted(op, inputs, partial(_beside, inputs))
+        arrays = tuple([x._array if isinstance(x, Tensor) else x for x in inputs])
+        result = dispatch(op.name, common_place(arrays, op.name), arrays, attrs)
+        if result.__class__ is tuple:
+            outputs, aux = tuple([wrap(array) for array in result[: op.outputs]]), result[op.outputs :]
+        else:
+            outputs, aux = (wrap(result),), ()
+        if op.view:
+            views.link(outputs[0], inputs[0], op, attrs)
+        if op.differentiable and modes.grad:
+            record(op, inputs, attrs, outputs, aux)
+        return outputs if op.outputs > 1 else outputs[0]
+
+    def _fits(self, op: Op, inputs: tuple[Any, ...]) -> bool:
+        """Whether nothing can be wrong with writing `op` of `inputs` here: an optimiser's update of a parameter."""
+        array = self._array
+        if op.plain is None or not array.flags.carray or array.dtype.kind != "f" or inputs[0] is not self:
+            return False
+        for x in inputs[1:]:
+            if not isinstance(x, Tensor) or x._array.dtype is not array.dtype or x._array.shape != array.shape:
+                return False
+        return True
+
+    def _compute(self, op: Op, inputs: tuple[Any, ...], attrs: Mapping[str, Any]) -> None:
+        """Compute `op` into this memory."""
+        arrays = [x._array if isinstance(x, Tensor) else x for x in inputs]
+        place = common_place((self._array, *arrays), f"{op.name}_")
+        if modes.keeps_operands:
+            arrays = [x.copy() if x is self._array else x for x in arrays]
+        dispatch(op.name, place, tuple(arrays), attrs, out=self._array)
+
+    def _write(self, op: Op, inputs: tuple[Any, ...], attrs: Mapping[str, Any] = _NOTHING) -> Tensor:
+        """Compute `op` of `inputs` into this memory. Raises, before anything is changed, where that cannot be."""
+        name = f"{op.name}_"
+        if not modes.grad and self._fits(op, inputs):
+            self.storage.written(name)
+            self._compute(op, inputs, attrs)
+            return self
+        inputs = promoted(op, inputs, partial(_beside, (self,))) if op.promotes is not None else inputs
+        tensors = [self]  # what an op does not bring together its caller has fitted
+        if op.promotes is not None:
+            tensors = [x for x in inputs if isinstance(x, Tensor)]
+        shape = broadcast_shapes(*[x.shape for x in tensors], op=name)
+        views.check_writable(self, shape, max((x.dtype.kind for x in tensors), default=0), name)
+        result = wrap(self._array)
+        result._storage = self.storage
+        step = record(op, inputs, attrs, (result,), ()) if modes.grad else None
+        if step is not None:
+            step.replace_operand(self, inputs, self._snapshot)
+        self.storage.written(name, modes.grad)  # before the write: a tap that raises leaves the new numbers behind
+        self._compute(op, inputs, attrs)
+        if step is not None:
+            step._remember("written", Storage.writes)
+            step.observe(self)
+        if modes.grad:
+            views.rebase(self, step)
+            self._retain_again()
+        return self
+
+
+class RemovableHandle:
+    """A hook that was registered, and how to remove it; as a context manager, at the end of the block."""
+
+    def __init__(self, hooks: dict[Any, Any], hook: Callable[..., Any]) -> None:
+        self._hooks, self._key = hooks, object()  # not itself: that would be a cycle, which keeps what a hook holds
+        hooks[self._key] = hook
+
+    def remove(self) -> None:
+        """Never call the hook again."""
+        self._hooks.pop(self._key, None)
+
+    def __enter__(self) -> RemovableHandle:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.remove()
+
+
+_new = Tensor.__new__
+
+
+def wrap(array: Any) -> Tensor:
+    """`array` as a leaf that needs no gradient."""
+    out = _new(Tensor)
+    out._array = array
+    out._storage = None
+    out._step = None
+    out._base = None
+    out._grad = None
+    out._op = None
+    out._requires_grad = False
+    return out
+
+
+def _beside(inputs: tuple[Any, ...], numbers: Any) -> Tensor:
+    """An array of NumPy's as a tensor on the device of the first tensor among `inputs`."""
+    place = next((place_of(x._array) for x in inputs if isinstance(x, Tensor)), get_default_device())
+    return wrap(memory(place).copied(numbers))
+
+
+def _through(hook: Callable[[Tensor], Tensor | None], gradient: Any) -> Any:
+    """What `hook`, which takes and returns tensors, makes of a gradient that may be a bare array; None: no change."""
+    given = gradient if isinstance(gradient, Tensor) else wrap(np.asanyarray(gradient))
+    found = hook(given)
+    if found is None:
+        found = given
+    else:
+        check_gradient(found, given._array, "register_hook: what the hook returned", "the gradient")
+    if modes.grad:  # it will be differentiated in turn
+        return found
+    fresh = _copy(found._array)  # the hook may keep what it saw, and gradients are added to in place
+    return wrap(fresh) if given is gradient else fresh
+
+
+def _copy(array: Any) -> Any:
+    """The same numbers in memory of their own."""
+    return dispatch("contiguous", place_of(array), (array,))
+
+
+@enable_grad
+def _summed(grad: Tensor | None, total: Tensor) -> Tensor:
+    """The two as one tensor, which has a graph, and memory of its own."""
+    return total.clone() if grad is None else grad + total
+
+
+def _added(grad: Tensor | None, total: Any, taken: set[int]) -> Tensor:
+    """`grad` with the array `total` added in place, as PyTorch does; a memory of its own where there was none."""
+    if grad is not None:
+        dispatch("add", place_of(grad._array), (grad._array, total), out=grad._array)
+        grad.storage.written("backward")
+        return grad
+    array = np.asanyarray(total)
+    if id(array) in taken or not owns(array) or not array.flags.c_contiguous:
+        array = _copy(array)  # a rule may pass the same gradient on to two operands, or a view of it
+    taken.add(id(array))
+    return wrap(array)
+
+
+def record(
+    op: Op, inputs: tuple[Any, ...], attrs: Mapping[str, Any], outputs: tuple[Tensor, ...], aux: tuple[Any, ...]
+) -> Step | None:
+    """Make the Step of an operation, save plain numbers and what the rules will read of operands, and link it."""
+    edges = tuple([x._edge() if isinstance(x, Tensor) else None for x in inputs])
+    plan = op.plan(edges)
+    if plan is None:
+        return None
+    static = attrs
+    if op.aux or op.shapes:
+        shapes = {name: getattr(inputs[op.inputs.index(name[:-6])], "shape", None) for name in op.shapes}
+        kept = {name: wrap(array) if name in plan.aux else None for name, array in zip(op.aux, aux, strict=True)}
+        static = {**attrs, **kept, **shapes}
+    first = outputs[0]
+    y = None
+    if True in plan.outputs:
+        kept_of = [x.detach() if keep else None for x, keep in zip(outputs, plan.outputs, strict=True)]
+        y = kept_of[0] if len(outputs) == 1 else tuple(kept_of)
+    pairs = zip(edges, inputs, strict=True)
+    left = tuple([constant(x) if edge is None else edge for edge, x in pairs]) if plan.constants else edges
+    saved = [x if k or not isinstance(x, Node) else None for x, k in zip(inputs, plan.operands, strict=True)]
+    step = Step(op, left, static, first._array, (y, *saved))
+    if detour.reasons:
+        step.observe(first)
+    return linked(step, outputs)
+
+
+def linked(step: Step, outputs: tuple[Tensor, ...]) -> Step:
+    """`step`, as the place that the gradients of `outputs` go to."""
+    if len(outputs) == 1:
+        outputs[0]._step, outputs[0]._requires_grad = step, True
+        return step
+    for index, output in enumerate(outputs):
+        pick = step.pick(output, index, len(outputs))
+        if pick is not None:
+            output._step, output._requires_grad = pick, True
+    return step

@@ -1,0 +1,460 @@
+"""Tensors from numbers: PyTorch's functions that make one.
+
+Where they agree: `sizes` are ints, as in ``zeros(2, 3)``, or one tuple of them, which may be given as `size` too.
+`dtype` is the type of the numbers, the default float where nothing else is said, and `device` where they are to be;
+None is the default. With `requires_grad` the tensor is a leaf that receives a gradient. ShapeError for sizes below 0,
+DTypeError for what is not a number or a type, DeviceError for a device that is not there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from math import ceil, isfinite
+from typing import Any
+
+import numpy as np
+
+import minigrad.backends.arrays  # noqa: F401 -- registers the kernels of arrays
+from minigrad.backends.limits import check_count, number
+from minigrad.core.dtypes import DType, as_dtype, get_default_dtype, int64, of_number
+from minigrad.core.errors import ArgumentError, DTypeError, OutOfMemoryError, ShapeError, a_kind
+from minigrad.core.shapes import size_of
+from minigrad.core.storage import check_device, get_default_device, host, memory, set_default_device
+from minigrad.core.symbolic import Traced
+from minigrad.core.tensor import Tensor, wrap
+
+__all__ = [
+    "arange",
+    "as_tensor",
+    "asarray",
+    "empty",
+    "empty_like",
+    "eye",
+    "from_numpy",
+    "full",
+    "full_like",
+    "get_default_device",
+    "linspace",
+    "logspace",
+    "ones",
+    "ones_like",
+    "scalar_tensor",
+    "set_default_device",
+    "tensor",
+    "tril_indices",
+    "triu_indices",
+    "zeros",
+    "zeros_like",
+]
+
+
+# --- of numbers that are there ---
+
+
+def tensor(data: Any, *, dtype: DType | None = None, device: str | None = None, requires_grad: bool = False) -> Tensor:
+    """A new tensor that holds a copy of `data`: a number, nested sequences of numbers, a NumPy array or a tensor.
+
+    Without `dtype`, Python's floats become the default float, ints int64 and bools bool; arrays keep their type. Raises
+    ShapeError for rows of different lengths.
+
+    >>> tensor([[1.0, 2.0], [3.0, 4.0]]).shape
+    (2, 2)
+    """
+    if type(data) is Traced:
+        return full((), data, dtype=dtype, device=device, requires_grad=requires_grad)
+    array = np.asarray(_array_of(data, dtype, "tensor"), order="C")
+    place = data.device if device is None and isinstance(data, Tensor) else device
+    return _finished(array, place, requires_grad, "tensor")
+
+
+def as_tensor(data: Any, dtype: DType | None = None, device: str | None = None) -> Tensor:
+    """`data` as a tensor, without a copy where that can be: a tensor of that type is itself, an array is shared.
+
+    Raises as `tensor`.
+    """
+    place = check_device(device, "as_tensor")
+    if isinstance(data, Tensor):
+        return data.to(data.dtype if dtype is None else as_dtype(dtype), device=device)
+    return wrap(memory(place).shared(_array_of(data, dtype, "as_tensor")))
+
+
+def asarray(
+    obj: Any,
+    *,
+    dtype: DType | None = None,
+    device: str | None = None,
+    copy: bool | None = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """`obj` as a tensor outside the graph: copied if `copy`, never if it is False, where it must be if it is None.
+
+    Raises DTypeError where it would have to be copied and may not, and as `tensor`.
+    """
+    out = as_tensor(obj.detach() if isinstance(obj, Tensor) else obj, dtype, device)
+    shared = isinstance(obj, Tensor | np.ndarray) and np.may_share_memory(
+        host(out._array), host(obj._array) if isinstance(obj, Tensor) else obj
+    )
+    if copy is False and not shared:
+        raise DTypeError(
+            f"asarray: copy=False, but a tensor{f' of {dtype.name}' if dtype else ''} cannot share the memory of "
+            f"{type(obj).__name__}.\n  Leave copy= out."
+        )
+    out = tensor(out) if copy and shared else out
+    return out.requires_grad_() if requires_grad else out
+
+
+def from_numpy(array: Any) -> Tensor:
+    """A tensor that shares the memory of a NumPy array: a write to either shows in the other."""
+    if not isinstance(array, np.ndarray):
+        raise DTypeError(f"from_numpy: {array!r:.200} is {a_kind(array)}, not a NumPy array; see mg.tensor.")
+    if not array.dtype.isnative:
+        raise DTypeError(
+            f"from_numpy: its bytes are in the order of another machine ({array.dtype}), and cannot be shared.\n"
+            "  Copy them: mg.tensor(array)."
+        )
+    if any(by % array.itemsize for by in array.strides):  # of a field of a structure
+        raise DTypeError(
+            f"from_numpy: its numbers, of {array.itemsize} bytes, are {array.strides} apart, and cannot be shared.\n"
+            "  Copy them: mg.tensor(array)."
+        )
+    return wrap(memory(get_default_device()).shared(array.view(as_dtype(array.dtype).name)))
+
+
+def scalar_tensor(
+    s: float, *, dtype: DType | None = None, device: str | None = None, requires_grad: bool = False
+) -> Tensor:
+    """Return a 0-d tensor with the value `s`, by default of the default floating-point dtype."""
+    return full((), s, dtype=dtype or get_default_dtype(), device=device, requires_grad=requires_grad)
+
+
+# --- of one number ---
+
+
+def full(
+    size: int | Sequence[int],
+    fill_value: Any,
+    *,
+    dtype: DType | None = None,
+    device: str | None = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """A tensor of shape `size` in which every number is `fill_value`, whose type it has.
+
+    Raises DTypeError for a number that does not fit into `dtype`.
+
+    >>> full((2,), 7).dtype, full((2,), 0.5).dtype
+    (minigrad.int64, minigrad.float32)
+    """
+    value = _number(fill_value, "full")
+    kind = of_number(value) if dtype is None else as_dtype(dtype)
+    value = number("full", value, kind)
+    return _filled(_sizes("full", device, (size,)), kind.name, value, device, requires_grad, "full")
+
+
+def zeros(
+    *sizes: Any,
+    size: Any = None,
+    dtype: DType | None = None,
+    device: str | None = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """A tensor of zeros, as in ``zeros(2, 3)``."""
+    return _filled(_sizes("zeros", device, sizes, size), _name(dtype), 0, device, requires_grad, "zeros")
+
+
+def ones(
+    *sizes: Any,
+    size: Any = None,
+    dtype: DType | None = None,
+    device: str | None = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """A tensor of ones, as in ``ones(2, 3)``."""
+    return _filled(_sizes("ones", device, sizes, size), _name(dtype), 1, device, requires_grad, "ones")
+
+
+def empty(
+    *sizes: Any,
+    size: Any = None,
+    dtype: DType | None = None,
+    device: str | None = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """A tensor whose numbers are whatever was in its memory: write before you read."""
+    place = memory(check_device(device, "empty"))
+    with _room("empty"):
+        out = wrap(place.empty(_sizes("empty", device, sizes, size), np.dtype(_name(dtype))))
+    return out.requires_grad_() if requires_grad else out
+
+
+def eye(
+    n: int,
+    m: int | None = None,
+    *,
+    dtype: DType | None = None,
+    device: str | None = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """An (n, m) matrix, square without `m`, of ones on the diagonal and zeros beside it."""
+    rows, columns = _sizes("eye", device, (n, n if m is None else m))
+    with _room("eye"):
+        return _finished(np.eye(rows, columns, dtype=_name(dtype)), device, requires_grad, "eye")
+
+
+# --- in a row ---
+
+
+def arange(
+    start: float = 0,
+    end: float | None = None,
+    step: float = 1,
+    *,
+    dtype: DType | None = None,
+    device: str | None = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """The numbers from `start` up to, and without, `end`, by `step`: ``ceil((end - start) / step)`` of them.
+
+    ``arange(end)`` starts at 0. They are int64 where all three are ints. Of an integer `dtype` start and step are cut
+    to integers first, of int64 the end too, as in PyTorch. Raises ArgumentError where no number of steps leads from
+    start to end, and DTypeError for bools.
+
+    >>> arange(5).tolist(), arange(1, 2, 0.5).tolist()
+    ([0, 1, 2, 3, 4], [1.0, 1.5])
+    """
+    first, last, by = (_number(x, "arange") for x in ((0, start, step) if end is None else (start, end, step)))
+    if by == 0 or not isfinite((last - first) / by) or (last - first) / by < 0:
+        raise ArgumentError(f"arange: no number of steps of {by} leads from {first} to {last}.")
+    whole = all(isinstance(x, int) for x in (first, last, by))
+    kind = _ranged(int64 if whole and dtype is None else dtype, "arange")
+    if kind is int64 and not whole:
+        return arange(int(first), int(last), int(by), device=device, requires_grad=requires_grad)
+    count = -((first - last) // by) if whole else ceil((last - first) / by)
+    if kind.kind == 1 and not whole:
+        first, by = int(first), int(by)
+    _sizes("arange", device, (count,))
+    with _room("arange"):
+        numbers = np.arange(count) * by + first
+        return _finished(numbers.astype(kind.name), device, requires_grad, "arange")
+
+
+def linspace(
+    start: float,
+    end: float,
+    steps: int,
+    *,
+    dtype: DType | None = None,
+    device: str | None = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """`steps` numbers, evenly spaced from `start` to `end`, both of which are there; of an integer `dtype` cut to it.
+
+    Raises DTypeError for bools, and for an end that an integer `dtype` cannot hold.
+    """
+    kind = _ranged(dtype, "linspace")
+    return _finished(
+        _spaced(start, end, steps, kind, "linspace", device).astype(kind.name), device, requires_grad, "linspace"
+    )
+
+
+def logspace(
+    start: float,
+    end: float,
+    steps: int,
+    base: float = 10.0,
+    *,
+    dtype: DType | None = None,
+    device: str | None = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """`base` to the power of `steps` numbers that are evenly spaced from `start` to `end`: see `linspace`."""
+    kind = _ranged(dtype, "logspace")
+    powers = np.power(float(base), _spaced(start, end, steps, kind, "logspace", device))
+    return _finished(powers.astype(kind.name), device, requires_grad, "logspace")
+
+
+def tril_indices(row: int, col: int, offset: int = 0, *, dtype: DType = int64, device: str | None = None) -> Tensor:
+    """The places on and below diagonal `offset` of a (row, col) matrix, row by row: (2, count), rows and columns."""
+    rows, columns = _sizes("tril_indices", device, (row, col))
+    return _finished(
+        np.stack(np.nonzero(np.tri(rows, columns, offset))).astype(_name(dtype)), device, False, "tril_indices"
+    )
+
+
+def triu_indices(row: int, col: int, offset: int = 0, *, dtype: DType = int64, device: str | None = None) -> Tensor:
+    """The places on and above diagonal `offset` of a (row, col) matrix, row by row: (2, count), rows and columns."""
+    rows, columns = _sizes("triu_indices", device, (row, col))
+    return _finished(
+        np.stack(np.nonzero(np.tri(rows, columns, offset - 1) == 0)).astype(_name(dtype)), device, False, "triu_indices"
+    )
+
+
+# --- of the shape or the type of another ---
+
+
+def full_like(
+    input: Tensor,
+    fill_value: Any,
+    *,
+    dtype: DType | None = None,
+    device: str | None = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """A tensor of the shape, type and device of `input` in which every number is `fill_value`."""
+    like = _pattern(input, "full_like")
+    kind, place = like.dtype if dtype is None else dtype, like.device if device is None else device
+    return full(input.shape, fill_value, dtype=kind, device=place, requires_grad=requires_grad)
+
+
+def _pattern(x: Any, asked: str) -> Tensor:
+    if isinstance(x, Tensor):
+        return x
+    raise DTypeError(f"{asked}: input is {a_kind(x)}, not a tensor.\n  Make it one first: mg.tensor(x).")
+
+
+def _like(make: Callable[..., Tensor], what: str) -> Callable[..., Tensor]:
+    def like(
+        input: Tensor, *, dtype: DType | None = None, device: str | None = None, requires_grad: bool = False
+    ) -> Tensor:
+        _pattern(input, like.__name__)
+        kind, place = input.dtype if dtype is None else dtype, input.device if device is None else device
+        return make(input.shape, dtype=kind, device=place, requires_grad=requires_grad)
+
+    like.__name__ = f"{make.__name__}_like"
+    like.__doc__ = f"A tensor of {what} with the shape, type and device of `input`."
+    return like
+
+
+zeros_like = _like(zeros, "zeros")
+ones_like = _like(ones, "ones")
+empty_like = _like(empty, "whatever was in its memory,")
+
+
+def _new(make: Callable[..., Tensor], what: str) -> Callable[..., Tensor]:
+    def new(
+        self: Tensor, *args: Any, dtype: DType | None = None, device: str | None = None, requires_grad: bool = False
+    ) -> Tensor:
+        kind, place = self.dtype if dtype is None else dtype, self.device if device is None else device
+        return make(*args, dtype=kind, device=place, requires_grad=requires_grad)
+
+    new.__name__ = f"new_{make.__name__}"
+    new.__doc__ = f"`{make.__name__}({what})` of the type of this tensor, on its device."
+    return new
+
+
+# --- what they share ---
+
+
+@contextmanager
+def _room(asked: str) -> Iterator[None]:
+    """A block in which NumPy's word for the end of memory is minigrad's."""
+    try:
+        yield
+    except MemoryError as error:
+        if isinstance(error, OutOfMemoryError):
+            raise
+        raise OutOfMemoryError(f"{asked}: {error}") from None
+
+
+def _finished(array: Any, device: str | None, requires_grad: bool, asked: str) -> Tensor:
+    """A copy of `array` as a tensor on `device`."""
+    out = wrap(memory(check_device(device, asked)).copied(array))
+    return out.requires_grad_() if requires_grad else out
+
+
+def _sizes(asked: str, device: str | None, sizes: tuple[Any, ...], size: Any = None) -> tuple[int, ...]:
+    """The shape that `size_of` finds, if `device` can count so many numbers."""
+    shape = size_of(sizes, asked, size)
+    check_count(shape, check_device(device, asked), asked)
+    return shape
+
+
+def _filled(
+    shape: tuple[int, ...], dtype: str, value: Any, device: str | None, requires_grad: bool, asked: str
+) -> Tensor:
+    """A tensor of one number, made where it is to be."""
+    with _room(asked):
+        out = wrap(memory(check_device(device, asked)).full(shape, np.dtype(dtype), value))
+    return out.requires_grad_() if requires_grad else out
+
+
+def _name(dtype: DType | None) -> str:
+    return (get_default_dtype() if dtype is None else as_dtype(dtype)).name
+
+
+def _number(x: Any, asked: str) -> Any:
+    number = x.item() if hasattr(x, "item") else x
+    if not isinstance(number, int | float):
+        raise DTypeError(f"{asked}: {x!r} is {a_kind(x)}, not a number.")
+    return number
+
+
+def _ranged(dtype: DType | None, asked: str) -> DType:
+    """The dtype of a range. Raises DTypeError for bools, between which there is nothing."""
+    kind = get_default_dtype() if dtype is None else as_dtype(dtype)
+    if not kind.kind:
+        raise DTypeError(f"{asked}: there is no range of bools.\n  Compare one of numbers: mg.{asked}(…) != 0.")
+    return kind
+
+
+def _spaced(start: float, end: float, steps: int, kind: DType, asked: str, device: str | None) -> Any:
+    """`steps` float64 numbers from one end to the other, which an integer `kind` cuts to integers first."""
+    ends = [_number(x, asked) for x in (start, end)]
+    first, last = [number(asked, x, kind) for x in ends] if kind.kind == 1 else ends
+    (count,) = _sizes(asked, device, (steps,))
+    with _room(asked):
+        return np.linspace(first, last, count)
+
+
+def _array_of(data: Any, dtype: DType | None, asked: str) -> Any:
+    """`data` as an array of a type that tensors have, shared with it where it can be."""
+    if isinstance(data, Tensor):
+        array = host(data._array)
+    elif isinstance(data, np.ndarray | np.generic):
+        array = np.asarray(data)
+    else:
+        try:
+            array = np.asarray(data)
+        except ValueError:
+            raise ShapeError(f"{asked}: rows of different lengths make no tensor: {data!r:.200}.") from None
+        if dtype is None and array.dtype.kind in "biuf":
+            kind = {"b": True, "i": 1, "u": 1, "f": 1.0}[array.dtype.kind]
+            dtype = get_default_dtype() if array.size == 0 else of_number(kind)
+        _check_fit(array, as_dtype(dtype) if dtype is not None else None, asked)
+    if array.dtype.kind not in "biuf":
+        raise DTypeError(f"{asked}: {data!r:.200} {_unfit(data)}")
+    return np.asarray(array, dtype=as_dtype(array.dtype if dtype is None else dtype).name)
+
+
+def _check_fit(array: Any, dtype: DType | None, asked: str) -> None:
+    """Raise DTypeError where a number in `array`, of Python's, does not fit into whole numbers of type `dtype`."""
+    if dtype is None or dtype.kind != 1 or array.dtype.kind not in "iuf" or not array.size:
+        return
+    ends, low, high = np.iinfo(dtype.name), array.min(), array.max()
+    if not (ends.min <= low and high < ends.max + 1):  # which nan is neither
+        wrong = high if ends.min <= low else low
+        raise DTypeError(f"{asked}: {wrong} does not fit into {dtype.name}, which goes from {ends.min} to {ends.max}.")
+
+
+def _unfit(data: Any) -> str:
+    """Why `data`, which is no array of numbers, is none: by what was found first in it."""
+    found = data
+    while isinstance(found, list | tuple):
+        found = next((x for x in found if not isinstance(x, int | float) or abs(x) >= 2**63), None)
+    if hasattr(found, "detach"):
+        return "holds Values, whose graph a tensor has no place for.\n  Write mg.tensor([x.data for x in values])."
+    if isinstance(found, int):
+        return f"holds {found}, and whole numbers end at {2**63 - 1}.\n  Write it with a point, as a float."
+    kind = f"NumPy's {found.dtype}" if hasattr(found, "dtype") else a_kind(found)
+    what = "is" if found is data else "holds"
+    return f"{what} {kind}, not numbers.\n  A tensor is made of ints, floats and bools, in lists of lists."
+
+
+METHODS: dict[str, Any] = {
+    "new_empty": _new(empty, "*size"),
+    "new_full": _new(full, "size, fill_value"),
+    "new_ones": _new(ones, "*size"),
+    "new_tensor": _new(tensor, "data"),
+    "new_zeros": _new(zeros, "*size"),
+}

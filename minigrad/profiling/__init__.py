@@ -1,0 +1,21 @@
+"""What runs, and what it takes: time, memory, and the text of kernels."""
+
+from minigrad.profiling.memory_report import DeviceMemory, MemoryReport, empty_cache, memory, set_pool_limit
+from minigrad.profiling.profiler import Profile, Ran, profile
+from minigrad.profiling.source import Source, kernel_source
+from minigrad.profiling.tidying import keep, tidy
+
+__all__ = [
+    "DeviceMemory",
+    "MemoryReport",
+    "Profile",
+    "Ran",
+    "Source",
+    "empty_cache",
+    "keep",
+    "kernel_source",
+    "memory",
+    "profile",
+    "set_pool_limit",
+    "tidy",
+]

@@ -1,0 +1,174 @@
+"""What computed this? `kernel_source` shows the text of the kernels that run for an operation, a tensor or a function.
+
+Nothing is kept of a computation to answer that: what is asked about is computed again, while somebody listens to which
+kernels are launched. So a launch costs nothing more than its work, and the text is that which ran, just now.
+"""
+
+from __future__ import annotations
+
+import difflib
+import inspect
+from collections.abc import Callable
+from contextlib import nullcontext
+from textwrap import dedent
+from typing import Any, cast
+
+import numpy as np
+
+from minigrad.backends import arrays
+from minigrad.core.dispatch import Call, kernels_of, tap, untapped
+from minigrad.core.dtypes import get_default_dtype
+from minigrad.core.errors import ArgumentError, DTypeError, GraphError, a_kind
+from minigrad.core.graph import Node, no_grad
+from minigrad.core.op import OPS, Op
+from minigrad.core.step import Step
+from minigrad.core.storage import PLACES, get_default_device, memory
+from minigrad.core.tensor import Tensor, wrap
+
+__all__ = ["Source", "kernel_source"]
+
+
+class Source(str):
+    """The text of kernels: ``print`` shows it, and a notebook, in colours."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    def _repr_markdown_(self) -> str:
+        return f"```python\n{self}\n```"
+
+
+def kernel_source(of: str | Op | Node | Callable[..., Any], *operands: Any, **attrs: Any) -> Source:
+    """The text of the kernels that compute `of`, each below a line that says what it is for.
+
+    `of` is a tensor (or a Value): then the operation that made it is computed again, on what the graph kept of its
+    operands, or else on numbers of the same type and shape. Or it is an operation or its name, or any function, which
+    is called with `operands` and `attrs`. An elementwise operation needs no operands: it gets some.
+
+    On ``numpy`` and ``python`` a kernel is a Python function, or one of NumPy's. On the other devices it is a text that
+    minigrad wrote for operands of these types, and that Taichi compiled.
+
+    Raises GraphError for a leaf, which nothing computed; ArgumentError for a name that no operation has.
+
+    >>> import minigrad as mg
+    >>> x = mg.tensor([1.0, 2.0], device="numpy", requires_grad=True)
+    >>> print(mg.kernel_source(x.relu()))
+    # relu on numpy: float32 (2,) -> float32 (2,)
+    @kernel("relu", DEVICE)
+    def relu(a: Array) -> Array:
+        return np.maximum(a, 0)
+    """
+    if isinstance(of, Node) and not (operands or attrs):
+        of, operands, attrs = _again(of)
+    elif isinstance(of, str):
+        of = _named(of)
+    if isinstance(of, Op) and not operands:
+        operands = _some(of)
+    if not callable(of):
+        raise DTypeError(f"kernel_source: {of!r:.100} is {a_kind(of)}, no tensor, operation or function.")
+    calls: list[tuple[Call, list[Any]]] = []
+    launched: list[Any] = []
+
+    def heard(call: Call) -> None:
+        calls.append((call, launched.copy()))
+        launched.clear()
+
+    looking = no_grad() if isinstance(of, Op) else nullcontext()
+    with untapped(), tap(heard), arrays.launches(launched.append), looking:  # a profile of the reader's hears nothing
+        of(*operands, **attrs)
+    return Source("\n\n".join([_described(*one) for one in calls]) or "# No kernel ran.")
+
+
+def _named(name: str) -> Op:
+    if name not in OPS:
+        near = difflib.get_close_matches(name, OPS, 1)
+        raise ArgumentError(
+            f"kernel_source: no operation is called {name!r}{f'; there is {near[0]!r}' if near else ''}.\n"
+            "  `minigrad ops` lists them. Of a function give the function, and what to call it with: "
+            "mg.kernel_source(mg.functional.linear, x, w)."
+        )
+    return OPS[name]
+
+
+def _some(op: Op) -> tuple[Tensor, ...]:
+    """Operands for an elementwise operation, of the default type and on the default device."""
+    if not op.domain:
+        shown = ", ".join([*op.inputs, *(f"{name}=…" for name in op.attrs if name not in op.defaults)])
+        raise ArgumentError(
+            f"kernel_source: which text computes {op.name} depends on its operands, of which none is given.\n"
+            f"  Give them: mg.kernel_source({op.name!r}, {shown}); or a tensor that it computed: mg.kernel_source(y)."
+        )
+    rows = [np.linspace(domain.low, domain.high, 64, dtype=get_default_dtype().name) for domain in op.domain]
+    return tuple([wrap(memory(get_default_device()).copied(row)) for row in rows])
+
+
+def _again(node: Node) -> tuple[Op, tuple[Any, ...], dict[str, Any]]:
+    """The operation that gave `node`, its operands as far as the graph knows them, and its attributes."""
+    step = node.grad_fn if isinstance(node, Tensor) else node
+    if step is not None and step._op is OPS["pick"]:  # one of several outputs
+        step = step._inputs[0]
+    if step is None or step._op is None:
+        raise GraphError(
+            "kernel_source: no recorded operation made this: it is a leaf, whose numbers were given, or was computed "
+            "where nothing is recorded.\n"
+            "  Ask of a result, mg.kernel_source(x.exp()) where x has requires_grad=True, or of the operation, "
+            'mg.kernel_source("exp", x).'
+        )
+    op, operands = step._op, step._inputs
+    if op.name not in OPS:
+        raise GraphError(
+            f"kernel_source: {op.name} is a Function, whose forward pass is Python that may do anything.\n"
+            f"  See what runs in it: mg.kernel_source({op.name}.apply, …) with its operands."
+        )
+    if isinstance(node, Tensor):
+        saved = (cast(Step, step)._saved or (None,) * (1 + len(operands)))[1:]
+        known = zip(saved, cast(Step, step).constants, operands, strict=True)
+        operands = tuple([_operand(op, k, *one, node) for k, one in enumerate(known)])
+    static = step._static(as_nodes=True)
+    return op, operands, {name: static[name] for name in op.attrs}
+
+
+def _operand(op: Op, slot: int, saved: Any, constant: Any, edge: Any, result: Tensor) -> Any:
+    """An operand as it was saved; else the leaf or constant that it is; else ones of the same type and shape."""
+    if saved is not None:
+        return saved
+    if constant is not None or edge is None or isinstance(edge, Tensor):  # None: an operand that was left out
+        return edge if constant is None else wrap(constant) if constant.__class__ in PLACES else constant
+    if isinstance(edge, Node):
+        return wrap(memory(result.device).copied(np.ones(edge._shape, edge._dtype)))  # type: ignore[attr-defined]
+    raise GraphError(
+        f"kernel_source: operand number {slot} of {op.name}, a large tensor without a gradient, has been freed.\n"
+        f"  Give the operands: mg.kernel_source({op.name!r}, {', '.join(op.inputs)})."
+    )
+
+
+def _described(call: Call, launched: list[Any]) -> str:
+    """The texts that a kernel launched, or its own, below lines that say what it computed and from what."""
+    given = [_kind(x) for x in call.inputs] + [f"{name}={value!r:.40}" for name, value in call.attrs.items()]
+    results = call.result if isinstance(call.result, tuple) else (call.result,)
+    title = f"# {call.op} on {call.device}: {', '.join(given)} -> {', '.join(map(_kind, results))}"
+    function = inspect.unwrap(kernels_of(call.op)[call.device])
+    if launched:
+        if len(launched) == 1:
+            return f"{title}\n{launched[0].ran.rstrip()}"
+        texts = [f"# {k} of {len(launched)}: {made.name}\n{made.ran}" for k, made in enumerate(launched, 1)]
+        return f"{title}, in {len(launched)} launches\n\n" + "\n".join(texts).rstrip()
+    if call.device not in ("numpy", "python") and function.__module__.startswith("minigrad."):
+        return (
+            f"{title}\n# Nothing is launched: there is nothing to compute, or the result is a view of the same memory."
+        )
+    try:
+        return f"{title}\n{dedent(inspect.getsource(function)).rstrip()}"
+    except (TypeError, OSError):  # not written in Python, or its source is gone
+        return f"{title}\n{_place(function)}"
+
+
+def _place(function: Any) -> str:
+    module = getattr(function, "__module__", None) or ("numpy" if isinstance(function, np.ufunc) else "")
+    return f"{module.removeprefix('_')}.{function.__name__}".lstrip(".")
+
+
+def _kind(x: Any) -> str:
+    return f"{x.dtype} {tuple(x.shape)}" if hasattr(x, "dtype") else repr(x)[:40]

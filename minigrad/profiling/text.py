@@ -1,0 +1,23 @@
+"""Reports as text."""
+
+from __future__ import annotations
+
+from minigrad.backends.limits import size_text
+from minigrad.core.storage import Transfers
+
+__all__ = ["moved", "table"]
+
+
+def moved(uploads: Transfers, downloads: Transfers) -> list[str]:
+    """A line each of what went to a device, and what came back."""
+    ways = {"uploads": uploads, "downloads": downloads}
+    return [f"{way}: {times:,}, {size_text(size)}" for way, (times, size) in ways.items()]
+
+
+def table(rows: list[list[str]]) -> list[str]:
+    """Rows of texts as lines; the first column to the left, the others to the right."""
+    widths = [max(len(row[k]) for row in rows) for k in range(len(rows[0]))]
+    return [
+        "  ".join(x.ljust(w) if not k else x.rjust(w) for k, (x, w) in enumerate(zip(row, widths, strict=True)))
+        for row in rows
+    ]

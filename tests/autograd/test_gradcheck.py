@@ -1,0 +1,98 @@
+"""gradcheck and gradgradcheck: they pass what is right, and say of what is wrong where and by how much."""
+
+import pytest
+
+import minigrad as mg
+from minigrad.core.errors import DTypeError, GradcheckError
+from minigrad.core.op import OPS, Op
+from needs import needs
+
+
+@pytest.fixture
+def wrong_square():
+    """x**2 with a rule that forgets the factor 2, and one that is detached: right, but not differentiable again."""
+    mg.kernel("wrong_square", "python")(lambda a: a * a)
+    mg.kernel("detached_square", "python")(lambda a: a * a)
+    yield (
+        Op("wrong_square", "{a}^2", vjp=(lambda g, a: g * a,)),
+        Op("detached_square", "{a}^2", vjp=(lambda g, a: g * (2.0 * float(a)),)),
+    )
+    del OPS["wrong_square"], OPS["detached_square"]
+
+
+def test_a_wrong_rule_is_reported_with_output_input_and_both_numbers(wrong_square):
+    def both(x, y):
+        return x * y, x + wrong_square[0](y)
+
+    with pytest.raises(GradcheckError) as error:
+        mg.gradcheck(both, [1.0, 4.0])
+    assert str(error.value) == (
+        "gradcheck of both: the derivative of output 1 by input 1 (= 4.0)\n"
+        "  is 4 by the rules, but 8 by a central difference; they differ by 4.\n"
+        "  One of the rules on the way is wrong, or the function has a kink or a jump at this point."
+    )
+
+
+def test_a_function_of_ones_own_is_reported_by_the_name_of_its_class():
+    needs("numpy")
+
+    class Halved(mg.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return 2.0 * x
+
+        @staticmethod
+        def backward(ctx, g):
+            return g
+
+    with pytest.raises(GradcheckError, match=r"^gradcheck of Halved\.apply: the derivative of output 0 "):
+        mg.gradcheck(Halved.apply, [mg.tensor(3.0, dtype=mg.float64)])
+
+
+def test_a_detached_rule_passes_the_first_order_and_fails_the_second(wrong_square):
+    assert mg.gradcheck(wrong_square[1], [3.0])
+    with pytest.raises(GradcheckError, match=r"output 0 by input 0 \(= 3.0\)\n  is 0 by the rules, but 2 "):
+        mg.gradgradcheck(lambda x: wrong_square[1](x) * 1.0 + x * 0.0 * x, [3.0])
+
+
+def test_an_input_without_a_part_in_the_output_has_derivative_zero():
+    assert mg.gradcheck(lambda x, y: x * x, [3.0, 1.0])
+
+
+def test_a_step_grows_with_the_number_it_nudges():
+    assert mg.gradcheck(lambda x: x * 1.0, [1e12])
+    assert mg.gradcheck(lambda x: x * x, [1e16])
+
+
+def test_nothing_to_compare_is_not_a_pass():
+    with pytest.raises(GradcheckError, match="there is nothing to check without inputs and outputs"):
+        mg.gradcheck(lambda x: [], [1.0])
+    with pytest.raises(GradcheckError, match=r"is 0 by the rules, but 6 by"):
+        mg.gradgradcheck(lambda x: x.detach() * x.detach(), [3.0])
+
+
+def test_each_output_counts_in_the_second_order(wrong_square):
+    """Weights of the outputs that were equal would let two mistakes cancel."""
+
+    def both(x):
+        wrong = wrong_square[1](x)
+        return wrong, x * x * 2.0 - wrong
+
+    with pytest.raises(GradcheckError, match="the gradient of both"):
+        mg.gradgradcheck(both, [3.0])
+
+
+def test_checks_work_inside_no_grad_and_take_one_bare_input():
+    with mg.no_grad():
+        assert mg.gradcheck(lambda x: x * x, 3.0)
+        assert mg.gradgradcheck(lambda x: x * x * x, mg.Value(3.0))
+
+
+def test_a_function_that_returns_no_value_is_refused():
+    with pytest.raises(DTypeError, match=r"it returned 3\.0, a float, not a Value or a tensor"):
+        mg.gradcheck(lambda x: 3.0, [1.0])
+
+
+def test_a_nan_is_a_disagreement():
+    with pytest.raises(GradcheckError, match="nan"):
+        mg.gradcheck(lambda x: x.log(), [-1.0])

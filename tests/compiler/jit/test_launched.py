@@ -1,0 +1,311 @@
+"""Steps of `mg.jit` as launches, and as one kernel of many: the same numbers, and it is said where it cannot be."""
+
+import copy
+import threading
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import minigrad as mg
+from minigrad.compiler import jit
+from minigrad.compiler.jit import launched
+from minigrad.core.dispatch import kernels_of
+from tiers import mark_nightly
+
+nn, F = mg.nn, mg.functional
+compiles = pytest.mark.needs("the device cpu")
+
+
+@pytest.fixture
+def soon(monkeypatch):
+    """Joined on the third run, not after many."""
+    monkeypatch.setattr(jit, "JOINED", 1)
+
+
+def how(function):
+    """What a jitted function says of how it is run."""
+    return function.program.partition("\n\n")[2]
+
+
+def trained(optimizer, wrap, steps=7):
+    mg.manual_seed(5)
+    model = nn.Sequential(nn.Linear(7, 16), nn.ReLU(), nn.Linear(16, 3))
+    made = getattr(mg.optim, optimizer)(model.parameters(), lr=0.1)
+
+    def step(x, y):
+        made.zero_grad()
+        loss = F.cross_entropy(model(x), y)
+        loss.backward()
+        made.step()
+        return loss
+
+    function, losses, told = wrap(step), [], []
+    for k in range(steps):
+        made.param_groups[0]["lr"] = 0.1 / (k + 1)
+        x = mg.randn(9, 7)
+        losses.append(function(x, (x[:, 0] > 0).to(mg.int64)))
+        told.append(how(function) if function is not step else "")
+    numbers = [x.tolist() for x in losses], [p.grad.tolist() for p in model.parameters()]
+    return repr((numbers, model.state_dict(), made.state_dict())), told, function
+
+
+@compiles
+@pytest.mark.usefixtures("soon")
+@pytest.mark.parametrize("optimizer", mark_nightly(["SGD", "Adam"], ["Adam"]))
+def test_a_step_is_calls_then_launches_then_one_kernel_and_the_same_to_the_bit(optimizer):
+    plain, _, _ = trained(optimizer, lambda step: step)
+    jitted, told, function = trained(optimizer, mg.jit)
+    assert jitted == plain
+    assert "Run call by call: it ran once, and it is recorded when it runs again." in told
+    assert any("launches, one by one: it has not run often enough to be worth compiling." in one for one in told)
+    assert "joined into step_" in told[-1]
+    assert function.source.count("@ti.kernel") == 1
+
+
+def test_what_is_not_on_cpu_is_run_call_by_call():
+    function = mg.jit(lambda x: x + 1)
+    for _ in range(3):
+        function(mg.ones(2, device="numpy"))
+    assert how(function) == "Run call by call: what is on numpy is not launched."
+    assert function.source == ""
+
+
+@compiles
+def test_a_reader_s_kernel_an_argument_that_is_written_and_arguments_in_one_piece_are_run_call_by_call():
+    ours = kernels_of("sinh")["cpu"]
+    hyperbolic = mg.jit(lambda x: x.sinh())
+    try:
+        mg.kernel("sinh", "cpu")(lambda a: ours(a))
+        for _ in range(3):
+            hyperbolic(mg.ones(4))
+    finally:
+        mg.kernel("sinh", "cpu")(ours)
+    assert how(hyperbolic) == "Run call by call: the kernel of sinh is a reader's own."
+    x = mg.ones(4)
+    writes = mg.jit(lambda x: x.add_(1))
+    for _ in range(3):
+        writes(x)
+    assert x.tolist() == [4.0] * 4
+    assert how(writes) == "Run call by call: it writes to an argument."
+    adds = mg.jit(lambda a, b: a + b)
+    whole = mg.arange(64.0)
+    for _ in range(3):
+        assert adds(whole[:32], whole[16:48]).tolist() == [2.0 * k + 16 for k in range(32)]
+    assert how(adds) == "Run call by call: arguments that share memory."
+
+
+@compiles
+@pytest.mark.usefixtures("soon")
+def test_arguments_that_lie_otherwise_are_computed_call_by_call_and_are_right():
+    function = mg.jit(lambda x: x * 2 + 1)
+    whole = mg.arange(65.0)
+    for start in (1, 1, 1, 0, 1, 0):
+        x = whole[start : start + 64]
+        assert function(x).tolist() == [2 * v + 1 for v in range(start, start + 64)]
+    assert len(function.captures) == 1
+    assert "joined" in how(function)
+    turned = mg.jit(lambda x: (x * 2, x[1:]))
+    whole = mg.arange(40.0).reshape(8, 5).T
+    for start in (0, 0, 0, 1, 0):
+        x = whole[:, start : start + 4]
+        doubled, part = turned(x)
+        assert doubled.tolist() == [[2 * v for v in row] for row in x.tolist()]
+        assert part.tolist() == x[1:].tolist()
+
+
+@compiles
+@pytest.mark.usefixtures("soon")
+def test_what_comes_back_as_a_part_of_an_argument_or_of_a_parameter_shares_its_memory():
+    w, whole = mg.ones(6), mg.zeros(20)
+    function = mg.jit(lambda x: (x.sum(), x[2:], w[1:]))
+    for k in range(5):
+        x = whole[1 + k : 9 + k]
+        _, part, parameters = function(x)
+        part.fill_(k)
+        parameters.fill_(k)
+        assert x.tolist()[2:] == [k] * 6
+        assert w.tolist()[1:] == [k] * 5
+
+
+@compiles
+def test_an_argument_that_lies_in_a_parameter_is_read_as_it_is_when_it_is_read():
+    w = mg.arange(9.0)
+
+    @mg.jit
+    def step(x):
+        w.add_(1)
+        return x * 2
+
+    for k in range(4):
+        assert step(w[1:5]).tolist() == [2.0 * (v + k + 1) for v in range(1, 5)]
+
+
+@compiles
+@pytest.mark.usefixtures("soon")
+def test_a_class_that_is_not_there_raises_and_ignored_ones_are_ignored():
+    function = mg.jit(lambda x, y: F.cross_entropy(x, y))
+    x = mg.randn(4, 3)
+    for classes in ([0, 1, 2, 0], [0, 1, 2, 0], [0, -100, 2, 0], [1, 1, -100, -100]):
+        y = mg.tensor(classes)
+        assert function(x, y).item() == F.cross_entropy(x, y).item()
+    assert "joined" in how(function)
+    with pytest.raises(IndexError, match="names a class that is not there"):
+        function(x, mg.tensor([0, 1, 7, 0]))
+    assert function(x, mg.tensor([0, 1, 2, 0])).item() == F.cross_entropy(x, mg.tensor([0, 1, 2, 0])).item()
+
+
+@pytest.mark.parametrize("run", [1, 2, 3])
+def test_classes_may_be_ignored_that_were_not_when_the_step_was_recorded(run):
+    x = mg.randn(3, 4)
+
+    def function(x, y):
+        x.grad = None
+        F.cross_entropy(x, y).backward()
+        return x.grad
+
+    jitted = mg.jit(function)
+    for _ in range(run):
+        jitted(x.requires_grad_(), mg.tensor([1, 2, 3]))
+    classes = mg.tensor([1, -100, 3])
+    assert jitted(x, classes).tolist() == function(x, classes).tolist()
+
+
+@compiles
+def test_what_a_kernel_asks_of_a_number_holds_or_the_step_is_recorded_as_launches_again():
+    w = mg.ones(3, requires_grad=True)
+    optimizer = mg.optim.SGD([w], lr=1.0)
+
+    @mg.jit
+    def step():
+        optimizer.zero_grad()
+        (w * 1.0).sum().backward()
+        optimizer.step()
+
+    for decay in (0.0, 0.0, 0.0, 0.5, 0.5, 0.0):
+        optimizer.param_groups[0]["weight_decay"] = decay
+        expected = w.detach() - (1 + decay * w.detach())
+        step()
+        assert w.tolist() == expected.tolist()
+    assert len(step.captures) == 1
+    assert how(step).startswith("Run as")
+
+
+@compiles
+@pytest.mark.usefixtures("soon")
+def test_a_step_of_many_launches_is_not_compiled(monkeypatch):
+    monkeypatch.setattr(jit, "MOST", 2)
+    function = mg.jit(lambda x: x.exp().sin().cos())
+    for _ in range(4):
+        function(mg.ones(5))
+    assert "3 launches, one by one: more than 2 take too long to compile as one." in how(function)
+
+
+@compiles
+@pytest.mark.usefixtures("soon")
+def test_random_numbers_and_numbers_of_any_size_are_read_anew_by_one_kernel():
+    draw = mg.jit(lambda: (mg.rand(3), mg.randn(2), mg.randint(0, 10, (4,))))
+    mg.manual_seed(3)
+    found = [[x.tolist() for x in draw()] for _ in range(5)]
+    mg.manual_seed(3)
+    assert found == [[x.tolist() for x in (mg.rand(3), mg.randn(2), mg.randint(0, 10, (4,)))] for _ in range(5)]
+    assert "joined into step_" in how(draw)
+
+
+@given(st.lists(st.tuples(st.integers(1, 9), st.integers(0, 20), st.integers(0, 5)), max_size=12))
+def test_places_that_are_in_use_together_do_not_overlap_and_all_lie_inside(pieces):
+    sizes = [64 * count for count, _, _ in pieces]
+    uses = [(first, first + length) for _, first, length in pieces]
+    begins, end = launched.planned(sizes, uses)
+    assert all(begin % 64 == 0 and begin + size <= end for begin, size in zip(begins, sizes, strict=True))
+    assert end <= sum(sizes)
+    for a in range(len(sizes)):
+        for b in range(a):
+            if uses[a][0] <= uses[b][1] and uses[b][0] <= uses[a][1]:
+                assert begins[a] + sizes[a] <= begins[b] or begins[b] + sizes[b] <= begins[a]
+
+
+def test_parts_of_no_numbers_come_back():
+    step = mg.jit(lambda x: (x * 2.0)[1:])
+    for _ in range(4):
+        assert step(mg.zeros(2, 0)).shape == (1, 0)
+
+
+@compiles
+@pytest.mark.parametrize(
+    "hold",
+    [
+        lambda p: p.grad,
+        lambda p: p.grad[2:],
+        lambda p: p.grad.numpy(),
+        lambda p: memoryview(p.grad.numpy()),
+        lambda p: p.grad.detach(),
+        lambda p: p.grad.numpy().reshape(2, 4)[1],
+    ],
+    ids=["tensor", "part", "array", "memory", "detached", "row"],
+)
+def test_what_is_given_back_lies_in_the_same_memory_again_once_nobody_has_it(hold):
+    p = mg.ones(8).requires_grad_()
+
+    def step(x):
+        p.grad = None
+        (p * x).sum().backward()
+
+    function = mg.jit(step)
+    for k in range(4):
+        function(mg.full((8,), float(k)))
+    place = p.grad._array.address
+    function(mg.full((8,), 5.0))
+    assert p.grad._array.address == place
+    kept = hold(p)
+    function(mg.full((8,), 6.0))
+    assert set(np.array(kept if not isinstance(kept, mg.Tensor) else kept.numpy()).tolist()) == {5.0}
+    assert (p.grad.tolist(), p.grad._array.address != place) == ([6.0] * 8, True)
+
+
+def test_what_is_written_to_a_part_leaves_the_rest_of_its_line():
+    """Kernels take sixteen numbers at once where whole lines are an array's own: a part has none."""
+
+    @mg.jit
+    def step(x):
+        y = x + 1.0
+        y[:-1] *= 2.0
+        z = x - 1.0
+        return y, z[:-1], z[-1:]
+
+    x = mg.arange(12, dtype=mg.float32).view(4, 3)
+    for _ in range(4):
+        y, some, last = step(x)
+        some *= 2.0
+        assert y.tolist() == [[2.0, 4.0, 6.0], [8.0, 10.0, 12.0], [14.0, 16.0, 18.0], [10.0, 11.0, 12.0]]
+        assert last.tolist() == [[8.0, 9.0, 10.0]]
+
+
+def test_a_step_that_threads_run_at_once_gives_each_its_own():
+    function = mg.jit(lambda x: (x * 2 + 1, x.sum()))
+    for _ in range(4):
+        function(mg.ones(1000))
+    wrong = []
+
+    def run(k):
+        x = mg.full((1000,), float(k))
+        for _ in range(300):
+            y, total = function(x)
+            if set(y.tolist()) != {2.0 * k + 1} or total.item() != 1000.0 * k:
+                wrong.append(k)
+
+    threads = [threading.Thread(target=run, args=(k,)) for k in range(4)]
+    for one in threads:
+        one.start()
+    for one in threads:
+        one.join()
+    assert wrong == []
+
+
+def test_a_copy_is_recorded_anew():
+    function = mg.jit(lambda x: x + 1)
+    function(mg.ones(2))
+    copied = copy.deepcopy({"step": function})["step"]
+    assert copied.captures == []
+    assert (copied(mg.ones(2)).tolist(), len(copied.captures), len(function.captures)) == ([2.0, 2.0], 1, 1)

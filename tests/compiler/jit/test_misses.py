@@ -1,0 +1,379 @@
+"""The cache of a recorded step: it has an end, one warning says what keeps changing, and nothing else stays of it."""
+
+import gc
+import json
+import math
+import os
+import re
+import subprocess
+import sys
+import warnings
+import weakref
+from collections import Counter, namedtuple
+from dataclasses import dataclass
+
+import pytest
+
+import minigrad as mg
+from minigrad.core.errors import ArgumentError, DTypeError
+
+
+def called(function, *calls, **options):
+    """A recorded step after calls, and what it warned of."""
+    step = mg.jit(function, **options)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        for call in calls:
+            call(step)
+    assert all(one.category is UserWarning for one in caught)
+    return step, [str(one.message) for one in caught]
+
+
+class Object:
+    pass
+
+
+def looked(x, by):
+    return x * math.sqrt(by)
+
+
+def named(tree, x):
+    return x * 1
+
+
+KEPT = (
+    "\n  The 16 traces used last are kept (max_traces=16); for others it is traced again, which takes longer than to "
+    "call the function."
+)
+CHANGING = {
+    "an integer": (
+        lambda x, n: x * n,
+        lambda k: lambda step: step(mg.ones(2), k),
+        r"<lambda> was traced for 17 different values of the argument `n` \(…, 14, 15, 16\)\. A float or a tensor",
+    ),
+    "a string in a dict": (
+        lambda x, d: x * 1,
+        lambda k: lambda step: step(mg.ones(2), {"a": [f"{k}"]}),
+        r"17 different values of the argument `d\['a'\]\[0\]` \(…, '14', '15', '16'\)",
+    ),
+    "a shape": (
+        lambda x: x.sum(),
+        lambda k: lambda step: step(mg.ones(k + 1)),
+        r"17 different shapes of the argument `x` \(…, float32\[15\], float32\[16\], float32\[17\]\)\. Pad tensors",
+    ),
+    "an object": (
+        lambda x, o: x * 1,
+        lambda k: lambda step: step(mg.ones(1), Object()),
+        r"17 different objects of the argument `o` \(…, <Object at \w+>, .*\)\. Give the same object each time",
+    ),
+    "a float that is looked at": (
+        looked,
+        lambda k: lambda step: step(mg.ones(1), k + 0.5),
+        r"looked was traced for 17 different values of the argument `by` \(…, 14\.5, 15\.5, 16\.5\)\. The step looks",
+    ),
+    "a structure": (
+        named,
+        lambda k: lambda step: step({f"{j}": mg.ones(1) for j in range(k)}, mg.ones(1)),
+        r"named was traced for \d+ different structures of the argument `tree",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CHANGING)
+def test_one_warning_names_the_argument_that_keeps_changing(name):
+    function, make, words = CHANGING[name]
+    step, said = called(function, *map(make, range(16)))
+    assert (said, step.trace_count) == ([], 16)
+    step, said = called(function, *map(make, range(40)))
+    assert len(said) == 1
+    assert re.search(f"^jit: {words}" if words.startswith(("<", "looked")) else words, said[0]), said[0]
+    assert said[0].endswith(KEPT)
+    assert step.trace_count == 40
+
+
+def test_the_warning_is_of_the_line_that_calls_the_step():
+    step = mg.jit(lambda x, n: x * n, max_traces=1)
+    step(mg.ones(1), 1)
+    with pytest.warns(UserWarning, match="2 different values of the argument `n`") as caught:
+        step(mg.ones(1), 2)
+    assert caught[0].filename == __file__
+
+
+def test_one_warning_names_the_guard_that_keeps_failing():
+    model = mg.nn.Linear(1, 1)
+
+    def exchange(k):
+        def call(step):
+            model.weight = mg.nn.Parameter(mg.ones(1, 1))
+            step(mg.ones(1, 1))
+
+        return call
+
+    _, said = called(lambda x: model(x), *map(exchange, range(20)))
+    assert len(said) == 1
+    assert re.search("was traced 17 times, the last time because weight of Linear .*Keep that as it is", said[0])
+
+
+def test_a_step_of_which_no_trace_can_be_kept_is_named_too():
+    w = mg.ones(1, requires_grad=True)
+    optimizer = mg.optim.SGD([w], lr=1.0)
+
+    def step(x):
+        w.grad = None
+        (w * x).sum().backward()
+        optimizer.step()
+        optimizer.param_groups[0]["lr"] = 0.5
+
+    step, said = called(step, *[lambda step: step(mg.ones(1))] * 20)
+    assert len(said) == 1
+    assert "jit: in the step itself lr of SGD was set, at each of 17 calls.\n  It runs eagerly from now on." in said[0]
+
+
+def test_reasons_are_counted_and_the_last_hundred_are_kept():
+    step, said = called(lambda x, n: x * n, *[lambda step, n=n: step(mg.ones(1), n) for n in range(150)], max_traces=3)
+    assert (step.trace_count, len(step.captures), len(said)) == (150, 100, 1)
+    assert step.captures[-1] == "the first call with tensors of shapes (1,), n=149"
+    assert "(max_traces=3)" in said[0]
+
+
+def test_the_trace_used_longest_ago_is_freed():
+    step = mg.jit(lambda x, model: model(x), max_traces=2)
+    models = [mg.nn.Linear(1, 1) for _ in range(3)]
+    freed = [weakref.ref(model.weight) for model in models]
+    x = mg.ones(1, 1)
+    for k in (0, 1, 0):
+        step(x, models[k])
+    assert step.trace_count == 2
+    with pytest.warns(UserWarning, match="3 different objects of the argument `model`"):
+        step(x, models[2])
+    for k in (0, 2, 0, 2):
+        step(x, models[k])
+    assert step.trace_count == 3
+    step(x, models[1])
+    assert step.trace_count == 4
+    del models
+    gc.collect()
+    assert [one() is None for one in freed] == [True, False, False]
+
+
+def test_a_step_that_goes_back_and_forth_between_two_states_is_traced_twice():
+    first, second = mg.nn.Linear(2, 2), mg.nn.Linear(2, 2)
+    net, dropout = mg.nn.Sequential(first), mg.nn.Dropout(0.5)
+    exchanged, switched = mg.jit(lambda x: net(x)), mg.jit(lambda x: dropout(x))
+    w, given = mg.ones(2, requires_grad=True), mg.ones(2)
+    graded = mg.jit(lambda: None if w.grad is None else w.grad * 2)
+    x = mg.ones(1, 2)
+    for k in range(12):
+        net[0] = (first, second)[k % 2]
+        dropout.train(k % 3 == 0)
+        w.grad = given if k % 2 else None
+        assert exchanged(x).tolist() == net(x).tolist()
+        mg.manual_seed(k)
+        expected = dropout(x).tolist()
+        mg.manual_seed(k)
+        assert switched(x).tolist() == expected
+        graded()
+    assert (exchanged.trace_count, switched.trace_count, graded.trace_count) == (2, 2, 2)
+
+
+def test_a_variable_that_the_step_changes_back_is_changed_at_each_call():
+    def run(wrap):
+        flag, count = False, 0
+
+        @wrap
+        def step(x):
+            nonlocal flag, count
+            flag, count = not flag, count + 1
+            return x * 2 if flag else x * 3
+
+        found = [step(mg.ones(1)).item() for _ in range(6)]
+        count = 0
+        found += [step(mg.ones(1)).item() for _ in range(2)]
+        return found, flag, count
+
+    assert run(mg.jit) == run(lambda step: step)
+
+
+def test_how_many_traces_are_kept_is_an_integer_from_1():
+    with pytest.raises(ArgumentError, match="jit: max_traces is 0, and has to be at least 1"):
+        mg.jit(lambda x: x, max_traces=0)
+    with pytest.raises(DTypeError, match="jit: max_traces is a float, not an integer"):
+        mg.jit(lambda x: x, max_traces=2.0)
+
+    @mg.jit(max_traces=1)
+    def step(x):
+        return x * 2
+
+    assert step(mg.ones(1)).item() == 2.0
+
+
+# --- nothing stays of what changes, over thousands of calls ---
+
+WARM, GROWTH = 5_000, 6 << 20  # calls until memory has its size; bytes that 20,000 more may add: 300 a call
+Batch = namedtuple("Batch", "x y")
+
+
+@dataclass(frozen=True)
+class Frozen:
+    x: object
+    scale: float
+
+
+def named_tuples(mg):
+    step = mg.jit(lambda batch: batch.x * batch.y)
+    return step, lambda k: step(Batch(mg.ones(2), mg.ones(2)))
+
+
+def dataclasses(mg):
+    step = mg.jit(lambda batch: batch.x * batch.scale)
+    return step, lambda k: step(Frozen(mg.ones(2), k + 0.5))
+
+
+def floats(mg):
+    step = mg.jit(lambda x, by: x * by)
+    return step, lambda k: step(mg.ones(2), k + 0.5)
+
+
+def floats_that_are_looked_at(mg):
+    step = mg.jit(lambda x, by: x * float(by))
+    return step, lambda k: step(mg.ones(2), k + 0.5)
+
+
+def integers(mg):
+    step = mg.jit(lambda x, n: x * n)
+    return step, lambda k: step(mg.ones(2), k)
+
+
+def strings_in_dicts(mg):
+    step = mg.jit(lambda x, d: x * 1)
+    return step, lambda k: step(mg.ones(2), {f"{k}": k})
+
+
+def shapes(mg):
+    step = mg.jit(lambda x: x.sum())
+    return step, lambda k: step(mg.ones(k % 50 + 1))
+
+
+def objects(mg):
+    step = mg.jit(lambda x, o: x * 1)
+    return step, lambda k: step(mg.ones(2), Object())
+
+
+def modules_among_the_arguments(mg):
+    step = mg.jit(lambda x, model: model(x))
+    return step, lambda k: step(mg.ones(1, 2), mg.nn.Linear(2, 2))
+
+
+def modules_in_a_module(mg):
+    net = mg.nn.Sequential(mg.nn.Linear(2, 2))
+    step = mg.jit(lambda x: net(x))
+
+    def call(k):
+        net[0] = mg.nn.Linear(2, 2)
+        return step(mg.ones(1, 2))
+
+    return step, call
+
+
+def alternating_modules(mg):
+    models = mg.nn.Linear(2, 2), mg.nn.Linear(2, 2)
+    step = mg.jit(lambda x, model: model(x))
+    return step, lambda k: step(mg.ones(1, 2), models[k % 2])
+
+
+def alternating_gradients(mg):
+    w = mg.ones(2, requires_grad=True)
+    step = mg.jit(lambda x: (w * x).sum().backward())
+
+    def call(k):
+        if k % 2:
+            w.grad = None
+        step(mg.ones(2))
+
+    return step, call
+
+
+def leaves_of_its_own(mg):
+    def own(x):
+        leaf = x.detach().clone().requires_grad_()
+        (leaf * leaf).sum().backward()
+        return leaf.grad
+
+    step = mg.jit(own)
+    return step, lambda k: step(mg.ones(2))
+
+
+LASTING = {
+    made.__name__: made
+    for made in (
+        *(named_tuples, dataclasses, floats, floats_that_are_looked_at, integers, strings_in_dicts, shapes, objects),
+        *(modules_among_the_arguments, modules_in_a_module, alternating_modules, alternating_gradients),
+        leaves_of_its_own,
+    )
+}
+ONCE = {"named_tuples": 1, "dataclasses": 1, "floats": 1, "alternating_modules": 2}
+
+
+def there():
+    """How many objects there are of each class of minigrad's, and of this module's."""
+    gc.collect()
+    return Counter(
+        f"{type(x).__module__}.{type(x).__name__}"
+        for x in gc.get_objects()
+        if str(type(x).__module__).startswith("minigrad") or issubclass(type(x), Object | Frozen | Batch)
+    )
+
+
+@pytest.mark.parametrize("name", LASTING)
+def test_nothing_stays_of_what_changes(name):
+    import minigrad as mg
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        step, call = LASTING[name](mg)
+        for k in range(60):
+            call(k)
+        before = there()
+        for k in range(60, 160):
+            call(k)
+    assert there() == before
+    assert len(step._traces) <= 16
+    if name in ONCE:
+        assert step.trace_count == ONCE[name]
+
+
+def grown(name, device, calls):
+    """For a child: how many bytes the process has before so many calls, and after them."""
+    import minigrad as mg
+
+    warnings.simplefilter("ignore", UserWarning)
+    mg.set_default_device(device)
+    _, call = LASTING[name](mg)
+    found = []
+    for k in range(WARM + calls + 1):
+        call(k)
+        if k in (WARM, WARM + calls):
+            gc.collect()
+            with open("/proc/self/statm") as file:
+                found.append(int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE"))
+    print(json.dumps(found))
+
+
+@pytest.mark.slow
+@pytest.mark.nightly
+@pytest.mark.needs("Linux")
+@pytest.mark.parametrize("device", ["numpy", pytest.param("cpu", marks=pytest.mark.needs("taichi"))])
+@pytest.mark.parametrize("name", LASTING)
+def test_the_process_does_not_grow_over_20_000_calls(name, device):
+    path = os.pathsep.join([os.path.dirname(__file__), *sys.path])
+    child = subprocess.run(
+        [sys.executable, "-c", f"import test_misses; test_misses.grown({name!r}, {device!r}, 20_000)"],
+        env={**os.environ, "PYTHONPATH": path},
+        capture_output=True,
+        text=True,
+        timeout=900,
+        check=False,
+    )
+    assert child.returncode == 0, child.stderr
+    before, after = json.loads(child.stdout)
+    assert after - before < GROWTH

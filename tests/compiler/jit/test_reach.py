@@ -1,0 +1,65 @@
+"""Reach: which links of what a step reaches are guarded, and what cannot be."""
+
+import itertools
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+import minigrad as mg
+from minigrad.compiler.jit.reach import Reach
+from minigrad.compiler.jit.watch import Watch
+
+
+def read(step, *args):
+    """What `step` read when it ran: what is guarded, the names of its tensors, and what is refused."""
+    reach = Reach()
+    reach.add(step, "step")
+    with Watch(reach.enter) as watch:
+        step(*args)
+    found = reach.chosen(watch)
+    return [guard.what for guard in found.guards], [name for _, name in found.tensors.values()], found.refused
+
+
+def test_only_attributes_that_the_step_names_are_guarded():
+    config = SimpleNamespace(rate=0.5, history=[], name="a")
+    guarded, _, _ = read(lambda: config.rate * 2)
+    assert "config.rate" in guarded
+    assert not {"config.history", "config.name"} & set(guarded)
+
+
+def test_a_function_that_is_not_entered_is_guarded_as_an_object_alone():
+    factor = 2.0
+
+    def used():
+        return factor
+
+    def unused():
+        return other
+
+    other = 3.0
+    guarded, _, _ = read(lambda flag: used() if flag else unused(), True)
+    assert {"used", "unused", "factor"} <= set(guarded)
+    assert "other" not in guarded
+
+
+def test_tensors_are_gathered_by_name_wherever_they_are():
+    held = {"w": mg.ones(2), "rest": [mg.zeros(1), (mg.zeros(3),)]}
+    _, tensors, _ = read(lambda: held["w"])
+    assert tensors == ["held['w']", "held['rest'][0]", "held['rest'][1][0]"]
+
+
+@pytest.mark.parametrize(
+    ("thing", "said"),
+    [
+        (itertools.count(), "thing, a count: what it gives next cannot be known"),
+        ((k for k in range(3)), "thing, a generator: what it gives next cannot be known"),
+        (iter([1]), "thing, a list_iterator: what it gives next cannot be known"),
+        ([0] * 20_000, "thing, a list of 20,000 entries: to compare them would take longer than a step"),
+        (np.zeros(200_000), "thing, a ndarray of 1,600,000 bytes: to compare them would take longer than a step"),
+    ],
+    ids=["count", "generator", "iterator", "list", "array"],
+)
+def test_what_cannot_be_guarded_is_named(thing, said):
+    _, _, refused = read(lambda: thing and None if thing is None else thing)
+    assert [x[: len(said)] for x in refused] == [said]

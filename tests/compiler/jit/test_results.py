@@ -1,0 +1,312 @@
+"""Results of a recorded step: every container is built around fresh tensors, and what cannot be is refused by name."""
+
+import collections
+import dataclasses
+import functools
+import gc
+import types
+import weakref
+
+import pytest
+
+import minigrad as mg
+from minigrad.core.errors import CaptureError
+from minigrad.utils.pytree import register_pytree_node, tree_flatten, tree_map
+
+Pair = collections.namedtuple("Pair", "y n")
+
+
+@dataclasses.dataclass
+class Plain:
+    y: object
+    more: list = dataclasses.field(default_factory=list, init=False)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Slotted:
+    y: object
+    twice: object = dataclasses.field(default=None, init=False)
+
+    def __post_init__(self):
+        object.__setattr__(self, "twice", self.y * 2)
+
+
+class Output(collections.OrderedDict):
+    """As some libraries return outputs: what is in it is there as attributes too."""
+
+    def __setitem__(self, name, value):
+        super().__setitem__(name, value)
+        setattr(self, name, value)
+
+
+class Own:
+    def __init__(self, y, note=None):
+        self.y, self.note = y, note
+
+
+class Held:
+    __slots__ = ("y",)
+
+    def __init__(self, y):
+        self.y = y
+
+
+register_pytree_node(Own, lambda x: ([x.y], x.note), lambda children, note: Own(children[0], note))
+
+
+def counted(x):
+    found = collections.defaultdict(list)
+    found["a"].append(x * 2)
+    return found
+
+
+def filled(x):
+    made = Plain(x * 1)
+    made.more.append((x * 3, None))
+    return made
+
+
+RETURNED = {
+    "a tensor": lambda x: x * 1,
+    "a tuple": lambda x: (x * 1, 3, "text", None, x.exp()),
+    "a list in a dict": lambda x: {"b": [x * 2, [x * 3]], "a": x},
+    "an OrderedDict": lambda x: collections.OrderedDict(b=x * 1, a=2.5),
+    "a defaultdict": counted,
+    "a Counter": lambda x: collections.Counter(a=x * 1),
+    "a deque": lambda x: collections.deque([x * 1, x * 2, x * 3], maxlen=2),
+    "a named tuple": lambda x: Pair(x * 1, Pair(x * 2, 3)),
+    "a named tuple of the library": lambda x: x.max(0),
+    "a dataclass": filled,
+    "a frozen dataclass with slots": lambda x: Slotted(x * 1),
+    "a namespace": lambda x: types.SimpleNamespace(y=x * 1, deep=types.SimpleNamespace(z=[x * 2])),
+    "a mapping": lambda x: collections.UserDict(y=x * 1),
+    "a proxy": lambda x: types.MappingProxyType({"y": x * 1}),
+    "several mappings": lambda x: collections.ChainMap({"y": x * 1}, {"y": x * 2}),
+    "keys": lambda x: {"y": x * 1, "z": 2}.keys(),
+    "values": lambda x: {"y": x * 1, "z": x * 2}.values(),
+    "items": lambda x: collections.OrderedDict(y=x * 1, z=x * 2).items(),
+    "a set": lambda x: {x * 1},
+    "a slice": lambda x: slice(x * 1, None),
+    "a dict with attributes": lambda x: Output(y=x * 1, z=(x * 2,)),
+    "a registered class": lambda x: [Own(x * 1, "note")],
+    "nothing": lambda x: None,
+    "types": lambda x: (x.dtype, x.device, mg.float32, int),
+}
+
+
+def described(tree):
+    leaves, spec = tree_flatten(tree, lambda x: isinstance(x, mg.Tensor))
+    return repr(spec), [x.tolist() if isinstance(x, mg.Tensor) else x for x in leaves]
+
+
+@pytest.mark.parametrize("name", RETURNED)
+def test_built_around_fresh_tensors_at_each_call_is(name):
+    function = RETURNED[name]
+    jitted, kept = mg.jit(function), []
+    for k in range(1, 6):
+        x = mg.tensor([1.0, float(k)])
+        found = jitted(x)
+        assert type(found) is type(function(x))
+        assert described(found) == described(function(x))
+        assert not any(x.requires_grad for x in tree_flatten(found)[0] if isinstance(x, mg.Tensor))
+        kept.append((found, described(found)))
+    assert all(described(found) == then for found, then in kept)  # what was returned before is as it was
+    assert jitted.trace_count == 1
+
+
+def test_a_container_that_is_returned_may_be_changed():
+    step = mg.jit(lambda x: {"y": x * 2, "list": [x], "set": {1}, "number": 3})
+    for _ in range(4):
+        found = step(mg.ones(1))
+        assert (found["y"].tolist(), len(found["list"]), found["set"], found["number"]) == ([2.0], 1, {1}, 3)
+        found["list"].append(3)
+        found["set"].add(2)
+        found["number"] = None
+        found["y"].zero_()
+
+
+def test_attributes_and_defaults_are_as_they_were():
+    step = mg.jit(lambda x: (Output(y=x * 2), counted(x), collections.deque([x], maxlen=1), Slotted(x)))
+    for _ in range(3):
+        output, found, queue, slotted = step(mg.ones(1))
+        assert (output.y is output["y"], output.y.tolist(), queue.maxlen) == (True, [2.0], 1)
+        assert (found["new"], slotted.twice.tolist()) == ([], [2.0])
+        with pytest.raises(dataclasses.FrozenInstanceError):
+            slotted.y = 3
+
+
+def test_the_same_tensor_is_returned_where_the_step_returns_the_same():
+    step = mg.jit(lambda x: (lambda y: (y, {"y": y}, y * 1))(x * 2))
+    for _ in range(3):
+        a, b, c = step(mg.ones(1))
+        assert a is b["y"]
+        assert a is not c
+
+
+def test_a_returned_float_is_one():
+    step = mg.jit(lambda x, by: {"by": (by, -by, by > 0.0), by: by * 2, "sum": sum([by, 1.0])})
+    for by in (0.5, 0.25, 0.5):
+        found = step(mg.ones(1), by)
+        assert found == {"by": (by, -by, True), by: by * 2, "sum": by + 1.0}
+        assert [type(x) for x in found] == [str, float, str]
+        assert [type(x) for x in tree_flatten(found)[0]] == [float, float, bool, float, float]
+
+
+class Cell:
+    """Holds what is in a list in an object."""
+
+    def __init__(self, y):
+        self.inner = types.SimpleNamespace(parts=[Held(y)])
+
+
+def closed_over(y):
+    return lambda: y
+
+
+def yielding(y):
+    yield y
+
+
+def default(y):
+    def function(y=y):
+        return y
+
+    return function
+
+
+def model(x):
+    made = mg.nn.Linear(1, 1)
+    made.weight = mg.nn.Parameter(x * 1)
+    return made
+
+
+REFUSED = {
+    "an object": (lambda x: Held(x * 1), "a Held that holds tensors"),
+    "an object in a tuple": (lambda x: (1, {"a": Held(x * 1)}), "a Held that holds tensors"),
+    "an object in a list in an object": (lambda x: Cell(x * 1), "a Cell that holds tensors"),
+    "an object in a dataclass": (lambda x: Plain(Held(x * 1)), "a Held that holds tensors"),
+    "an object with an argument": (Held, "a Held that holds tensors"),
+    "a function that closes over one": (lambda x: closed_over(x * 1), "a function that holds tensors"),
+    "a function with a default": (lambda x: default(x * 1), "a function that holds tensors"),
+    "a partial function": (lambda x: functools.partial(max, x * 1), "a partial that holds tensors"),
+    "a method of a tensor": (lambda x: (x * 1).sum, "a method that holds tensors"),
+    "a factory of defaults": (
+        lambda x: collections.defaultdict(closed_over(x * 1)),
+        "a defaultdict whose keys hold a tensor",
+    ),
+    "a key": (lambda x: {x * 1: 1}, "a dict whose keys hold a tensor"),
+    "a module that the step makes": (model, "a Linear that holds tensors"),
+    "a generator": (lambda x: yielding(x * 1), r"a generator, which can be used once.\n  Return list\(x\)"),
+    "a map": (lambda x: map(abs, [x * 1]), "a map, which can be used once"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_refused_with_its_type_and_what_to_do_is(name):
+    function, words = REFUSED[name]
+    with pytest.raises(CaptureError, match=f"jit: the step returns {words}") as caught:
+        mg.jit(function)(mg.ones(1))
+    if "that holds" in words:
+        assert "register_pytree_node(" in str(caught.value)
+
+
+def test_an_object_with_a_float_of_the_arguments_is_refused_too():
+    with pytest.raises(CaptureError, match="a Held that holds tensors, or floats of arguments"):
+        mg.jit(lambda x, by: Held([by * 2]))(mg.ones(1), 0.5)
+    step = mg.jit(lambda x, by: Own(x * by, "note"))
+    assert [step(mg.ones(1), by).y.item() for by in (1.0, 2.0)] == [1.0, 2.0]
+
+
+def test_modules_and_optimizers_from_elsewhere_and_objects_without_tensors_are_returned():
+    net, note = mg.nn.Linear(1, 1), object()
+    optimizer = mg.optim.SGD(net.parameters(), lr=0.1)
+    step = mg.jit(lambda x: (net, optimizer, note, net.forward, x * 1))
+    for _ in range(3):
+        found = step(mg.ones(1))
+        assert [a is b for a, b in zip(found, (net, optimizer, note), strict=False)] == [True] * 3
+        assert found[3] == net.forward
+
+
+class Strict:
+    def __init__(self, y):
+        self.y = y
+
+
+def broken(children, context):
+    raise ValueError("not like this")
+
+
+class Odd:
+    def __init__(self, y):
+        self.y = y
+
+
+register_pytree_node(Strict, lambda x: ([x.y], None), broken)
+register_pytree_node(Odd, lambda x: ([x.y], None), lambda children, _: Odd(children[0].detach()))
+
+
+def test_what_cannot_be_built_again_is_named():
+    with pytest.raises(CaptureError, match=r"jit: a Strict cannot be built .*: ValueError: not like this") as caught:
+        mg.jit(lambda x: [Strict(x * 1)])(mg.ones(1))
+    assert isinstance(caught.value.__cause__, ValueError)
+    with pytest.raises(CaptureError, match="jit: the step returns a list, in which are other things when it is built"):
+        mg.jit(lambda x: [Odd(x * 1)])(mg.ones(1))
+
+
+def test_a_cycle_is_refused():
+    def step(x):
+        found = [x * 1]
+        found.append(found)
+        return found
+
+    with pytest.raises(CaptureError, match="jit: of what the step returns, a list is inside of itself"):
+        mg.jit(step)(mg.ones(1))
+
+
+def test_the_gradient_that_the_step_gave_to_what_it_returns_comes_along():
+    def own(x):
+        leaf = (x * 1).detach().requires_grad_()
+        (leaf * leaf).sum().backward()
+        return leaf, leaf * 1, {"grad": leaf.grad}
+
+    def kept(x):
+        leaf = x.detach().clone().requires_grad_()
+        y = leaf * 3
+        y.retain_grad()
+        (y * y).sum().backward()
+        return [y]
+
+    for function in (own, kept):
+        step, plain = mg.jit(function), function
+        for k in range(1, 5):
+            x = mg.full((2,), float(k))
+            found, expected = tree_flatten(step(x))[0], tree_flatten(plain(x))[0]
+            assert [y.tolist() for y in found] == [y.tolist() for y in expected]
+            grads = [[None if y.grad is None else y.grad.tolist() for y in all_of] for all_of in (found, expected[:1])]
+            assert grads[0][0] == grads[1][0]
+            assert grads[0][0] is not None
+            assert not found[0].requires_grad
+
+
+def test_a_gradient_from_before_the_step_does_not():
+    w = mg.ones(1, requires_grad=True)
+    step = mg.jit(lambda: w * 1)
+    w.grad = mg.ones(1)
+    assert [step().grad for _ in range(3)] == [None] * 3
+
+
+def test_what_the_step_returned_is_not_kept_nor_its_graph():
+    w = mg.ones(3, requires_grad=True)
+    kept = []
+
+    def step(x):
+        y = (w * x).exp()
+        kept.append(weakref.ref(y))
+        return {"y": y}
+
+    jitted = mg.jit(step)
+    jitted(mg.ones(3))
+    gc.collect()
+    assert kept[0]() is None
+    assert jitted(mg.ones(3))["y"].shape == (3,)
+    assert tree_map(type, jitted(mg.ones(3))) == {"y": mg.Tensor}

@@ -1,0 +1,417 @@
+"""What a trace is guarded by: where something that the step reads has changed, it is captured again, or refused."""
+
+import copy
+
+import pytest
+
+import minigrad as mg
+from minigrad.core.errors import CaptureError, GraphError
+from needs import needs
+
+needs("numpy")
+
+nn = mg.nn
+
+
+def agree(run):
+    """What `run` finds with steps that are called as they are and with recorded ones, which must be the same; why
+    there were recordings."""
+    mg.manual_seed(5)
+    plain = run(lambda step: step)
+    made = []
+
+    def jitted(step):
+        made.append(mg.jit(step))
+        return made[-1]
+
+    mg.manual_seed(5)
+    assert run(jitted) == plain
+    return made[0].captures[1:]
+
+
+def calls(net, change, shape=(1, 2)):
+    """What a module gives twice, and twice again after a change to it."""
+
+    def run(wrap):
+        model = net()
+        function, x = wrap(lambda x: model(x)), mg.ones(shape)
+        found = [function(x).tolist() for _ in range(2)]
+        change(model)
+        return found + [function(-x).tolist() for _ in range(2)]
+
+    return run
+
+
+class Listed(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layers = nn.ModuleList([nn.Linear(2, 2)])
+
+    def forward(self, x):
+        for layer in self.layers:
+            x = layer(x)
+        return x
+
+
+def put_module(model):
+    model[0] = nn.Identity()
+
+
+def put_bias(model):
+    model.bias = nn.Parameter(mg.ones(2))
+
+
+MODULES = {
+    "a module is added": (
+        lambda: nn.Sequential(nn.Linear(2, 2)),
+        lambda model: model.append(nn.ReLU()),
+        "the number of modules in Sequential changed from 1 to 2",
+    ),
+    "a module is added to a list, which is not called itself": (
+        Listed,
+        lambda model: model.layers.append(nn.Linear(2, 2)),
+        "the number of modules in ModuleList changed from 1 to 2",
+    ),
+    "a module is exchanged": (
+        lambda: nn.Sequential(nn.Linear(2, 2), nn.ReLU()),
+        put_module,
+        "0 of Sequential was replaced",
+    ),
+    "a parameter comes where was none": (
+        lambda: nn.Linear(2, 2, bias=False),
+        put_bias,
+        "bias of Linear was replaced",
+    ),
+    "an attribute is another": (
+        lambda: nn.LeakyReLU(0.5),
+        lambda model: setattr(model, "negative_slope", 0.25),
+        "LeakyReLU.negative_slope changed from 0.5 to 0.25",
+    ),
+    "a hook is added": (
+        lambda: nn.Linear(2, 2),
+        lambda model: model.register_forward_hook(lambda module, args, output: output * 2),
+        "the table of hooks of Linear was replaced",
+    ),
+}
+
+
+@pytest.mark.parametrize("what", MODULES)
+def test_a_module_that_has_other_parts_is_recorded_again_when(what):
+    net, change, reason = MODULES[what]
+    assert agree(calls(net, change)) == [reason]
+
+
+def load(model, optimizer):
+    state = copy.deepcopy(optimizer.state_dict())
+    state["param_groups"][0]["lr"] = 0.5
+    optimizer.load_state_dict(state)
+
+
+OPTIMIZERS = {
+    "a state is loaded": (load, "param_groups of {} was replaced"),
+    "it maximizes": (lambda m, o: o.param_groups[0].update(maximize=True), "maximize of {} changed from False to True"),
+    "a parameter is frozen": (
+        lambda m, o: m[0].weight.requires_grad_(False),
+        "requires_grad of weight of Linear changed from True to False",
+    ),
+    "it forgets": (lambda m, o: o.state.clear(), "the number of parameters that {} has a state of changed from 4 to 0"),
+    "a parameter is taken from it": (
+        lambda m, o: o.param_groups[0]["params"].pop(),
+        "the parameters in a group of {} changed",
+    ),
+    "its list of parameters is another": (
+        lambda m, o: o.param_groups[0].update(params=o.param_groups[0]["params"][:2]),
+        "params of {} was replaced",
+    ),
+    "a parameter has other memory": (
+        lambda m, o: m.to(mg.float64).to(mg.float32),
+        "the memory of weight of Linear was replaced",
+    ),
+}
+
+
+@pytest.mark.parametrize("what", OPTIMIZERS)
+@pytest.mark.parametrize("kind", ["SGD", "Adam"])
+def test_an_optimizer_that_is_changed_is_recorded_again_when(what, kind):
+    change, reason = OPTIMIZERS[what]
+    options = {"SGD": {"lr": 0.1, "momentum": 0.9}, "Adam": {"lr": 0.1}}[kind]
+
+    def run(wrap):
+        model = nn.Sequential(nn.Linear(2, 4), nn.ReLU(), nn.Linear(4, 1))
+        optimizer = getattr(mg.optim, kind)(model.parameters(), **options)
+
+        @wrap
+        def step(x):
+            optimizer.zero_grad()
+            loss = model(x).square().mean()
+            loss.backward()
+            optimizer.step()
+            return loss
+
+        losses = []
+        for k in range(7):
+            if k == 4:
+                change(model, optimizer)
+            losses.append(step(mg.randn(5, 2)).item())
+        return losses, [p.tolist() for p in model.parameters()], repr(optimizer.state_dict()), optimizer.steps
+
+    assert reason.format(kind) in agree(run)
+
+
+def test_a_group_that_is_added_is_trained_from_then_on():
+    def run(wrap):
+        first, second = nn.Linear(2, 2), nn.Linear(2, 2)
+        optimizer = mg.optim.SGD(first.parameters(), lr=0.1)
+
+        @wrap
+        def step(x):
+            optimizer.zero_grad()
+            second(first(x)).square().sum().backward()
+            optimizer.step()
+
+        for k in range(6):
+            if k == 3:
+                optimizer.add_param_group({"params": second.parameters()})
+            step(mg.ones(1, 2))
+        return [p.tolist() for p in (*first.parameters(), *second.parameters())]
+
+    assert agree(run)[-1] == "the groups of SGD changed"
+
+
+SCALE = 2.0
+
+
+def test_variables_from_elsewhere_that_are_given_another_value_are_seen(monkeypatch):
+    def run(wrap):
+        monkeypatch.setitem(globals(), "SCALE", 2.0)
+        count, hidden = 0, mg.zeros(1)
+        function = wrap(lambda x: (x * SCALE, (lambda: hidden + count)()))
+        found = []
+        for k in range(5):
+            found.append([x.item() for x in function(mg.ones(1))])
+            if k == 1:
+                hidden = mg.ones(1)
+            if k == 2:
+                count = 3
+            if k == 3:
+                monkeypatch.setitem(globals(), "SCALE", 5.0)
+        return found
+
+    assert agree(run) == ["hidden was replaced", "count changed from 0 to 3", "SCALE changed from 2.0 to 5.0"]
+
+
+def test_a_variable_that_the_step_itself_changes_has_it_recorded_each_time():
+    def run(wrap):
+        count, hidden = 0, mg.zeros(1)
+
+        @wrap
+        def step(x):
+            nonlocal count, hidden
+            count, hidden = count + 1, hidden * 0.5 + x
+            return hidden * count
+
+        return [step(mg.ones(1)).item() for _ in range(4)]
+
+    assert agree(run) == [f"in the step itself count changed from {k} to {k + 1}" for k in range(3)]
+
+
+def test_a_method_may_be_recorded_for_each_object_and_modules_among_arguments_are_watched():
+    class Trainer:
+        def __init__(self, by):
+            self.weight = mg.full((1,), by)
+
+        @mg.jit
+        def step(self, x):
+            return x * self.weight
+
+    one, other = Trainer(2.0), Trainer(5.0)
+    assert [t.step(mg.full((1,), k)).item() for k in (1.0, 2.0) for t in (one, other)] == [2.0, 5.0, 4.0, 10.0]
+    assert len(Trainer.step.captures) == 2
+
+    def run(wrap):
+        model = nn.Linear(1, 1)
+        function = wrap(lambda model, x: x * (2 if model.training else 3))
+        found = [function(model, mg.ones(1)).item()]
+        model.eval()
+        return [*found, function(model, mg.ones(1)).item()]
+
+    assert agree(run) == ["Linear.training changed from True to False"]
+
+
+def test_a_module_that_counts_its_calls_is_recorded_each_time():
+    class Counting(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.count = 0
+
+        def forward(self, x):
+            self.count += 1
+            return x * self.count
+
+    def run(wrap):
+        model = Counting()
+        function = wrap(lambda x: model(x))
+        return [function(mg.ones(1)).item() for _ in range(3)], model.count
+
+    assert agree(run) == [f"in the step itself Counting.count changed from {k} to {k + 1}" for k in range(2)]
+
+
+def test_arguments_are_told_apart_by_how_they_lie_in_memory():
+    def columns(wrap):
+        data = mg.arange(24.0).view(6, 4)
+        function = wrap(lambda x, y: x[3:].sum() * 2 + y[1:].sum())
+        return [function(data[:, j], data[:, k]).item() for j, k in ((0, 1), (0, 2), (2, 0), (3, 3))]
+
+    def written(wrap):
+        data = mg.arange(12.0)
+        function = wrap(lambda x, y: (x.add_(1), x.sum() * 2 + y.sum())[1])
+        places = [(0, 2), (0, 6), (4, 6), (5, 3)]
+        return [function(data[j : j + 4], data[k : k + 4]).item() for j, k in places], data.tolist()
+
+    def beside(wrap):
+        data = mg.arange(12.0).view(6, 2)
+        function = wrap(lambda x: (x * data[1].sum()).sum() + data.sum())
+        return [function(data[k : k + 2]).item() for k in (0, 2, 4)], function(mg.ones(2, 2)).item()
+
+    def parameter(wrap):
+        model, x = nn.Linear(2, 1), mg.ones(1, 2)
+        function = wrap(lambda w: (model(x) * w).sum())
+        return [function(w).item() for w in (model.weight, nn.Parameter(mg.ones(1, 2)), model.weight)]
+
+    assert "the first call with tensors of shapes (6,) and (6,)" in agree(columns)
+    agree(written)
+    assert "an argument is another part of the memory that it shares with data" in agree(beside)
+    assert agree(parameter)[0] == "an argument was weight of Linear, and is another tensor now"
+
+
+def test_a_write_to_what_an_outer_graph_saved_is_noticed_by_its_backward():
+    def refused(inside, saved):
+        def run(wrap):
+            w = mg.ones(2, requires_grad=True)
+            function = wrap(inside)
+            function()
+            y = (w * saved()).sum()
+            function()
+            with pytest.raises(GraphError, match=r"mul needs its operand b.*overwritten by") as caught:
+                y.backward()
+            return caught.type
+
+        agree(run)
+
+    x = mg.ones(4)
+    part = x[1:3]
+    norm = nn.BatchNorm1d(2)
+    refused(lambda: (x.add_(1), None)[1], lambda: x[:2])
+    refused(lambda: (part.mul_(2), None)[1], lambda: x[2:])
+    refused(lambda: norm(mg.ones(3, 2)), lambda: norm.running_mean)
+    w = mg.ones(2, requires_grad=True)
+    read = mg.jit(lambda: x[:2] + 1)
+    read()
+    y = (w * x[:2]).sum()
+    read()
+    y.backward()  # what is only read may be saved
+
+
+def test_a_tensor_from_elsewhere_is_given_no_graph():
+    w, memory = mg.ones(2, requires_grad=True), mg.zeros(2)
+
+    def step():
+        memory.zero_()
+        memory.add_(w * 2)
+
+    with pytest.raises(CaptureError, match=r"of shape \(2,\), from elsewhere, what has a gradient: by AddBackward"):
+        mg.jit(step)()
+
+    def quiet():
+        with mg.no_grad():
+            memory.mul_(0.5).add_(w)
+        return memory.sum()
+
+    memory = mg.zeros(2)
+    function = mg.jit(quiet)
+    assert [function().item() for _ in range(3)] == [2.0, 3.0, 3.5]
+    assert memory.grad_fn is None
+
+
+def test_an_argument_that_is_written_to_is_given_no_graph_either():
+    w, x = mg.full((2,), 2.0, requires_grad=True), mg.ones(2)
+    function = mg.jit(lambda x: x.mul_(w).sum())
+    assert [function(x).item() for _ in range(3)] == [4.0, 8.0, 16.0]
+    assert (x.grad_fn, x.requires_grad) == (None, False)
+
+
+def test_a_generator_may_be_seeded_between_two_draws_of_a_step():
+    def run(wrap):
+        own = mg.Generator(5)
+
+        @wrap
+        def step():
+            first = mg.rand(2), mg.rand(1, generator=own)
+            mg.manual_seed(9)
+            own.manual_seed(2)
+            second = mg.rand(2), mg.randn(1), mg.rand(1, generator=own)
+            mg.manual_seed(10)
+            return *first, *second, mg.rand(1), mg.rand(1, generator=mg.Generator(3))
+
+        found = []
+        for k in range(4):
+            found += [x.tolist() for x in (*step(), mg.rand(1))]
+            if k == 2:
+                mg.manual_seed(77)
+        return found
+
+    assert agree(run) == []
+
+
+@pytest.mark.parametrize("what", ["seed", "initial_seed", "get_rng_state"])
+def test_asking_a_generator_for_its_state_is_refused(what):
+    asked = what.replace("rng_", "")
+    with pytest.raises(CaptureError, match=rf"jit: {asked} is asked of a generator .*, at .*test_trace_guards\.py:"):
+        mg.jit(lambda: getattr(mg, what)())()
+
+
+def test_arguments_like_the_last_ones_are_known_at_once_and_others_are_not():
+    """Called twice with the same kind of arguments, a step does not look its recording up; whatever differs is seen."""
+
+    @mg.jit
+    def double(x, y):
+        return (x + y) * 2
+
+    x, y = mg.ones(2, 4) * 1, mg.ones(2, 4) * 1
+    for _ in range(3):
+        double(x, y)
+    assert len(double.captures) == 1
+
+    def captured(*arguments):
+        expected = (arguments[0] + arguments[1]) * 2
+        assert double(*arguments).tolist() == expected.tolist()
+        found = len(double.captures)
+        for _ in range(3):
+            double(x, y)  # the last ones are these again
+        assert len(double.captures) == found
+        return found
+
+    assert captured(y, x) == 1
+    assert captured(x, x) == 2
+    assert captured(x.T, y.T) == 3
+    assert captured(x, mg.ones(2, 4, requires_grad=True)) == 4
+    assert captured(x, mg.ones(2, 4, dtype=mg.float64)) == 5
+    assert captured(x, mg.ones(4)) == 6
+    assert captured(x, 1.0) == 7
+    with mg.no_grad():
+        assert captured(x, y) == 8
+    whole = mg.ones(4, 4) * 1
+    assert captured(whole[:2], whole[2:]) == 8
+    assert captured(whole[:2], whole[:2]) == 9
+    with pytest.raises(CaptureError, match="was computed, and has a graph"):
+        double(x, mg.ones(2, 4, requires_grad=True) * 2)
+
+
+def test_a_tensor_from_elsewhere_keeps_its_shape_in_a_recorded_step():
+    kept = mg.ones(2, 2)
+    for step in (mg.jit(lambda x: x.t_() * 1), mg.jit(lambda x: kept.unsqueeze_(0) * x)):
+        with pytest.raises(CaptureError, match=r"jit: (t|unsqueeze)_ gives a tensor from elsewhere, of shape"):
+            step(mg.ones(2, 2))
+    assert kept.shape == (2, 2)
+    inside = mg.jit(lambda x: (x + 1).t_().unsqueeze_(0) * 2)
+    assert [inside(mg.tensor([[1.0, 2.0], [3.0, 4.0]])).tolist() for _ in range(3)] == [[[[4.0, 8.0], [6.0, 10.0]]]] * 3

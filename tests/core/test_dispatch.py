@@ -1,0 +1,78 @@
+"""The registry and dispatch, the one way in."""
+
+import pytest
+
+import minigrad as mg
+from minigrad.core.dispatch import Call, dispatch, runner, tapped
+from minigrad.core.errors import DeviceError
+from minigrad.core.modes import detour
+from minigrad.core.op import Op
+
+
+def test_a_tap_gets_op_device_operands_attributes_destination_result_and_time():
+    seen: list[Call] = []
+    with mg.tap(seen.append):
+        assert tapped()
+        dispatch("add", "python", (2.0, 3.0))
+    assert not tapped()
+    (call,) = seen
+    assert (call.op, call.device, call.inputs, call.attrs, call.out, call.result) == (
+        "add",
+        "python",
+        (2.0, 3.0),
+        {},
+        None,
+        5.0,
+    )
+    assert 0 <= call.seconds < 1
+
+
+def test_taps_nest_and_close_when_an_error_passes():
+    outer, inner = [], []
+
+    def fail():
+        with mg.tap(inner.append):
+            dispatch("add", "python", (1.0, 1.0))
+            raise KeyError
+
+    with mg.tap(outer.append):
+        with pytest.raises(KeyError):
+            fail()
+        dispatch("mul", "python", (1.0, 1.0))
+    assert [c.op for c in outer] == ["add", "mul"]
+    assert [c.op for c in inner] == ["add"]
+
+
+def test_a_mutation_is_explicit_and_refused_where_numbers_cannot_be_written():
+    with pytest.raises(DeviceError) as error:
+        dispatch("add", "python", (1.0, 2.0), out=3.0)
+    assert str(error.value) == "add: out= was given on the device 'python', whose numbers cannot be written in place."
+
+
+def test_a_device_with_a_runner_decides_how_its_kernels_are_called():
+    calls = []
+    mg.kernel("test_fill", "test_device")(lambda a, *, value: a * value)
+    runner("test_device")(lambda kernel, inputs, attrs, out: calls.append(out) or kernel(*inputs, **attrs))
+    buffer = object()
+    assert dispatch("test_fill", "test_device", (3.0,), {"value": 2.0}, out=buffer) == 6.0
+    assert calls == [buffer]
+
+
+def test_values_compute_inline_only_while_nobody_listens():
+    reasons = len(detour.reasons)
+    with mg.tap(lambda call: None), mg.scope("s"):
+        assert len(detour.reasons) == reasons + 2
+    assert len(detour.reasons) == reasons
+
+
+def test_a_kernel_may_compute_with_tensors_and_numpy_does_not_warn_there():
+    import numpy as np
+
+    op = Op("by_tensors", "{a}", vjp=(None,), listed=False)
+
+    def by_tensors(a):
+        x = mg.as_tensor(a, device="numpy")
+        return (1.0 / x + x.exp() + x.sum()).numpy()
+
+    mg.kernel("by_tensors", "numpy")(by_tensors)
+    assert op(mg.tensor([0.0, 1.0], device="numpy")).tolist() == pytest.approx([np.inf, 2.0 + np.e])

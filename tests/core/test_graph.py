@@ -1,0 +1,414 @@
+"""Ops and their declarations, the order of the graph, the chain rule's events, modes."""
+
+import random
+import threading
+
+import pytest
+
+import minigrad as mg
+from minigrad import Value
+from minigrad.core import dispatch
+from minigrad.core.errors import DeclarationError, DTypeError, GraphError
+from minigrad.core.graph import propagate
+from minigrad.core.op import OPS, POSITIVE, Op
+from minigrad.core.value import _propagate_floats
+from strategies import ELEMENTWISE, random_expression
+
+
+@pytest.fixture
+def scratch_op():
+    """Declare ops under throwaway names."""
+    before = set(OPS)
+    yield Op
+    for name in set(OPS) - before:
+        del OPS[name]
+
+
+def test_an_op_saves_what_its_rules_name_and_nothing_else():
+    saved = {name: set(op.saves) for name, op in OPS.items()}
+    assert saved["add"] == set()
+    assert saved["mul"] == {"a", "b"}
+    assert saved["tanh"] == {"y"}
+    assert saved["div"] == {"a", "b"}
+    assert saved["where"] == {"a"}
+
+
+def test_a_rule_that_names_what_there_is_not_is_refused(scratch_op):
+    with pytest.raises(
+        DeclarationError, match=r"Op 'odd': a rule asks for \['q'\], but there is only \['a', 'g', 'y'\]"
+    ):
+        scratch_op("odd", "{a}", vjp=(lambda g, q: g * q,))
+    assert "odd" not in OPS
+
+
+def test_one_rule_per_input_is_required(scratch_op):
+    with pytest.raises(DeclarationError, match="names 2 inputs and has 1 rules"):
+        scratch_op("odd", "{x}", inputs=("x", "w"), vjp=(lambda g: g,))
+
+
+def test_minigrad_s_own_ops_cannot_be_replaced_and_a_reader_s_can(scratch_op):
+    with pytest.raises(DeclarationError, match="Op 'tanh' is one of minigrad's own; take another name"):
+        Op("tanh", "{a}", vjp=(lambda g: g,))
+    scratch_op("mine", "{a}", vjp=(lambda g: g,))
+    again = scratch_op("mine", "2 {a}", vjp=(lambda g: 2.0 * g,))  # as when a notebook cell is run twice
+    assert OPS["mine"] is again
+
+
+@pytest.mark.parametrize(
+    ("declaration", "message"),
+    [
+        ({"inputs": ("g",), "vjp": (lambda g: g,)}, r"\['g'\] cannot name operands"),
+        ({"attrs": ("y",), "vjp": (lambda g: g,)}, r"\['y'\] cannot name operands"),
+        ({"attrs": ("a",), "vjp": (lambda g: g,)}, r"\['a'\] cannot name operands"),
+        ({"attrs": ("out",), "vjp": (lambda g: g,)}, r"\['out'\] cannot name operands"),
+        ({"attrs": ("no name",), "vjp": (lambda g: g,)}, r"\['no name'\] cannot name operands"),
+        ({"vjp": (lambda g: g,), "shown": (lambda q: q,)}, r"a rule asks for \['q'\]"),
+        ({"vjp": (lambda g: g,), "shown": ()}, "1 rules and 0 to show"),
+    ],
+    ids=["operand g", "attribute y", "attribute a", "attribute out", "no identifier", "shown asks", "shown misses"],
+)
+def test_a_declaration_that_contradicts_itself_is_refused_at_once(declaration, message):
+    with pytest.raises(DeclarationError, match=message):
+        Op("odd", "{a}", **declaration)
+    assert "odd" not in OPS
+
+
+def test_ops_may_have_many_operands_and_none_is_called_g(scratch_op):
+    many = scratch_op("many", "{a}", vjp=(lambda g: g,) * 9)
+    assert many.inputs == tuple("abcdefhij")
+
+
+def test_a_call_with_other_operands_or_attributes_than_declared_is_refused(scratch_op):
+    scaled = scratch_op("scaled", "{a}", vjp=(lambda g, p: g * p,), attrs=("p",))
+    mg.kernel("scaled", "python")(lambda a, p=2.0: a * p)
+    for wrong, message in (
+        (lambda: scaled(Value(1.0)), r"scaled\(…\): it takes scaled\(a, p=…\)"),
+        (lambda: scaled(1.0, q=2.0), r"scaled\(…, q=…\): it takes scaled\(a, p=…\)"),
+        (lambda: mg.tanh(1.0, 2.0), r"tanh\(…, …\): it takes tanh\(a\)"),
+        (lambda: mg.exp(), r"exp\(\): it takes exp\(a\)"),
+        (lambda: mg.ops.add("a", "b"), "add: 'a' is a str, not a number, a Value or a tensor"),
+    ):
+        with pytest.raises(DTypeError, match=message):
+            wrong()
+
+
+def test_ops_of_plain_numbers_give_floats():
+    assert repr(mg.abs(-3)) == "3.0"
+    assert mg.ops.lt(1, 2) is True
+
+
+def test_a_rule_may_ask_for_a_shape_and_for_keywords_only(scratch_op):
+    asks = scratch_op("asks", "{a}", vjp=(lambda g, *, a_shape: g * float(len(a_shape) + 1),))
+    mg.kernel("asks", "python")(lambda a: a)
+    x = Value(3.0)
+    asks(x).backward()
+    assert x.grad == 1.0
+    assert asks.saves == frozenset()
+
+
+def test_an_op_without_a_derivative_gives_a_constant_value(scratch_op):
+    floor = scratch_op("whole", "{a}", vjp=(None,), aux=("rest",))
+    mg.kernel("whole", "python")(lambda a: (a // 1.0, a % 1.0))
+    y = floor(Value(2.5))
+    assert (y.data, y.requires_grad, y.inputs) == (2.0, False, ())
+
+
+def test_of_two_operands_one_may_be_without_a_rule(scratch_op):
+    gate = scratch_op("gate", "{a}", vjp=(None, lambda g, a: g * a))
+    mg.kernel("gate", "python")(lambda a, b: a * b)
+    a, b = Value(2.0), Value(3.0)
+    gate(a, b).backward()
+    assert (a.grad, b.grad) == (None, 2.0)
+
+
+def test_an_op_of_several_outputs_is_refused_on_values(scratch_op):
+    pair = scratch_op("pair", "{a}", vjp=(lambda g: g[0],), outputs=2)
+    mg.kernel("pair", "python")(lambda a: (a, a))
+    with pytest.raises(DTypeError, match="pair: it returns 2 results, and a Value holds one number"):
+        pair(Value(1.0))
+
+
+def test_attributes_and_auxiliary_results_reach_the_rules_that_name_them(scratch_op):
+    """A dropout of one number: the kernel returns its mask beside the output, and only the rule reads it."""
+    drop = scratch_op("drop", "{a}", vjp=(lambda g, mask, p: g * mask / (1.0 - p),), aux=("mask",), attrs=("p",))
+    mg.kernel("drop", "python")(lambda a, p: (a * 1.0 / (1.0 - p), 1.0))
+    x = Value(3.0)
+    y = drop(x, p=0.5)
+    y.backward()
+    assert (y.data, x.grad) == (6.0, 2.0)
+    assert drop.saves == {"mask"}
+
+
+def test_an_op_of_three_operands_keeps_them_all():
+    a, b = Value(2.0), Value(5.0)
+    y = mg.where(True, a, b)
+    y.backward()
+    assert y.inputs == (1.0, a, b)
+    assert (y.data, a.grad, b.grad) == (2.0, 1.0, 0.0)
+
+
+def test_every_op_has_a_domain_per_operand_a_formula_and_a_kernel():
+    for name, op in ((op.name, op) for op in ELEMENTWISE):
+        assert len(op.domain) == len(op.inputs), name
+        assert all(f"{{{operand}}}" in op.formula for operand in op.inputs), name
+        assert "python" in dispatch.kernels_of(name), name
+
+
+def test_a_kernel_that_is_missing_says_where_there_is_one():
+    mg.kernel("counted", "python")(lambda a: a)
+    with pytest.raises(mg.errors.DeviceError) as error:
+        mg.dispatch("counted", "abacus", (1.0,))
+    assert str(error.value) == (
+        "counted: no kernel on the device 'abacus'; it has one on python.\n  Add one: @mg.kernel('counted', 'abacus')"
+    )
+
+
+def test_topological_order_puts_operands_first_and_first_operands_first():
+    a, b = Value(1.0, "a"), Value(2.0, "b")
+    c = a * b
+    d = c + a
+    assert mg.topological([d]) == [a, b, c, d]
+    assert mg.topological([b, d]) == [b, a, c, d]
+
+
+def test_events_tell_each_product_in_order():
+    a, b = Value(2.0, "a"), Value(-3.0, "b")
+    c = a * b
+    d = c + a
+    told = [(e.source, e.target, e.slot, e.upstream, e.local, e.contribution, e.total) for e in mg.events(d)]
+    assert told == [
+        (d, c, 0, 1.0, 1.0, 1.0, 1.0),
+        (d, a, 1, 1.0, 1.0, 1.0, 1.0),
+        (c, a, 0, 1.0, -3.0, -3.0, -2.0),
+        (c, b, 1, 1.0, 2.0, 2.0, 2.0),
+    ]
+
+
+def test_looking_at_a_backward_pass_leaves_no_trace():
+    a = Value(3.0)
+    y = a * a
+    y.backward()
+    mg.events(y)
+    assert (a.grad, y.grad) == (6.0, 1.0)
+    assert mg.topological([y]) == [a, y]
+
+
+def test_record_keeps_the_events_of_backward_and_of_grad_inside_the_block_only():
+    a = Value(3.0)
+    y = a * a
+    with mg.record() as outer:
+        y.backward()
+        with mg.record() as inner:
+            mg.grad(y, a)
+    y.backward()
+    assert len(outer.events) == 4
+    assert len(inner.events) == 2
+    assert repr(inner) == "Recording(2 events)"
+
+
+def test_events_of_a_backward_with_create_graph_hold_numbers():
+    a = Value(3.0)
+    with mg.record() as seen:
+        (a * a * a).backward(create_graph=True)
+    assert [e.contribution for e in seen.events] == [3.0, 9.0, 9.0, 9.0]
+    assert all(type(e.total) is float for e in seen.events)
+
+
+def test_the_inline_pass_and_the_general_one_give_equal_bits():
+    for seed in range(30):
+        generator = random.Random(seed)
+        leaves = [Value(generator.uniform(-2, 2)) for _ in range(4)]
+        y = random_expression(generator, leaves, 60)
+        assert _propagate_floats({y: 1.0}) == propagate({y: 1.0})
+
+
+def test_a_tap_sees_the_arithmetic_of_forward_and_backward_and_changes_no_bit():
+    def run():
+        x = Value(0.5)
+        y = (x * x).tanh()
+        y.backward()
+        return y.data, x.grad
+
+    quiet = run()
+    with mg.tap(lambda call: seen.append(call.op)):
+        seen: list[str] = []
+        watched = run()
+    assert watched == quiet
+    assert seen == ["mul", "tanh", "mul", "sub", "mul", "mul", "mul", "add"]
+    assert type(watched[1]) is float
+
+
+def test_looking_and_recording_are_not_heard_by_a_tap():
+    x = Value(0.5)
+    heard = []
+    with mg.tap(lambda call: heard.append(call.op)):
+        y = x.sin()
+        mg.events(y)
+        with mg.record():
+            y.backward()
+    assert heard == ["sin", "cos", "mul"]
+
+
+def test_a_tap_that_computes_does_not_hear_itself():
+    sums = []
+    with mg.tap(lambda call: sums.append((Value(call.result) + 1.0).data)):
+        Value(1.0) * 2.0
+    assert sums == [3.0]
+
+
+def test_a_kernel_replaced_by_the_reader_is_used_from_then_on():
+    original = dispatch.kernels_of("sin")["python"]
+    try:
+        mg.kernel("sin", "python")(lambda a: 42.0)
+        assert Value(1.0).sin().data == 42.0
+    finally:
+        mg.kernel("sin", "python")(original)
+    assert Value(0.0).sin().data == 0.0
+
+
+def test_no_grad_makes_leaves_that_need_no_gradient_and_ends_with_its_block():
+    a = Value(2.0)
+    with mg.no_grad():
+        y = a * a
+        assert not mg.is_grad_enabled()
+        with mg.enable_grad():
+            z = a * a
+    assert (y.op, y.requires_grad) == (None, False)
+    assert (z.op, z.requires_grad) == (OPS["mul"], True)
+    assert (a * a).op is OPS["mul"]
+
+
+def test_no_grad_decorates_a_function():
+    @mg.no_grad()
+    def square(x):
+        return x * x
+
+    assert square(Value(3.0)).inputs == ()
+    assert square(Value(3.0)).inputs == ()
+
+
+def test_a_mode_can_be_entered_again_and_decorates_with_or_without_brackets():
+    block = mg.no_grad()
+    for _ in range(2):
+        with block, block:
+            assert not mg.is_grad_enabled()
+    assert mg.is_grad_enabled()
+
+    @mg.no_grad
+    def square(x):
+        """The square."""
+        return x * x
+
+    assert square(Value(3.0)).inputs == ()
+    assert square.__doc__ == "The square."
+
+
+def test_a_scope_that_decorates_is_joined_to_the_one_around_the_call():
+    @mg.scope("inner")
+    def double(x):
+        return x * 2.0
+
+    with mg.scope("outer"):
+        assert double(Value(1.0)).scope == "outer/inner"
+    assert double(Value(1.0)).scope == "inner"
+
+
+def test_nested_recordings_keep_the_lines_that_the_outer_one_asked_for():
+    with mg.record(lines=True), mg.record():
+        y = Value(1.0) * 2.0
+    assert y.line is not None
+
+
+def test_backward_records_no_graph_of_its_own_at_first_order():
+    x = Value(3.0)
+    made = []
+    with mg.tap(lambda call: made.append(mg.is_grad_enabled())):
+        (x * x).backward()
+    assert made == [True, False, False, False]
+
+
+def test_scopes_nest_and_close_when_an_error_passes():
+    made = []
+
+    def build():
+        with mg.scope("layer1"), mg.scope("neuron0"):
+            made.append(Value(1.0) * 2.0)
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        build()
+    (inside,) = made
+    assert inside.scope == "layer1/neuron0"
+    assert inside.inputs[0].scope == "layer1/neuron0"
+    assert (Value(1.0) * 2.0).scope == ""
+
+
+def test_modes_belong_to_their_thread():
+    seen = {}
+
+    def other():
+        seen["scope"], seen["grad"] = (Value(1.0) * 2.0).scope, mg.is_grad_enabled()
+
+    with mg.scope("mine"), mg.no_grad():
+        thread = threading.Thread(target=other)
+        thread.start()
+        thread.join()
+    assert seen == {"scope": "", "grad": True}
+
+
+def test_record_lines_remembers_where_each_op_was_written():
+    a = Value(2.0)
+    with mg.record(lines=True):
+        y = a * a  # the line in question
+    assert y.line is not None
+    assert y.line.endswith("y = a * a  # the line in question")
+    assert "test_graph.py:" in y.line
+    assert (a * a).line is None
+
+
+def test_a_number_replaced_after_its_use_is_refused_before_any_gradient_is_written():
+    a, b = Value(2.0, "a"), Value(3.0, "b")
+    y = a * b
+    z = y + a
+    a.data = 7.0
+    with pytest.raises(GraphError) as error:
+        z.backward()
+    assert str(error.value) == (
+        "backward: Value(7.0, label='a') was given another number after mul had used it, and the derivative of mul "
+        "needs the number of then.\n  Compute the expression again after changing `data`."
+    )
+    assert (a.grad, b.grad, y.grad, z.grad) == (None, None, None, None)
+
+
+def test_a_number_replaced_is_no_matter_to_a_rule_that_does_not_read_it():
+    a, b = Value(2.0), Value(3.0)
+    y = a + b
+    b.data = 9.0
+    y.backward()
+    assert (a.grad, b.grad) == (1.0, 1.0)
+    c, k = Value(2.0), Value(5.0)
+    k.requires_grad = False
+    z = c * k  # only the rule for c runs, and it reads k
+    c.data = 8.0
+    z.backward()
+    assert c.grad == 5.0
+
+
+def test_domains_are_where_tests_sample():
+    assert (POSITIVE.low, POSITIVE.high, POSITIVE.kinks) == (0.25, 3.0, ())
+
+
+def test_a_generator_is_inside_the_block_between_its_yields_only():
+    @mg.no_grad
+    def steps():
+        got = yield mg.is_grad_enabled()
+        yield got, mg.is_grad_enabled()
+        return "end"
+
+    generator = steps()
+    assert next(generator) is False
+    assert mg.is_grad_enabled()
+    assert generator.send(3) == (3, False)
+    with pytest.raises(StopIteration, match="end"):
+        next(generator)
+    assert mg.is_grad_enabled()

@@ -1,0 +1,245 @@
+"""Inside `mg.record()` a graph of tensors keeps all; a pass to look at changes nothing; scopes are told apart."""
+
+import copy
+import pickle
+import weakref
+
+import numpy as np
+import pytest
+
+import minigrad as mg
+from minigrad.core.errors import GraphError
+from minigrad.core.modes import detour
+
+
+def _leaf(*numbers):
+    return mg.tensor(list(numbers), requires_grad=True)
+
+
+def test_recorded_step_keeps_a_copy_of_its_output():
+    x = _leaf(1.0, 2.0)
+    with mg.record():
+        y = x * x
+        z = y + 1.0
+        with mg.no_grad():
+            y.zero_()
+    assert y.grad_fn is not None
+    assert y.grad_fn.output.tolist() == [1.0, 4.0]
+    assert z.grad_fn.output.tolist() == [2.0, 5.0]
+
+
+def test_recorded_write_in_place_keeps_each_state():
+    x = _leaf(1.0, 2.0)
+    with mg.record():
+        y = x * 3.0
+        first = y.grad_fn
+        y.add_(1.0)
+        second = y.grad_fn
+        y[0] = 7.0
+    outputs = [step.output.tolist() for step in (first, second, y.grad_fn)]
+    assert outputs == [[3.0, 6.0], [4.0, 7.0], [7.0, 7.0]]
+
+
+def test_recorded_pass_frees_nothing_and_keeps_gradients_of_intermediates():
+    x = _leaf(1.0, 2.0)
+    with mg.record():
+        y = x * x
+        z = (y * y).sum()
+        z.backward()
+        z.backward()
+        mg.grad(z, x)
+    assert y.grad_fn.grad.tolist() == [4.0, 16.0]
+    assert y.grad is None
+    z.backward(retain_graph=False)
+    with pytest.raises(GraphError, match="was freed"):
+        z.backward()
+
+
+def test_free_is_still_to_be_had_inside_a_recording():
+    x = _leaf(1.0)
+    with mg.record():
+        y = x * x
+        y.backward(retain_graph=False)
+        with pytest.raises(GraphError, match="was freed"):
+            y.backward()
+
+
+def test_operations_with_several_outputs_are_recorded():
+    x = _leaf(3.0, 1.0)
+    with mg.record():
+        values, _ = x.sort(0)
+        values.sum().backward()
+    pick = values.grad_fn
+    assert pick.name == "PickBackward"
+    assert pick.output.tolist() == [1.0, 3.0]
+    assert pick.grad.tolist() == [1.0, 1.0]
+    assert pick.next_functions[0].output.tolist() == [1.0, 3.0]
+
+
+@pytest.mark.parametrize("recorded", [False, True])
+def test_step_knows_its_constants_after_backward_has_freed_it(recorded):
+    x, mask = _leaf(1.0, 2.0), mg.tensor([0.0, 1.0])
+    with mg.record() if recorded else mg.scope("plain"):
+        y = x * mask
+        z = y + 2.0
+    z.backward(mg.ones(2), retain_graph=False)
+    leaf, found = y.grad_fn.constants
+    assert (leaf, found is mask, z.grad_fn.constants) == (None, True, (None, 2.0))
+
+
+def test_large_constants_are_kept_inside_a_recording_only():
+    x, large = mg.ones(100, 100, requires_grad=True), mg.ones(100, 100)
+    alive = weakref.ref(large)
+    with mg.record():
+        kept = x + large
+    freed = x + large
+    by_way_of_a_view = x + large.view(10_000)[:100]
+    assert freed.grad_fn.constants[1] is large
+    assert by_way_of_a_view.grad_fn.constants[1].tolist() == [1.0] * 100
+    del large
+    assert kept.grad_fn.constants[1] is alive()
+    del kept
+    assert alive() is None
+    assert freed.grad_fn.constants == by_way_of_a_view.grad_fn.constants == (None, None)
+
+
+def test_a_small_constant_leaves_its_array_behind_and_makes_no_cycle():
+    x, state = _leaf(1.0, 2.0), mg.tensor([3.0, 4.0])
+    y = x + state
+    step, (_, found) = y.grad_fn, y.grad_fn.constants
+    assert found is state
+    state.copy_(y)  # now the state knows the step
+    watched = weakref.ref(step)
+    del step, found, y
+    assert watched() is not None
+    del state
+    assert watched() is None, "without a collection of cycles"
+    y = x + mg.tensor([3.0, 4.0])
+    assert y.grad_fn.constants[1].tolist() == [3.0, 4.0]
+
+
+def test_a_constant_that_is_written_in_place_is_kept_as_it_was_before():
+    x, total, rows = _leaf(1.0, 2.0), mg.tensor([3.0, 4.0]), mg.zeros(2, 2)
+    total += x
+    rows[0] = x
+    assert total.grad_fn.constants[0].tolist() == [3.0, 4.0]
+    assert (rows.grad_fn.name, rows.grad_fn.constants[0].tolist()) == ("OverwriteBackward", [[1.0, 2.0], [0.0, 0.0]])
+
+
+def test_without_a_recording_nothing_is_kept():
+    x = _leaf(1.0)
+    y = x * x
+    with mg.scope("layer"):
+        z = y * y
+    for step in (y.grad_fn, z.grad_fn):
+        assert step.output is None
+        assert step.constants == (None, None)
+    assert z.grad_fn.scope == "layer"
+    z.backward()
+    assert y.grad_fn.grad is None
+
+
+def test_anomaly_mode_keeps_no_graph():
+    x = _leaf(1.0)
+    with mg.autograd.detect_anomaly():
+        y = x * x
+        y.backward()
+    assert y.grad_fn.output is None
+    with pytest.raises(GraphError, match="was freed"):
+        y.backward()
+
+
+def test_step_tells_its_scope_and_line():
+    x = _leaf(1.0)
+    with mg.record(lines=True), mg.scope("attention"):
+        y = x * x
+    assert y.grad_fn.scope == "attention"
+    assert y.grad_fn.line.endswith(": y = x * x")
+    assert (x * x).grad_fn.line is None
+    assert (x * x).grad_fn.scope == ""
+
+
+# --- a pass to look at ---
+
+
+def test_events_change_nothing():
+    x = _leaf(1.0, 2.0)
+    called = []
+    x.register_hook(called.append)
+    y = x * x
+    z = mg.functional.dropout(y, 0.5).sum()
+    before = mg.get_rng_state().tolist()
+    with mg.record() as seen:
+        first, second = mg.events(z), mg.events(z)
+    assert [e.contribution.tolist() for e in first] == [e.contribution.tolist() for e in second]
+    assert (x.grad, y.grad, y.grad_fn.grad, called, seen.events) == (None, None, None, [], [])
+    assert mg.get_rng_state().tolist() == before
+    z.backward()
+    assert len(called) == 1
+
+
+def test_events_leave_the_random_state_alone_though_a_rule_draws():
+    draws = mg.Op("recording_draws", "{a}", vjp=(lambda g, a: g * float(np.asarray(mg.rand(1).numpy())[0]),))
+    mg.kernel("recording_draws", mg.get_default_device())(lambda a: a + 0.0)
+    try:
+        x = _leaf(1.0)
+        y = draws(x)
+        mg.manual_seed(0)
+        expected = mg.rand(3).tolist()
+        mg.manual_seed(0)
+        mg.events(y)
+        assert mg.rand(3).tolist() == expected
+    finally:
+        del mg.OPS["recording_draws"]
+
+
+# --- scopes ---
+
+
+def test_each_entry_of_a_scope_is_its_own():
+    found = []
+    for _ in range(2):
+        with mg.scope("outer"), mg.scope("inner"):
+            found.append((mg.Value(1.0) + 1.0).scope)
+    first, second = found
+    assert first == second == "outer/inner"
+    assert first is not second
+    assert (first.name, first.outer, first.outer.outer) == ("inner", "outer", None)
+
+
+def test_nodes_of_one_entry_share_its_scope():
+    with mg.scope("layer"):
+        a = mg.Value(1.0)
+        b = a + 1.0
+    assert a.scope is b.scope
+
+
+@pytest.mark.parametrize("name", ["x" * 10_000, "<script>alert(1)</script>", "🙂/“", "", "\x00\n"])
+def test_a_scope_may_be_called_anything(name):
+    with mg.scope("outer"), mg.scope(name):
+        a = mg.Value(1.0)
+    assert a.scope == f"outer/{name}"
+    assert a.scope.name == name
+
+
+def test_a_scope_that_was_pickled_or_copied_is_a_text():
+    with mg.scope("layer"):
+        a = mg.Value(1.0)
+    for again in (pickle.loads(pickle.dumps(a)), copy.deepcopy(a)):
+        assert again.scope == "layer"
+        assert type(again.scope) is str
+
+
+def test_recording_leaves_no_reason_behind():
+    before = len(detour.reasons)
+    with pytest.raises(ZeroDivisionError), mg.record(), mg.scope("layer"):
+        raise ZeroDivisionError
+    assert len(detour.reasons) == before
+
+
+def test_a_leaf_tensor_knows_the_scope_it_came_to_require_a_gradient_in():
+    with mg.scope("layer"):
+        w = mg.randn(2, requires_grad=True)
+        y = w * 2.0
+    assert w.scope == y.scope == "layer"
+    assert mg.zeros(1).scope == ""

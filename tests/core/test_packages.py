@@ -1,0 +1,333 @@
+"""A package that is missing, too old or new, or has changed: what its first use says, in one sentence."""
+
+import ast
+import re
+import subprocess
+import sys
+import tomllib
+from importlib import metadata
+from pathlib import Path
+
+import pytest
+
+from minigrad.core import packages
+from minigrad.core.packages import PACKAGES, changed, unfit
+from needs import needs
+
+ROOT = Path(__file__).parents[2]
+BROKEN = """
+import importlib.machinery, sys, types
+def stub(name, version=None, **more):
+    found = sys.modules[name] = types.ModuleType(name)
+    found.__spec__ = importlib.machinery.ModuleSpec(name, None)
+    found.__dict__.update(more if version is None else {"__version__": version, **more})
+    return found
+def missing(*names):
+    sys.modules.update(dict.fromkeys(names))
+class Fails:
+    def find_spec(self, name, path=None, target=None):
+        if name == self.name:
+            raise ImportError(f"lib{name}.so: not found")
+def fails(name):
+    found = Fails()
+    found.name = name
+    sys.meta_path.insert(0, found)
+"""
+TENSOR = "import minigrad as mg; mg.ones(2) + 1"
+NUMPY = "import minigrad as mg; mg.set_default_device('numpy'); mg.ones(2)"
+PLAYER = "import minigrad as mg, minigrad_viz; minigrad_viz.step(mg.Value(2.0) * 3)"
+DRAWN = "import minigrad as mg, minigrad_viz; minigrad_viz.to_graphviz(mg.Value(2.0) * 3)"
+DRAW = "import minigrad as mg, minigrad_viz; minigrad_viz.draw(mg.Value(2.0) * 3)."
+SAVED = "import io, minigrad as mg; mg.save({'a': mg.ones(1, device='numpy')}, io.BytesIO())"
+FITTED = "from minigrad.training.progress import Progress; Progress(True, 'epoch 1', 0, 3)"
+RAY = "from minigrad.distributed.engine import ray; ray()"
+BY_NUMPY = ', or compute by NumPy: mg.set_default_device("numpy")'
+PICTURE = ", or look at minigrad_viz.draw(…), which needs none"
+TAICHI = f'pip install "taichi>=1.7.4,<1.8"{BY_NUMPY}'
+TAICHI_AGAIN = f'pip install --force-reinstall "taichi==1.7.4"{BY_NUMPY}'
+NUMPY_AGAIN = 'pip install --force-reinstall "numpy>=2.1,<=2.4.6"'
+CASES = {
+    "taichi too new": (
+        "stub('taichi', (1, 8, 0))",
+        TENSOR,
+        "kernels of Taichi: taichi 1.8.0 is installed, and minigrad works with taichi>=1.7.4,<1.8",
+        TAICHI,
+    ),
+    "taichi too old": (
+        "stub('taichi', (1, 6, 0))",
+        TENSOR,
+        "kernels of Taichi: taichi 1.6.0 is installed, and minigrad works with taichi>=1.7.4,<1.8",
+        TAICHI,
+    ),
+    "taichi changed": (
+        "stub('taichi', (1, 7, 4))",
+        TENSOR,
+        "add: taichi 1.7.4 has no lang, which minigrad uses; minigrad works with taichi==1.7.4",
+        TAICHI_AGAIN,
+    ),
+    "taichi changed inside": (
+        "import taichi; del taichi.lang.impl.get_runtime",
+        TENSOR,
+        "add: taichi 1.7.4 has no lang.impl.get_runtime, which minigrad uses; minigrad works with taichi==1.7.4",
+        TAICHI_AGAIN,
+    ),
+    "taichi damaged": (
+        "fails('taichi._lib')",
+        TENSOR,
+        (
+            "kernels of Taichi: taichi 1.7.4 cannot be imported: libtaichi._lib.so: not found; "
+            "minigrad works with taichi==1.7.4"
+        ),
+        TAICHI_AGAIN,
+    ),
+    "numpy too old": (
+        "import numpy; numpy.__version__ = '1.26.4'",
+        NUMPY,
+        "minigrad: numpy 1.26.4 is installed, and minigrad works with numpy>=2.1",
+        'pip install "numpy>=2.1"',
+    ),
+    "numpy too old, a module of ours first": (
+        "import numpy; numpy.__version__ = '2.0.2'",
+        "import minigrad.functional",
+        "minigrad: numpy 2.0.2 is installed, and minigrad works with numpy>=2.1",
+        'pip install "numpy>=2.1"',
+    ),
+    "numpy changed, a kernel": (
+        "import numpy; numpy.__version__ = '3.0.0'; del numpy.tanh",
+        "import minigrad as mg; mg.set_default_device('numpy'); mg.ones(2).tanh()",
+        "minigrad: numpy 3.0.0 has no tanh, which minigrad uses; minigrad works with numpy>=2.1,<=2.4.6",
+        NUMPY_AGAIN,
+    ),
+    "numpy changed, inside a kernel": (
+        "import numpy; numpy.__version__ = '3.0.0'; del numpy.argsort",
+        "import minigrad as mg; mg.set_default_device('numpy'); mg.ones(2).argsort()",
+        "sort: numpy 3.0.0 has no argsort, which minigrad uses; minigrad works with numpy>=2.1,<=2.4.6",
+        NUMPY_AGAIN,
+    ),
+    "numpy changed under taichi": (
+        (
+            "import numpy; numpy.__version__ = '3.0.0'\n"
+            "exec('def __getattr__(name): import numpy; return numpy.bool8', stub('taichi', (1, 7, 4)).__dict__)"
+        ),
+        TENSOR,
+        "add: numpy 3.0.0 has no bool8, which taichi uses; minigrad works with numpy>=2.1,<=2.4.6",
+        NUMPY_AGAIN,
+    ),
+    "numpy damaged": (
+        "fails('numpy._core')",
+        NUMPY,
+        (
+            "minigrad: numpy {numpy} cannot be imported: libnumpy._core.so: not found; "
+            "minigrad works with numpy>=2.1,<=2.4.6"
+        ),
+        NUMPY_AGAIN,
+    ),
+    "threadpoolctl missing": (
+        "missing('threadpoolctl')",
+        NUMPY + "; x = mg.ones(1, 1, 4, 4); mg.functional.conv2d(x, x)",
+        "threads of BLAS: the package threadpoolctl is not installed",
+        'pip install "threadpoolctl>=3"',
+    ),
+    "anywidget missing": (
+        "missing('anywidget')",
+        PLAYER,
+        "players: the package anywidget is not installed",
+        f'pip install "anywidget>=0.9.9"{PICTURE}',
+    ),
+    "anywidget too old": (
+        "stub('anywidget', '0.8.1')",
+        PLAYER,
+        "players: anywidget 0.8.1 is installed, and minigrad works with anywidget>=0.9.9",
+        f'pip install "anywidget>=0.9.9"{PICTURE}',
+    ),
+    "ipywidgets too old": (
+        "stub('ipywidgets', '7.6.5')",
+        PLAYER,
+        "players: ipywidgets 7.6.5 is installed, and minigrad works with ipywidgets>=7.7",
+        f'pip install "ipywidgets>=7.7"{PICTURE}',
+    ),
+    "anywidget changed": (
+        "stub('anywidget', '1.0.0')",
+        PLAYER,
+        "players: anywidget 1.0.0 has no AnyWidget, which minigrad uses; minigrad works with anywidget>=0.9.9,<=0.11.0",
+        f'pip install --force-reinstall "anywidget>=0.9.9,<=0.11.0"{PICTURE}',
+    ),
+    "a package of theirs missing": (
+        "fails('psygnal')",
+        PLAYER,
+        (
+            "players: anywidget {anywidget} cannot be imported: libpsygnal.so: not found; "
+            "minigrad works with anywidget>=0.9.9,<=0.11.0"
+        ),
+        f'pip install --force-reinstall "anywidget>=0.9.9,<=0.11.0"{PICTURE}',
+    ),
+    "graphviz missing": (
+        "missing('graphviz')",
+        DRAWN,
+        "to_graphviz: the package graphviz is not installed",
+        'pip install "graphviz>=0.20", or use draw(…), which needs none',
+    ),
+    "graphviz changed": (
+        "stub('graphviz', '1.0')",
+        DRAWN,
+        "to_graphviz: graphviz 1.0 has no Digraph, which minigrad uses; minigrad works with graphviz>=0.20,<=0.21",
+        'pip install --force-reinstall "graphviz>=0.20,<=0.21", or use draw(…), which needs none',
+    ),
+    "safetensors changed": (
+        "stub('safetensors', '1.0', __path__=[])",
+        SAVED,
+        (
+            "save and load: safetensors 1.0 has no numpy, which minigrad uses; "
+            "minigrad works with safetensors>=0.5,<=0.8.0"
+        ),
+        'pip install --force-reinstall "safetensors>=0.5,<=0.8.0"',
+    ),
+    "ray missing": (
+        "missing('ray')",
+        RAY,
+        "distributed.fit: the package ray is not installed",
+        "pip install 'seegrad[ray]'",
+    ),
+    "ray too old": (
+        "stub('ray', '2.9.3')",
+        RAY,
+        "distributed.fit: ray 2.9.3 is installed, and minigrad works with ray>=2.60",
+        "pip install 'seegrad[ray]'",
+    ),
+    "ray without its Tune": (
+        "stub('ray', '2.60.0', __path__=[])",
+        "from minigrad.core.packages import package; package('ray.tune', 'sweep')",
+        "sweep: ray 2.60.0 has no tune, which minigrad uses; minigrad works with ray>=2.60,<=2.60.0",
+        "pip install 'seegrad[ray]' \"ray>=2.60,<=2.60.0\"",
+    ),
+    "typst missing": (
+        "missing('typst')",
+        DRAW + "save('y.png')",
+        "save: the package typst is not installed",
+        "pip install 'seegrad[pictures]', or save as SVG, which needs none",
+    ),
+    "typst too old": (
+        "stub('typst', '0.13.0')",
+        DRAW + "save('y.pdf')",
+        "save: typst 0.13.0 is installed, and minigrad works with typst>=0.14.5",
+        "pip install 'seegrad[pictures]', or save as SVG, which needs none",
+    ),
+    "av missing": (
+        "missing('av')",
+        "import minigrad as mg, minigrad_viz; minigrad_viz.play(mg.Value(2.0) * 3).save('y.mp4')",
+        "save: the package av is not installed",
+        "pip install 'seegrad[pictures]', or save as SVG, which needs none",
+    ),
+    "av changed": (
+        "stub('av', '19.0')",
+        "import minigrad as mg, minigrad_viz; minigrad_viz.play(mg.Value(2.0) * 3).save('y.gif')",
+        "save: av 19.0 has no CodecContext, which minigrad uses; minigrad works with av>=13.0,<=18.1.0",
+        "pip install 'seegrad[pictures]' \"av>=13.0,<=18.1.0\", or save as SVG, which needs none",
+    ),
+    "tqdm too old": (
+        "stub('tqdm', '4.50.0', __path__=[]); stub('tqdm.auto')",
+        FITTED,
+        "fit, its progress: tqdm 4.50.0 is installed, and minigrad works with tqdm>=4.60",
+        'pip install "tqdm>=4.60", or fit(…, progress=False)',
+    ),
+}
+
+
+def ended(code: str) -> str:
+    """What a program that fails says."""
+    child = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=300)
+    assert child.returncode == 1, child.stdout
+    return child.stderr
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_the_first_use_names_the_package_its_version_what_works_and_the_command(case):
+    needs("numpy")
+    before, use, said, command = CASES[case]
+    for name in re.findall(r"import (taichi|numpy)|fails\('(taichi)|stub\('(safetensors|av)", before):
+        needs("".join(name))
+    told = ended(BROKEN + before + "\n" + use)
+    assert told.count("Traceback") == 1, told  # nothing of what the package said
+    said = said.format(**{name: metadata.version(name) for name in PACKAGES if f"{{{name}}}" in said})
+    assert told.endswith(f"minigrad.core.errors.MissingPackageError: {said}.\n  Write: {command}\n"), told
+
+
+def test_ranges_are_those_of_pyproject_and_the_newest_that_were_tested():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    extras = {one.extra for one in PACKAGES.values() if one.extra}
+    asked = [*project["dependencies"], *(one for extra in extras for one in project["optional-dependencies"][extra])]
+    ranges = {}
+    for one in asked:
+        name, oldest, below = re.match(r"(\w+)(?:\[\w+\])?>=([\d.]+)(?:,<([\d.]+))?(?:;|$)", one).groups("")
+        ranges[name] = oldest, below
+    assert ranges == {name: (one.oldest, one.below) for name, one in PACKAGES.items()}
+    constraints = (ROOT / "constraints.txt").read_text(encoding="utf-8")
+    assert all(re.search(rf"^{name}=={re.escape(one.tested)}$", constraints, re.M) for name, one in PACKAGES.items())
+
+
+def test_what_is_asked_of_numpy_outside_of_kernels_is_looked_for_when_it_is_loaded():
+    asked = set()
+    for path in [*(ROOT / "minigrad").rglob("*.py"), *(ROOT / "viz" / "minigrad_viz").rglob("*.py")]:
+        told = re.search(r"minigrad/(lessons|backends/(numpy|taichi)/(?!__init__))", path.relative_to(ROOT).as_posix())
+        for node in [] if told else ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "np":
+                asked.add(node.attr)
+    assert sorted(asked) == packages._ASKED["numpy"].split()
+
+
+@pytest.mark.parametrize("name", PACKAGES)
+def test_what_is_installed_here_fits(name):
+    needs(name)
+    packages.check(name)
+
+
+@pytest.mark.parametrize(
+    ("name", "version", "fits"),
+    [
+        ("numpy", "2.1.0rc1", True),
+        ("numpy", "2.0.2", False),
+        ("numpy", "10.0", True),
+        ("numpy", "2.5.0.dev0+git20261124", True),
+        ("taichi", "1.7.4", True),
+        ("taichi", "1.7.3", False),
+        ("taichi", "1.8", False),
+        ("taichi", "1.10.0", False),
+        ("graphviz", "0.20", True),
+        ("graphviz", "0.9", False),
+    ],
+)
+def test_versions_are_compared_number_by_number(name, version, fits):
+    assert (unfit(name, version) == "") is fits
+
+
+READERS = """
+import numpy as np
+import minigrad as mg
+mg.set_default_device("numpy")
+@mg.kernel("tanh", "numpy")
+def tanh(a):
+    return np.tangent(a)
+mg.ones(2).tanh()
+"""
+
+
+def test_what_a_readers_own_kernel_asks_for_in_vain_stays_as_python_says_it():
+    needs("numpy")
+    assert ended(READERS).endswith("AttributeError: module 'numpy' has no attribute 'tangent'\n")
+
+
+def test_an_error_that_is_no_packages_is_left_alone():
+    for error in (AttributeError("x"), ImportError("y"), ModuleNotFoundError("z", name="json.nothing")):
+        assert changed(error) is None
+
+
+def test_the_command_says_it_in_one_line_without_a_traceback(tmp_path):
+    code = BROKEN + "stub('tqdm', '4.50.0')\nfrom minigrad.cli import main\nsys.exit(main(['tour']))"
+    child = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, timeout=300)
+    assert (child.returncode, child.stderr.splitlines()) == (
+        2,
+        [
+            "minigrad tour: tqdm 4.50.0 is installed, and minigrad works with tqdm>=4.60.",
+            '  Write: pip install "tqdm>=4.60"',
+        ],
+    )

@@ -1,0 +1,376 @@
+"""Random numbers: the published bits, one stream however it is cut, the distributions that were asked for."""
+
+import math
+import subprocess
+import sys
+import threading
+
+import numpy as np
+import pytest
+
+import minigrad as mg
+from cases import merge_cases
+from minigrad.backends.numpy import random as kernels
+from minigrad.core.dispatch import tap
+from minigrad.core.errors import ArgumentError, DTypeError, GraphError, ShapeError
+
+N = 100_000
+# Fixed seeds make these tests certain; of honest numbers one seed in a thousand would fall outside these bounds.
+KOLMOGOROV = 1.95 / math.sqrt(N)  # the largest distance between the share of numbers below x and the probability
+CHI_SQUARE = {1: 10.8, 3: 16.3, 9: 27.9, 23: 49.7}  # by degrees of freedom
+DEVIATIONS = 3.3
+
+
+def seeded(seed=0):
+    return mg.Generator(seed)
+
+
+def distance(sample, probability):
+    """Kolmogorov's distance between numbers and a distribution, given as the probability of being below x."""
+    row = np.sort(sample.numpy().ravel())
+    exact = np.vectorize(probability)(row.astype(float))
+    steps = np.arange(row.size + 1) / row.size
+    return max(abs(exact - steps[:-1]).max(), abs(exact - steps[1:]).max())
+
+
+def chi_square(counts, expected):
+    counts, expected = np.asarray(counts, float), np.asarray(expected, float)
+    return ((counts - expected) ** 2 / expected).sum() < CHI_SQUARE[counts.size - 1]
+
+
+def below_normal(x):
+    return 0.5 * math.erfc(-x / math.sqrt(2))
+
+
+# --- bits ---
+
+
+@pytest.mark.parametrize(
+    ("counter", "key", "block"),
+    [
+        ([0] * 4, 0, [0x6627E8D5, 0xE169C58D, 0xBC57AC4C, 0x9B00DBD8]),
+        ([0xFFFFFFFF] * 4, 0xFFFFFFFFFFFFFFFF, [0x408F276D, 0x41C83B0E, 0xA20BC7C6, 0x6D5451FD]),
+        (
+            [0x243F6A88, 0x85A308D3, 0x13198A2E, 0x03707344],
+            0x299F31D0A4093822,
+            [0xD16CFE09, 0x94FDCCEB, 0x5001E420, 0x24126EA1],
+        ),
+    ],
+)
+def test_philox_makes_the_published_blocks(counter, key, block):
+    assert list(kernels.philox(counter, key)) == block
+    assert np.stack(kernels.philox(np.array([counter] * 3, np.uint64).T, key), axis=1).tolist() == [block] * 3
+
+
+def test_the_first_numbers_of_a_seed_stay_what_they_are():
+    assert mg.rand(3, generator=seeded(0)).tolist() == [w / 2**24 for w in (0x6627E8, 0xE169C5, 0xBC57AC)]
+    words = kernels.philox((0, 0, kernels.BITS, 0), 7)
+    whole = [(words[0] + 2**32 * words[1]) % 1000, (words[2] + 2**32 * words[3]) % 1000]
+    assert mg.randint(1000, (2,), generator=seeded(7)).tolist() == whole
+    assert mg.rand(2, generator=seeded(1)).tolist() != mg.rand(2, generator=seeded(0)).tolist()
+
+
+CUT = {"rand": mg.rand, "randn": mg.randn, "randint": lambda *size, **how: mg.randint(50, size, **how)}
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("name", CUT)
+@pytest.mark.parametrize("parts", [[5, 5], [1, 2, 7], [3, 0, 3, 4], [9, 1]], ids=str)
+def test_a_stream_is_the_same_however_it_is_cut(name, parts, dtype):
+    draw, whole, cut = CUT[name], seeded(3), seeded(3)
+    pieces = [x for n in parts for x in draw(n, generator=cut, dtype=getattr(mg, dtype)).tolist()]
+    assert pieces == draw(2, 5, generator=whole, dtype=getattr(mg, dtype)).numpy().ravel().tolist()
+    assert whole.draw(0) == cut.draw(0)
+
+
+def test_numbers_of_different_kinds_share_no_words():
+    streams = [kernels.words(9, stream, 0, 1000) for stream in range(5)]
+    assert len(set(np.concatenate(streams).tolist())) > 4995
+
+
+def test_large_counters_carry_into_the_second_word():
+    far = 4 * (2**32 - 1)
+    across = kernels.words(5, kernels.UNIFORM, far, 8)
+    assert across[4:].tolist() == list(kernels.philox((0, 1, kernels.UNIFORM, 0), 5))
+    chunked = kernels.words(5, 0, 1, 5 * kernels.CHUNK)
+    assert chunked[-3:].tolist() == kernels.words(5, 0, 5 * kernels.CHUNK - 2, 3).tolist()
+
+
+def test_every_draw_passes_dispatch():
+    seen = []
+    with tap(lambda call: seen.append(call.op)):
+        mg.rand(2), mg.randn(2), mg.randint(3, (2,)), mg.randperm(3), mg.multinomial(mg.ones(3), 2)
+    assert seen == ["random_uniform", "random_normal", "random_int", "random_permutation", "random_choice"]
+
+
+# --- distributions ---
+
+DRAWS = {
+    "rand": (lambda g: mg.rand(N, generator=g), lambda x: x),
+    "rand of float64": (lambda g: mg.rand(N, generator=g, dtype=mg.float64), lambda x: x),
+    "randn": (lambda g: mg.randn(N, generator=g), below_normal),
+    "randn of float64": (lambda g: mg.randn(N, generator=g, dtype=mg.float64), below_normal),
+    "randn, every second": (lambda g: mg.randn(2 * N, generator=g)[::2], below_normal),
+    "normal": (lambda g: mg.normal(2.0, 0.5, (N,), generator=g), lambda x: below_normal((x - 2) / 0.5)),
+    "normal of tensors": (
+        lambda g: mg.normal(mg.full((N,), -1.0), mg.tensor(3.0), generator=g),
+        lambda x: below_normal((x + 1) / 3),
+    ),
+    "rand_like": (lambda g: mg.rand_like(mg.zeros(N), generator=g), lambda x: x),
+    "randn_like": (lambda g: mg.randn_like(mg.zeros(N), generator=g), below_normal),
+    "uniform_": (lambda g: mg.zeros(N).uniform_(-2.0, 3.0, generator=g), lambda x: (x + 2) / 5),
+    "normal_": (lambda g: mg.zeros(N).normal_(1.0, 2.0, generator=g), lambda x: below_normal((x - 1) / 2)),
+    "exponential_": (lambda g: mg.zeros(N).exponential_(2.0, generator=g), lambda x: 1 - math.exp(-2 * x)),
+}
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+@pytest.mark.parametrize("name", DRAWS)
+def test_fractions_follow_their_distribution(name, seed):
+    draw, probability = DRAWS[name]
+    sample = draw(seeded(seed))
+    assert sample.shape == (N,)
+    assert distance(sample, probability) < KOLMOGOROV
+
+
+def test_neighbours_are_not_correlated():
+    for sample in (mg.rand(N, generator=seeded()), mg.randn(N, generator=seeded())):
+        x = sample.numpy().astype(float)
+        x = (x - x.mean()) / x.std()
+        for lag in (1, 2, 3, 4, 8):
+            assert abs((x[lag:] * x[:-lag]).mean()) * math.sqrt(N) < DEVIATIONS
+
+
+def test_uniform_numbers_are_from_0_up_to_and_without_1():
+    for dtype in (mg.float32, mg.float64):
+        sample = mg.rand(10 * N, generator=seeded(), dtype=dtype).numpy()
+        assert 0 <= sample.min() < 1e-5 < 1 - 1e-5 < sample.max() < 1
+
+
+def test_whole_numbers_are_equally_likely():
+    sample = mg.randint(-3, 7, (N,), generator=seeded()).numpy()
+    assert (sample.min(), sample.max()) == (-3, 6)
+    assert chi_square(np.bincount(sample + 3), np.full(10, N / 10))
+    assert chi_square(
+        np.bincount(mg.zeros(N, dtype=mg.int64).random_(2, 6, generator=seeded()).numpy() - 2), np.full(4, N / 4)
+    )
+
+
+def test_each_order_is_equally_likely():
+    generator, counts = seeded(), {}
+    for _ in range(4800):
+        order = tuple(mg.randperm(4, generator=generator).tolist())
+        counts[order] = counts.get(order, 0) + 1
+    assert chi_square(list(counts.values()), np.full(24, 200))
+    assert sorted(mg.randperm(1000).tolist()) == list(range(1000))
+    assert mg.randperm(0).tolist() == []
+
+
+def test_coins_fall_by_their_probability():
+    p = mg.tensor([0.0, 0.2, 0.7, 1.0]).expand(N, 4)
+    for coins in (mg.bernoulli(p, generator=seeded()), mg.zeros(N, 4).bernoulli_(p, generator=seeded())):
+        ones = coins.numpy().sum(0)
+        assert (ones[0], ones[3]) == (0, N)
+        for count, chance in ((ones[1], 0.2), (ones[2], 0.7)):
+            assert abs(count - N * chance) < DEVIATIONS * math.sqrt(N * chance * (1 - chance))
+    assert mg.bernoulli(mg.zeros(3, dtype=mg.int64), 1.0).tolist() == [1, 1, 1]
+    assert mg.zeros(3, dtype=mg.bool).bernoulli_(1.0).tolist() == [True] * 3
+
+
+def test_indices_are_drawn_in_proportion_to_their_weights():
+    weights = mg.tensor([[1.0, 0.0, 2.0, 3.0, 4.0], [0.0, 5.0, 5.0, 5.0, 5.0]])
+    drawn = mg.multinomial(weights, N, replacement=True, generator=seeded()).numpy()
+    for row, expected in zip(drawn, ([1, 2, 3, 4], [1, 1, 1, 1]), strict=True):
+        counts = np.bincount(row, minlength=5)
+        assert counts.min() == 0
+        assert chi_square(counts[counts > 0], N * np.array(expected) / sum(expected))
+
+
+def test_without_replacement_no_index_comes_twice_and_the_first_follows_the_weights():
+    weights = mg.tensor([4.0, 3.0, 0.0, 2.0, 1.0]).expand(20_000, 5)
+    drawn = mg.multinomial(weights, 4, generator=seeded()).numpy()
+    assert (np.sort(drawn, axis=1) == [0, 1, 3, 4]).all()
+    counts = np.bincount(drawn[:, 0], minlength=5)[[0, 1, 3, 4]]
+    assert chi_square(counts, 2000 * np.array([4, 3, 2, 1]))
+    after_zero = drawn[drawn[:, 0] == 0, 1]  # what is left after it has weights 3, 2 and 1
+    assert abs((after_zero == 1).mean() - 0.5) < DEVIATIONS * 0.5 / math.sqrt(len(after_zero))
+
+
+# --- generators ---
+
+
+def test_a_seed_begins_the_same_numbers_again():
+    mg.manual_seed(4)
+    first = mg.rand(3).tolist()
+    mg.manual_seed(4)
+    assert mg.rand(3).tolist() == first
+    assert mg.initial_seed() == 4
+    assert mg.manual_seed(-1).initial_seed() == 2**64 - 1
+    assert len({mg.seed(), mg.seed(), mg.initial_seed()}) == 2
+
+
+def test_a_state_is_gone_back_to():
+    generator = seeded(2**64 - 1)
+    generator.draw(2**40)
+    state = generator.get_state()
+    first = mg.randn(5, generator=generator).tolist()
+    assert mg.randn(5, generator=generator).tolist() != first
+    assert mg.randn(5, generator=seeded().set_state(state)).tolist() == first
+    assert (state.dtype, state.shape) == (mg.uint8, (16,))
+    assert repr(generator.set_state(state)) == "<Generator: seed 18446744073709551615, 1099511627776 drawn>"
+
+
+def test_what_a_fork_draws_is_forgotten_even_when_it_raises():
+    mg.set_rng_state(seeded(1).get_state())
+    expected = mg.rand(2, generator=seeded(1)).tolist()
+
+    def draws_and_fails():
+        with mg.fork_rng():
+            mg.manual_seed(99)
+            mg.rand(7)
+            mg.rand(-1)
+
+    with pytest.raises(ShapeError):
+        draws_and_fails()
+    assert mg.rand(2).tolist() == expected
+    with mg.fork_rng(enabled=False):
+        mg.manual_seed(99)
+    assert mg.initial_seed() == 99
+
+
+def test_keys_differ():
+    generator = seeded()
+    keys = {generator.next_key() for _ in range(1000)}
+    assert len(keys) == 1000
+    assert max(keys) > 2**63
+
+
+def test_threads_draw_different_numbers_of_one_generator():
+    generator, places = seeded(), []
+
+    def work():
+        places.extend([generator.draw(3)[1] for _ in range(2000)])
+
+    threads = [threading.Thread(target=work) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(places) == list(range(0, 3 * 16_000, 3))
+
+
+# --- types, graph, refusals ---
+
+
+@pytest.mark.parity
+def test_shapes_and_types_are_pytorch_s(torch):
+    calls = [
+        lambda L: L.rand(2, 3),
+        lambda L: L.rand((2,), dtype=L.float64),
+        lambda L: L.randn(()),
+        lambda L: L.randn(size=(2, 3)),
+        lambda L: L.randint(5, (2, 2)),
+        lambda L: L.randint(2, 5, (3,), dtype=L.int32),
+        lambda L: L.randint(high=5, size=(3,)),
+        lambda L: L.randint(5, size=(3,)),
+        lambda L: L.randint(0, 5, (3,), dtype=L.float32),
+        lambda L: L.randperm(4),
+        lambda L: L.randperm(4, dtype=L.int32),
+        lambda L: L.normal(0.0, 1.0, (2,)),
+        lambda L: L.normal(L.zeros(3, 1), L.ones(2)),
+        lambda L: L.normal(1.0, L.ones(2, dtype=L.float64)),
+        lambda L: L.normal(L.zeros(2)),
+        lambda L: L.bernoulli(L.full((2,), 0.5, dtype=L.float64)),
+        lambda L: L.bernoulli(L.zeros(2, dtype=L.int64), 0.5),
+        lambda L: L.multinomial(L.ones(3), 2),
+        lambda L: L.multinomial(L.ones(4, 3), 5, True),
+        lambda L: L.rand_like(L.zeros(2, dtype=L.float64)),
+        lambda L: L.randn_like(L.zeros(2, dtype=L.int64), dtype=L.float32),
+        lambda L: L.randint_like(L.zeros(2, 2), 5),
+        lambda L: L.randint_like(L.zeros(2, dtype=L.int32), 2, 5),
+        lambda L: L.zeros(2, dtype=L.uint8).random_(),
+        lambda L: L.zeros(2).random_(4),
+        lambda L: L.zeros(2, 2).bernoulli_(L.tensor([0.0, 1.0])),
+    ]
+    for call in calls:
+        mine, its = call(mg), call(torch)
+        assert (mine.dtype.name, mine.shape) == (str(its.dtype)[6:], tuple(its.shape))
+
+
+def test_leaves_are_made_and_no_gradient_flows_into_a_draw():
+    assert mg.randn(2, requires_grad=True).is_leaf
+    mean = mg.zeros(2, requires_grad=True)
+    assert not mg.normal(mean, 1.0).requires_grad
+    assert not mg.bernoulli(mg.full((2,), 0.5, requires_grad=True)).requires_grad
+    x = mg.ones(3, requires_grad=True)
+    y = x * 2.0
+    y[1:].normal_()
+    y.sum().backward()
+    assert x.grad.tolist() == [2.0, 0.0, 0.0]
+
+
+def test_a_write_in_place_counts_and_a_leaf_refuses_it_before_a_number_is_drawn():
+    generator, leaf, plain = seeded(), mg.zeros(2, requires_grad=True), mg.zeros(2)
+    assert (plain.uniform_() is plain, plain._version) == (True, 1)
+    with pytest.raises(GraphError, match="normal_: a leaf that requires a gradient cannot be written in place"):
+        leaf.normal_(generator=generator)
+    with mg.no_grad():
+        leaf.normal_()
+    assert generator.draw(0) == (0, 0)
+
+
+@merge_cases
+@pytest.mark.parametrize(
+    ("wrong", "kind", "message"),
+    [
+        (lambda: mg.rand(2, dtype=mg.int64), DTypeError, "rand: it draws fractions, which int64 does not hold"),
+        (lambda: mg.zeros(2, dtype=mg.int64).uniform_(), DTypeError, "uniform_: it draws fractions, which int64 does"),
+        (lambda: mg.randint(3, 3, (2,)), ArgumentError, "randint: no whole number is from 3 up to, and without, 3"),
+        (lambda: mg.randint(0, 300, (2,), dtype=mg.uint8), DTypeError, "from 0 up to 300 do not all fit into uint8"),
+        (lambda: mg.randint(0, 2.5, (2,)), DTypeError, "randint: from 0 up to 2.5: both are ints"),
+        (lambda: mg.normal(0.0, 1.0), ArgumentError, "normal: of two numbers it takes a size"),
+        (lambda: mg.normal(mg.zeros(2), 1.0, (2,)), ArgumentError, "of tensors it does not"),
+        (lambda: mg.normal(0.0, -1.0, (2,)), ArgumentError, "a standard deviation is 0 or more, and std is -1.0"),
+        (lambda: mg.bernoulli(mg.tensor([0.5, 1.5])), ArgumentError, "bernoulli: a probability is from 0 to 1"),
+        (lambda: mg.bernoulli(mg.tensor([1])), DTypeError, "probabilities are fractions, and this tensor holds int64"),
+        (lambda: mg.multinomial(mg.tensor([1, 2]), 1), DTypeError, "weights are fractions"),
+        (lambda: mg.multinomial(mg.ones(2, 2, 2), 1), ShapeError, r"weights are \(n,\) or \(m, n\)"),
+        (lambda: mg.multinomial(mg.ones(2), 0), ShapeError, "num_samples=0 is not an int of 1 or more"),
+        (lambda: mg.multinomial(mg.tensor([0.5, -0.5]), 1), ArgumentError, "weights are finite, 0 or more"),
+        (lambda: mg.multinomial(mg.zeros(2), 1), ArgumentError, "at least one of a row is above 0"),
+        (
+            lambda: mg.multinomial(mg.tensor([1.0, 0.0]), 2),
+            ShapeError,
+            "2 samples cannot be drawn from 1 weights above 0 without replacement.\n  Write replacement=True",
+        ),
+        (lambda: mg.zeros(2).uniform_(1.0, 0.0), ArgumentError, "uniform_: no number is from 1.0 up to 0.0"),
+        (lambda: mg.zeros(2).exponential_(0.0), ArgumentError, "exponential_: a rate is above 0, and lambd is 0.0"),
+        (lambda: mg.manual_seed(0.5), DTypeError, "manual_seed: 0.5 is not an int"),
+        (lambda: mg.manual_seed(2**64), DTypeError, r"is not an int from -2\*\*63 up to 2\*\*64"),
+        (lambda: mg.set_rng_state(mg.zeros(16)), DTypeError, "set_state: this is not a state"),
+    ],
+)
+def test_a_wrong_call_is_refused_in_words(wrong, kind, message):
+    with pytest.raises(kind, match=message):
+        wrong()
+
+
+def test_random_numbers_can_be_the_first_tensors_of_a_program():
+    program = "import minigrad as mg; print(mg.random.randperm(3).to(mg.float32).shape)"
+    child = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert (child.stdout, child.stderr) == ("(3,)\n", "")
+
+
+def test_a_generator_and_chances_of_another_type_are_named():
+    with pytest.raises(DTypeError, match=r"generator is an int\.\n  Write generator=mg\.Generator\(seed\)"):
+        mg.rand(2, generator=3)
+    with pytest.raises(DTypeError, match="bernoulli: input is a float, not a tensor"):
+        mg.bernoulli(0.5)
+
+
+@pytest.mark.parametrize("device", ["cpu", "numpy"])
+def test_normal_numbers_are_the_same_in_one_draw_and_in_two(device):
+    whole = mg.randn(5, generator=mg.Generator(3), device=device).tolist()
+    generator = mg.Generator(3)
+    parts = [mg.randn(count, generator=generator, device=device).tolist() for count in (1, 4)]
+    assert parts[0] + parts[1] == whole
