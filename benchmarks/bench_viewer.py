@@ -88,7 +88,7 @@ def call(graph: str, nodes: int) -> None:
     """In a process of its own: print what a call takes, and the traits that a page gets."""
     x = GRAPHS[graph](nodes)
     import minigrad_viz
-    from minigrad_viz import frontend
+    from minigrad_viz.pictures import frontend
 
     frontend.module()  # an installed package reads it from a file
     start = time.process_time()
@@ -300,7 +300,7 @@ def main() -> int:
         return 0
     from playwright.sync_api import sync_playwright
 
-    from minigrad_viz import frontend
+    from minigrad_viz.pictures import frontend
 
     program = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
     esm = frontend.module()

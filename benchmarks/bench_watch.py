@@ -30,7 +30,7 @@ def main() -> int:
     options = parser.parse_args()
 
     import minigrad as mg
-    from minigrad_viz import watching
+    from minigrad_viz.widget import watching
 
     mg.set_default_device(options.device)
     watching._in_notebook = lambda: True  # so that pictures are made as there

@@ -168,7 +168,7 @@ def small(png: bytes) -> bytes:
     """The same picture in 256 colours: those of both themes as they are, and of the others the most used."""
     from PIL import Image
 
-    from minigrad_viz.palette import DARK, LIGHT
+    from minigrad_viz.pictures.palette import DARK, LIGHT
 
     made = io.BytesIO()
     picture = Image.open(io.BytesIO(png)).convert("RGB")

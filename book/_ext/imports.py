@@ -19,7 +19,7 @@ from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
 from minigrad_viz.layout import Layout, layout
-from minigrad_viz.palette import DARK, LIGHT
+from minigrad_viz.pictures.palette import DARK, LIGHT
 
 __all__ = ["FIRST", "arrows", "graph", "picture", "room_of", "setup"]
 

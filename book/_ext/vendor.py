@@ -11,7 +11,7 @@ from typing import Any
 from sphinx.application import Sphinx
 from sphinx.errors import ExtensionError
 
-from minigrad_viz import frontend
+from minigrad_viz.pictures import frontend
 
 __all__ = ["setup"]
 

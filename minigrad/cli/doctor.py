@@ -141,7 +141,7 @@ def _extension(name: str, package: str) -> Finding:
 
 
 def _player() -> Finding:
-    from minigrad_viz import frontend
+    from minigrad_viz.pictures import frontend
 
     try:
         size = len(frontend.module())

@@ -120,10 +120,10 @@ def _ensure_writable(path: Path) -> None:
 
 
 def _write_page(loss: Value, model: MLP, flower: str, path: Path) -> None:
-    from minigrad_viz.models import beginning
     from minigrad_viz.pictures.drawing import Drawing
-    from minigrad_viz.player import stops
     from minigrad_viz.trace import placed
+    from minigrad_viz.trace.models import beginning
+    from minigrad_viz.widget.player import stops
 
     trace, places = placed(loss)
     begins = {**(beginning(trace) or {}), "granularity": "op"}

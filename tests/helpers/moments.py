@@ -8,8 +8,8 @@ import re
 
 import numpy as np
 
-from minigrad_viz import notation
-from minigrad_viz.notation import formula_of, mathml
+from minigrad_viz.trace import notation
+from minigrad_viz.trace.notation import formula_of, mathml
 
 pretty = functools.lru_cache(100_000)(notation.pretty)
 brief = functools.lru_cache(100_000)(notation.brief)

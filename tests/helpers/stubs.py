@@ -29,7 +29,7 @@ from minigrad.core import dtypes, tensor  # noqa: E402
 from minigrad.core.op import OPS, Op, Operand  # noqa: E402
 from minigrad.functional import bits, creation, elementwise  # noqa: E402
 from minigrad.functional.methods import with_axis  # noqa: E402
-from minigrad_viz import palette  # noqa: E402
+from minigrad_viz.pictures import palette  # noqa: E402
 
 HOUSE = Path(mg.__file__).parent
 LAZY = (functional, tensor, creation, random, profiling, io, tape, jit, dtypes, ops)  # as minigrad looks for a name

@@ -1,6 +1,6 @@
 """A player as a widget in a page without Jupyter: a model in JavaScript stands for the Python object."""
 
-from minigrad_viz.frontend import module
+from minigrad_viz.pictures.frontend import module
 
 _SHOW = """
 async ([source, state, views]) => {

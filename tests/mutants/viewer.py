@@ -28,14 +28,14 @@ MUTANTS = (
     ),
     Mutant(
         "a player takes values for leaves that are not there",
-        "viz/minigrad_viz/widget.py",
+        "viz/minigrad_viz/widget/widget.py",
         "if name not in numbers and _element(self.trace, name) is None:",
         "if name not in numbers and not numbers:",
         ("viz/test_widget.py",),
     ),
     Mutant(
         "watch shows the square of how far an update moves",
-        "viz/minigrad_viz/watching.py",
+        "viz/minigrad_viz/widget/watching.py",
         'layer.update = sums[k, "update"] ** 0.5 / weight',
         'layer.update = sums[k, "update"] / weight',
         ("viz/test_watching.py",),

@@ -195,7 +195,7 @@ def _strings(data: Any) -> Any:
 
 
 def _page(text: str) -> list[Any]:
-    from minigrad_viz.frontend import script
+    from minigrad_viz.pictures.frontend import script
 
     assert text.count(script()) <= 1
     return _Parts(text.replace(script(), "")).found
@@ -267,7 +267,7 @@ def _dot(source: str) -> Any:
 def forms(number: int) -> str | None:
     """A graph with hostile texts, and the same with harmless ones: each form is the same but for the letters."""
     import minigrad as mg
-    from minigrad_viz.notation import clean
+    from minigrad_viz.trace.notation import clean
 
     seed = f"forms{number}"
     used: list[str] = []

@@ -12,7 +12,8 @@ import pytest
 
 import minigrad as mg
 from minigrad.data import known
-from minigrad_viz import frontend, tour
+from minigrad_viz import tour
+from minigrad_viz.pictures import frontend
 from minigrad_viz.trace import to_trace
 from needs import FRONTEND, needs
 

@@ -12,15 +12,15 @@
 
 from typing import Any
 
-from minigrad_viz.comparing import Comparison, compare
-from minigrad_viz.explain import explain
 from minigrad_viz.pictures.drawing import Drawing, draw, export, to_json
+from minigrad_viz.pictures.explain import explain
 from minigrad_viz.pictures.graphviz import to_graphviz
 from minigrad_viz.pictures.html import to_html
 from minigrad_viz.pictures.svg import to_svg
 from minigrad_viz.pictures.text import to_text
-from minigrad_viz.player import play, step, tour
 from minigrad_viz.trace import Trace, to_trace
+from minigrad_viz.widget.comparing import Comparison, compare
+from minigrad_viz.widget.player import play, step, tour
 
 __all__ = [
     "Comparison",
@@ -48,11 +48,11 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     if name == "watch":  # which needs NumPy, as all tensors do
-        from minigrad_viz.watching import watch
+        from minigrad_viz.widget.watching import watch
 
         return watch
     if name == "sweep":
-        from minigrad_viz.sweeping import sweep
+        from minigrad_viz.widget.sweeping import sweep
 
         return sweep
     raise AttributeError(f"module 'minigrad_viz' has no attribute {name!r}")
@@ -68,13 +68,13 @@ def load_ipython_extension(shell: Any) -> None:
     True
     >>> unload_ipython_extension(shell)
     """
-    from minigrad_viz import notebook
+    from minigrad_viz.widget import notebook
 
     notebook.load(shell)
 
 
 def unload_ipython_extension(shell: Any) -> None:
     """What ``%unload_ext minigrad_viz`` calls."""
-    from minigrad_viz import notebook
+    from minigrad_viz.widget import notebook
 
     notebook.unload(shell)

@@ -6,7 +6,7 @@ import pytest
 
 import minigrad as mg
 from minigrad_viz import Drawing, export, step
-from minigrad_viz.frontend import script
+from minigrad_viz.pictures.frontend import script
 from minigrad_viz.pictures.html import figure
 from minigrad_viz.trace import Stop, to_trace
 

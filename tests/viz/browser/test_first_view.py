@@ -7,7 +7,7 @@ import pytest
 
 import sample_graphs
 from minigrad_viz import to_html
-from minigrad_viz.frontend import script
+from minigrad_viz.pictures.frontend import script
 from played import Played, scalar_graph, tensor_graph
 from tiers import NIGHTLY, cross
 

@@ -2,7 +2,7 @@
 
 import minigrad as mg
 from minigrad_viz import export, step, to_svg, tour
-from minigrad_viz.frontend import script
+from minigrad_viz.pictures.frontend import script
 from minigrad_viz.pictures.html import figure
 from minigrad_viz.trace import to_trace
 from views import show

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import minigrad as mg
-from minigrad_viz.frontend import module
+from minigrad_viz.pictures.frontend import module
 from moments import Moments, bracketed, brief, pretty
 from played import Played, scalar_graph, tensor_graph
 from strategies import random_expression

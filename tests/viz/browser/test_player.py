@@ -8,7 +8,8 @@ import threading
 import pytest
 
 import minigrad as mg
-from minigrad_viz import frontend, to_trace
+from minigrad_viz import to_trace
+from minigrad_viz.pictures import frontend
 from needs import FRONTEND
 from tiers import NIGHTLY
 

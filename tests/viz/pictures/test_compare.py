@@ -10,11 +10,11 @@ import pytest
 import minigrad as mg
 from cases import merge_cases
 from minigrad_viz import to_trace
-from minigrad_viz.differences import differences
-from minigrad_viz.notation import text_width
-from minigrad_viz.palette import DARK, LIGHT
 from minigrad_viz.pictures.compare import described, figure, page, picture, table
 from minigrad_viz.pictures.pairs import pair
+from minigrad_viz.pictures.palette import DARK, LIGHT
+from minigrad_viz.trace.differences import differences
+from minigrad_viz.trace.notation import text_width
 from svgs import SVG, elements, elements_in, words
 
 HOSTILE = [
@@ -151,7 +151,7 @@ def test_a_tensor_is_two_heatmaps_on_one_scale_and_the_difference_with_the_large
 
 
 def share_of(found, node):
-    from minigrad_viz.gaps import share
+    from minigrad_viz.trace.gaps import share
 
     return share(found.values[node])
 

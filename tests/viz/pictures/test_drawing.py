@@ -15,7 +15,7 @@ import pytest
 import minigrad as mg
 from minigrad.core.errors import ArgumentError, MissingFileError
 from minigrad_viz import Drawing, draw, export, to_html, to_svg, to_text
-from minigrad_viz.palette import DARK, LIGHT
+from minigrad_viz.pictures.palette import DARK, LIGHT
 from needs import needs
 
 ROOT = Path(__file__).parents[3]

@@ -10,9 +10,9 @@ import pytest
 import minigrad as mg
 from minigrad.core.errors import ArgumentError, DTypeError, MissingFileError
 from minigrad_viz import play, step, to_trace
-from minigrad_viz.history import History
-from minigrad_viz.palette import DARK, LIGHT
 from minigrad_viz.pictures.film import film_of, point_on, positions_of
+from minigrad_viz.pictures.palette import DARK, LIGHT
+from minigrad_viz.trace.history import History
 from moments import Moments
 from needs import needs
 from played import Played, scalar_graph

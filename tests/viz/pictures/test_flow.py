@@ -7,10 +7,10 @@ from itertools import pairwise
 
 import pytest
 
-from minigrad_viz.gradient_flow import MOST, Alarm, Flow, Measured
-from minigrad_viz.notation import text_width
-from minigrad_viz.palette import FLOW
 from minigrad_viz.pictures.flow import Scale, alarm_lines, drawn, lines, scale_of, sentence
+from minigrad_viz.pictures.palette import FLOW
+from minigrad_viz.trace.gradient_flow import MOST, Alarm, Flow, Measured
+from minigrad_viz.trace.notation import text_width
 from svgs import elements, words
 
 NAMES, KINDS = ["first", "relu", "last"], ["Linear", "ReLU", "Linear"]

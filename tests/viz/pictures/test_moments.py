@@ -8,10 +8,10 @@ import pytest
 import minigrad as mg
 from minigrad.core.errors import ArgumentError
 from minigrad_viz import draw, to_trace
-from minigrad_viz.history import History
-from minigrad_viz.palette import DARK, LIGHT
 from minigrad_viz.pictures.moments import drawn, stage_of
+from minigrad_viz.pictures.palette import DARK, LIGHT
 from minigrad_viz.pictures.scene import scene
+from minigrad_viz.trace.history import History
 from moments import Moments
 from needs import needs
 from played import Played, scalar_graph, tensor_graph

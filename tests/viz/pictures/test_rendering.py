@@ -10,7 +10,7 @@ import pytest
 import minigrad as mg
 from minigrad.core.errors import ArgumentError
 from minigrad_viz import draw
-from minigrad_viz.palette import DARK, LIGHT
+from minigrad_viz.pictures.palette import DARK, LIGHT
 from needs import needs
 
 

@@ -9,7 +9,7 @@ import pytest
 import minigrad as mg
 from cases import merge_cases
 from minigrad_viz import to_graphviz, to_html, to_svg
-from minigrad_viz.palette import DARK, LIGHT, TEXT_ON
+from minigrad_viz.pictures.palette import DARK, LIGHT, TEXT_ON
 from svgs import SVG, elements, elements_in, words
 
 HOSTILE = [

@@ -8,9 +8,9 @@ import pytest
 import minigrad as mg
 from cases import merge_cases
 from minigrad_viz import draw
-from minigrad_viz.notation import formula_of, product_formula
-from minigrad_viz.palette import DARK, LIGHT
+from minigrad_viz.pictures.palette import DARK, LIGHT
 from minigrad_viz.pictures.tikz import _formula, math, name, text
+from minigrad_viz.trace.notation import formula_of, product_formula
 from needs import needs
 
 HOSTILE = [

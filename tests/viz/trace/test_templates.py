@@ -7,7 +7,7 @@ import struct
 import minigrad as mg
 from minigrad.backends.formula import Formula, expression, local_derivative, product
 from minigrad.backends.formula.writing import HOLES
-from minigrad_viz import notation
+from minigrad_viz.trace import notation
 from minigrad_viz.trace.templates import local_template, op_data, product_template, template
 from player import coded, compare
 

@@ -8,7 +8,7 @@ import pytest
 import minigrad as mg
 from minigrad.core.errors import DTypeError
 from minigrad_viz import to_trace
-from minigrad_viz.notation import plain
+from minigrad_viz.trace.notation import plain
 
 F = mg.functional
 

@@ -11,12 +11,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from minigrad_viz.gradient_flow import Flow
-from minigrad_viz.notation import compact, escape, fit, pretty, text_width
-from minigrad_viz.palette import Theme, stylesheet
 from minigrad_viz.pictures import flow
+from minigrad_viz.pictures.palette import Theme, stylesheet
 from minigrad_viz.pictures.standalone import standalone, zoomed
 from minigrad_viz.trace.arrays import bars
+from minigrad_viz.trace.gradient_flow import Flow
+from minigrad_viz.trace.notation import compact, escape, fit, pretty, text_width
 
 __all__ = ["Layer", "View", "board", "figure", "lines", "page", "ticks"]
 

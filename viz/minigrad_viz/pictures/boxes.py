@@ -7,10 +7,10 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from minigrad_viz.notation import escape, fit, text_width
 from minigrad_viz.pictures.cards import HEAD, PAD, ROW, shape_text, strip, value
 from minigrad_viz.trace.blocks import Item, Wire
 from minigrad_viz.trace.columns import About, Trace, finite
+from minigrad_viz.trace.notation import escape, fit, text_width
 
 __all__ = ["COLOURS", "SECOND", "SHAPES", "Frame", "Mention", "Stack", "stacks"]
 

@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from minigrad.backends.formula import Formula
-from minigrad_viz.captions import quantity, scalar_of
-from minigrad_viz.history import Moment
-from minigrad_viz.notation import brief, escape, fit, number, plain, text_width
 from minigrad_viz.pictures import heat
 from minigrad_viz.trace import Trace
 from minigrad_viz.trace.arrays import line, summary
+from minigrad_viz.trace.captions import quantity, scalar_of
 from minigrad_viz.trace.columns import finite
+from minigrad_viz.trace.history import Moment
+from minigrad_viz.trace.notation import brief, escape, fit, number, plain, text_width
 
 __all__ = [
     "HEAD",

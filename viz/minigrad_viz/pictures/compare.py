@@ -10,19 +10,19 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from minigrad_viz.differences import Differences, scalar
-from minigrad_viz.gaps import share
-from minigrad_viz.notation import compact, escape, fit_cells, plain, text_width
-from minigrad_viz.palette import Theme, stylesheet
 from minigrad_viz.pictures import boxes, heat, pairs
 from minigrad_viz.pictures.boxes import Frame, Stack
 from minigrad_viz.pictures.curves import TIP, Point, curve, short, tip
 from minigrad_viz.pictures.pairs import Pair, apart, gradient_texts, pair, value_texts
+from minigrad_viz.pictures.palette import Theme, stylesheet
 from minigrad_viz.pictures.scene import WIDE, Part, Scene, Shown, scene
 from minigrad_viz.pictures.standalone import standalone, zoomed
 from minigrad_viz.pictures.svg import MARGIN, Picture, document, flowing, wrapped
 from minigrad_viz.trace.arrays import summary
 from minigrad_viz.trace.blocks import Item, Wire
+from minigrad_viz.trace.differences import Differences, scalar
+from minigrad_viz.trace.gaps import share
+from minigrad_viz.trace.notation import compact, escape, fit_cells, plain, text_width
 
 __all__ = ["described", "figure", "page", "picture", "table"]
 

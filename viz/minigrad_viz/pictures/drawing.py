@@ -7,18 +7,18 @@ from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Any
 
 from minigrad.core.errors import ArgumentError
-from minigrad_viz.history import History, Moment
-from minigrad_viz.models import beginning
-from minigrad_viz.palette import Theme
 from minigrad_viz.pictures.graphviz import digraph
 from minigrad_viz.pictures.html import figure, page, state_of
 from minigrad_viz.pictures.moments import drawn
+from minigrad_viz.pictures.palette import Theme
 from minigrad_viz.pictures.rendering import pdf, png
 from minigrad_viz.pictures.saving import Writer, is_whole, number_of, save, theme_of
 from minigrad_viz.pictures.text import table
 from minigrad_viz.pictures.tikz import tikz
-from minigrad_viz.player import position_of
 from minigrad_viz.trace import Trace, placed, to_trace
+from minigrad_viz.trace.history import History, Moment
+from minigrad_viz.trace.models import beginning
+from minigrad_viz.widget.player import position_of
 
 if TYPE_CHECKING:
     import graphviz

@@ -16,15 +16,15 @@ from typing import Any, Literal
 
 from minigrad.core.errors import ArgumentError
 from minigrad.core.packages import explained, package
-from minigrad_viz.history import History
-from minigrad_viz.palette import THEMES, Theme
 from minigrad_viz.pictures.curves import Point, short
 from minigrad_viz.pictures.moments import Stage, Traveller, large_in, pill, pill_width, stage_of
+from minigrad_viz.pictures.palette import THEMES, Theme
 from minigrad_viz.pictures.rendering import INSTEAD, png
 from minigrad_viz.pictures.saving import Writer, is_whole, number_of, theme_of
 from minigrad_viz.pictures.scene import scene
-from minigrad_viz.player import position_of
 from minigrad_viz.trace import Trace
+from minigrad_viz.trace.history import History
+from minigrad_viz.widget.player import position_of
 
 __all__ = ["Film", "film_of", "point_on", "positions_of", "writers"]
 

@@ -10,9 +10,9 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from minigrad_viz.gradient_flow import Alarm, Flow
-from minigrad_viz.notation import compact, escape, fit, fit_cells, text_width
-from minigrad_viz.palette import FLOW
+from minigrad_viz.pictures.palette import FLOW
+from minigrad_viz.trace.gradient_flow import Alarm, Flow
+from minigrad_viz.trace.notation import compact, escape, fit, fit_cells, text_width
 
 __all__ = ["COLOURS", "SHAPES", "Scale", "alarm_lines", "drawn", "lines", "power", "scale_of", "sentence"]
 
@@ -64,7 +64,7 @@ class Scale:
 def scale_of(flow: Flow) -> Scale:
     """The scale on which all sizes have a place; at most 12 decades.
 
-    >>> from minigrad_viz.gradient_flow import Measured
+    >>> from minigrad_viz.trace.gradient_flow import Measured
     >>> flow = Flow()
     >>> flow.add(1, Measured({0: 2e-5, 1: 0.3, 2: 0.0}))
     >>> scale_of(flow), scale_of(Flow())

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from minigrad.core.packages import check, explained
-from minigrad_viz.history import Moment
-from minigrad_viz.notation import number, plain, shorten
-from minigrad_viz.palette import LIGHT
 from minigrad_viz.pictures.cards import gradient, shape_text, value
+from minigrad_viz.pictures.palette import LIGHT
 from minigrad_viz.trace import Trace, to_trace
+from minigrad_viz.trace.history import Moment
+from minigrad_viz.trace.notation import number, plain, shorten
 
 if TYPE_CHECKING:
     import graphviz

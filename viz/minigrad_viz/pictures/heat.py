@@ -10,8 +10,8 @@ import math
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from minigrad_viz.notation import escape
 from minigrad_viz.trace.arrays import grid
+from minigrad_viz.trace.notation import escape
 
 __all__ = ["COLOURS", "MOST", "SHADES", "SHAPES", "Cells", "alone", "cells_of", "drawn", "scale", "size_of"]
 

@@ -13,18 +13,18 @@ import os
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
-from minigrad_viz.frontend import script
-from minigrad_viz.history import Moment
-from minigrad_viz.models import beginning
-from minigrad_viz.notation import escape, formula_of, local_formula, mathml, number, pretty
-from minigrad_viz.palette import DARK, FONT, LIGHT, THEMES, Theme
 from minigrad_viz.pictures import heat
 from minigrad_viz.pictures.cards import gradient, pictured, shape_text, value
+from minigrad_viz.pictures.frontend import script
 from minigrad_viz.pictures.moments import drawn
+from minigrad_viz.pictures.palette import DARK, FONT, LIGHT, THEMES, Theme
 from minigrad_viz.pictures.scene import WIDE
 from minigrad_viz.pictures.svg import Picture
 from minigrad_viz.trace import Pass, Step, Trace, to_trace
 from minigrad_viz.trace.arrays import line, summary
+from minigrad_viz.trace.history import Moment
+from minigrad_viz.trace.models import beginning
+from minigrad_viz.trace.notation import escape, formula_of, local_formula, mathml, number, pretty
 
 __all__ = ["figure", "page", "state_of", "to_html"]
 

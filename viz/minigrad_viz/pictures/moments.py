@@ -10,18 +10,18 @@ import math
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-from minigrad_viz.captions import Caption, caption, on_edge, scalar_of
-from minigrad_viz.history import Moment
-from minigrad_viz.notation import brief, escape, text_width
-from minigrad_viz.palette import Theme, stylesheet
 from minigrad_viz.pictures import boxes, heat, strokes
 from minigrad_viz.pictures.boxes import Frame
 from minigrad_viz.pictures.cards import Card
 from minigrad_viz.pictures.curves import TIP, Point, curve, middle_of, samples_of, short, tip
+from minigrad_viz.pictures.palette import Theme, stylesheet
 from minigrad_viz.pictures.scene import Box, Part, Scene, scene
 from minigrad_viz.pictures.strokes import Strokes
 from minigrad_viz.pictures.svg import MARGIN, Picture, document, flowing, line, picture, placed_label
 from minigrad_viz.trace import Trace
+from minigrad_viz.trace.captions import Caption, caption, on_edge, scalar_of
+from minigrad_viz.trace.history import Moment
+from minigrad_viz.trace.notation import brief, escape, text_width
 
 __all__ = [
     "AROUND",

@@ -10,12 +10,12 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from minigrad_viz.differences import Differences, scalar
-from minigrad_viz.gaps import Gap, share, times
-from minigrad_viz.notation import brief, compact, escape, fit, plain, pretty, text_width
 from minigrad_viz.pictures import heat
 from minigrad_viz.pictures.cards import HEAD, PAD, RIM, ROW, shape_text, strip
 from minigrad_viz.trace.arrays import line, summary
+from minigrad_viz.trace.differences import Differences, scalar
+from minigrad_viz.trace.gaps import Gap, share, times
+from minigrad_viz.trace.notation import brief, compact, escape, fit, plain, pretty, text_width
 
 __all__ = ["COLOURS", "SHAPES", "Pair", "apart", "gradient_texts", "pair", "value_texts"]
 

@@ -7,9 +7,9 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from minigrad_viz.notation import clean, escape, fit, text_width
-from minigrad_viz.palette import stylesheet
 from minigrad_viz.pictures.board import ticks
+from minigrad_viz.pictures.palette import stylesheet
+from minigrad_viz.trace.notation import clean, escape, fit, text_width
 
 __all__ = ["WIDTH", "figure", "parallel", "told"]
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from minigrad.core.packages import explained, package
-from minigrad_viz.palette import FONT
+from minigrad_viz.pictures.palette import FONT
 from minigrad_viz.pictures.svg import Picture
 
 __all__ = ["INSTEAD", "pdf", "png"]

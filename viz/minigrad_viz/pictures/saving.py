@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from minigrad.core.errors import ArgumentError, DTypeError, MissingFileError, a_kind
-from minigrad_viz.palette import Theme
+from minigrad_viz.pictures.palette import Theme
 
 __all__ = ["Writer", "is_whole", "number_of", "save", "save_shown", "theme_of"]
 

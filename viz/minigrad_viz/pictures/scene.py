@@ -14,17 +14,17 @@ from functools import cached_property
 from itertools import pairwise
 from typing import Literal, NamedTuple
 
-from minigrad_viz.history import History, Moment
 from minigrad_viz.layout import Ports, layout
 from minigrad_viz.layout.nesting import nest
-from minigrad_viz.notation import brief, text_width
 from minigrad_viz.pictures.boxes import Mention, Stack, stacks
 from minigrad_viz.pictures.cards import Card, card, pictured
 from minigrad_viz.pictures.curves import TIP, Point, height_at
 from minigrad_viz.pictures.rows import PAGE, Part, Row, in_rows
 from minigrad_viz.trace import Trace
 from minigrad_viz.trace.blocks import Item, Wire, visible
+from minigrad_viz.trace.history import History, Moment
 from minigrad_viz.trace.modules import begin_open
+from minigrad_viz.trace.notation import brief, text_width
 
 __all__ = ["WIDE", "Box", "Part", "Scene", "Shown", "scene"]
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from minigrad_viz.notation import escape
-from minigrad_viz.palette import DARK, FONT, LIGHT, THEMES, Theme
+from minigrad_viz.pictures.palette import DARK, FONT, LIGHT, THEMES, Theme
+from minigrad_viz.trace.notation import escape
 
 __all__ = ["standalone", "zoomed"]
 

@@ -9,16 +9,16 @@ import math
 from collections.abc import Collection
 from typing import Any, NamedTuple
 
-from minigrad_viz.notation import brief, escape, fit, text_width
-from minigrad_viz.palette import Theme, stylesheet
 from minigrad_viz.pictures import boxes, heat, strokes
 from minigrad_viz.pictures.boxes import Frame, Stack
 from minigrad_viz.pictures.cards import Card
 from minigrad_viz.pictures.curves import TIP, Point, curve, short, tip
+from minigrad_viz.pictures.palette import Theme, stylesheet
 from minigrad_viz.pictures.scene import Scene, scene
 from minigrad_viz.pictures.strokes import Stroke, Strokes
 from minigrad_viz.trace import Trace, to_trace
 from minigrad_viz.trace.blocks import Wire
+from minigrad_viz.trace.notation import brief, escape, fit, text_width
 
 __all__ = ["MARGIN", "Picture", "document", "flowing", "line", "picture", "placed_label", "to_svg", "wrapped"]
 

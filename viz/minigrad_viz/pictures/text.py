@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from minigrad_viz.captions import caption
-from minigrad_viz.history import Moment
-from minigrad_viz.notation import cells, fit_cells, number, plain
 from minigrad_viz.pictures.cards import gradient, pictured, shape_text, value
 from minigrad_viz.trace import Trace, to_trace
+from minigrad_viz.trace.captions import caption
+from minigrad_viz.trace.history import Moment
+from minigrad_viz.trace.notation import cells, fit_cells, number, plain
 
 __all__ = ["table", "to_text"]
 

@@ -13,17 +13,17 @@ from collections.abc import Collection, Iterator
 from minigrad.backends.formula import Formula
 from minigrad.backends.formula.reading import SYMBOLS
 from minigrad.backends.formula.writing import LATEX, write
-from minigrad_viz.history import Moment
-from minigrad_viz.palette import THEMES, Theme
 from minigrad_viz.pictures import heat
 from minigrad_viz.pictures.boxes import SECOND, Frame, Mention, Stack
 from minigrad_viz.pictures.cards import HEAD, PAD, RIM, ROW, Card, Pictures
 from minigrad_viz.pictures.curves import TIP, Point, short
 from minigrad_viz.pictures.moments import AROUND, Active, active_at, corner_of
+from minigrad_viz.pictures.palette import THEMES, Theme
 from minigrad_viz.pictures.scene import Box, Scene, scene
 from minigrad_viz.pictures.strokes import Strokes
 from minigrad_viz.pictures.svg import MARGIN, flowing
 from minigrad_viz.trace import Trace
+from minigrad_viz.trace.history import Moment
 
 __all__ = ["math", "name", "text", "tikz"]
 

@@ -11,8 +11,8 @@ import math
 from collections.abc import Iterable
 from typing import Any
 
-from minigrad_viz.notation import formula_of, plain, pretty
 from minigrad_viz.trace.columns import Note, Pass, Trace, count, finite, same
+from minigrad_viz.trace.notation import formula_of, plain, pretty
 
 __all__ = ["raise_alarms"]
 

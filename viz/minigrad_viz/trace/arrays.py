@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
-from minigrad_viz.notation import number
+from minigrad_viz.trace.notation import number
 
 __all__ = ["BINS", "MOST", "bars", "grid", "line", "summary"]
 

@@ -11,13 +11,13 @@ from minigrad.core import graph
 from minigrad.core.dispatch import untapped
 from minigrad.core.errors import DTypeError
 from minigrad.core.graph import Scope
-from minigrad_viz.notation import clean, handle, shorten
 from minigrad_viz.trace.alarms import raise_alarms
 from minigrad_viz.trace.blocks import divide
 from minigrad_viz.trace.calls import scopes_in
 from minigrad_viz.trace.columns import Block, Note, Pass, Trace
 from minigrad_viz.trace.modules import called, modules_of, paths_of, short_names
 from minigrad_viz.trace.names import Namespaces, callers, names_of, told_apart
+from minigrad_viz.trace.notation import clean, handle, shorten
 
 __all__ = ["Builder", "placed", "to_trace"]
 
@@ -29,7 +29,7 @@ _MOST_STEPS = 50_000  # of all backward passes together: thousands of outputs wo
 def to_trace(x: Any, *more: Any, namespaces: Namespaces | None = None) -> Trace:
     """The trace of the graph that ends in `x`, a Value or a tensor or several of one kind; a Trace is its own trace.
 
-    If `x` is a model, of what it computes when it is called with `more`; see `minigrad_viz.models`.
+    If `x` is a model, of what it computes when it is called with `more`; see `minigrad_viz.trace.models`.
     Names come from labels, or else from `namespaces`, the variables of the caller if None. Nothing in the graph is
     changed. Raises DTypeError for what is neither a Value nor a tensor.
     """
@@ -39,7 +39,7 @@ def to_trace(x: Any, *more: Any, namespaces: Namespaces | None = None) -> Trace:
 def placed(x: Any, *more: Any, namespaces: Namespaces | None = None) -> tuple[Trace, dict[Any, int]]:
     """`to_trace`, and for each node of the graph its place in the trace; no places where `x` was a trace before."""
     if hasattr(x, "named_modules"):  # a model, and what it is called with
-        from minigrad_viz.models import of_model
+        from minigrad_viz.trace.models import of_model
 
         return of_model(x, more, callers() if namespaces is None else namespaces)
     if hasattr(x, "captures"):  # a step of `mg.jit`

@@ -19,8 +19,8 @@ from typing import Any, Generic, Literal, NamedTuple, TypeVar, overload
 
 import minigrad as mg
 from minigrad.backends.formula import Formula
-from minigrad_viz.notation import for_formula, formula_of, handle, local_formula, plain, pretty, shorten_name
 from minigrad_viz.trace import wire
+from minigrad_viz.trace.notation import for_formula, formula_of, handle, local_formula, plain, pretty, shorten_name
 
 __all__ = [
     "FULL",

@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 from types import ModuleType
 from typing import Any
 
-from minigrad_viz.notation import clean
 from minigrad_viz.trace.blocks import start_expanded
 from minigrad_viz.trace.columns import About, Block, Trace
 from minigrad_viz.trace.names import Namespaces
+from minigrad_viz.trace.notation import clean
 from minigrad_viz.trace.titles import MIXED, WAYS
 
 __all__ = ["begin_open", "called", "modules_of", "paths_of", "short_names"]

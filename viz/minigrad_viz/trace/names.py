@@ -12,7 +12,7 @@ from typing import Any
 
 import minigrad as mg
 from minigrad.core.graph import Event, Node, Recording
-from minigrad_viz.notation import clean, subscript
+from minigrad_viz.trace.notation import clean, subscript
 
 __all__ = ["Namespaces", "callers", "holders", "names_of", "told_apart"]
 

@@ -7,8 +7,8 @@ import math
 from typing import TYPE_CHECKING, Any
 
 import minigrad as mg
-from minigrad_viz.notation import UNWRITABLE
 from minigrad_viz.trace.arrays import MOST
+from minigrad_viz.trace.notation import UNWRITABLE
 
 if TYPE_CHECKING:
     from minigrad_viz.trace.columns import Trace

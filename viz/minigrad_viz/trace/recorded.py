@@ -14,10 +14,10 @@ import minigrad as mg
 from minigrad.compiler.jit.capture import CONSTANT, FULL, start_of
 from minigrad.core.errors import ArgumentError
 from minigrad.core.graph import copied
-from minigrad_viz.notation import clean, shorten_name
 from minigrad_viz.trace.build import Builder
 from minigrad_viz.trace.columns import Shaped, Trace
 from minigrad_viz.trace.names import Namespaces, names_of
+from minigrad_viz.trace.notation import clean, shorten_name
 from minigrad_viz.trace.titles import MIXED, UPDATES, WAYS, Work, only_updates, title_of_kernel
 
 __all__ = ["of_step"]

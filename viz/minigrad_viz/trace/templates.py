@@ -17,7 +17,7 @@ from minigrad.backends.formula import Formula, expression, local_derivative, pro
 from minigrad.backends.formula.javascript import javascript
 from minigrad.backends.formula.writing import HOLES
 from minigrad.backends.formula.writing import template as written
-from minigrad_viz.notation import UNWRITABLE, beside, for_formula, formula_of, number
+from minigrad_viz.trace.notation import UNWRITABLE, beside, for_formula, formula_of, number
 
 __all__ = ["Template", "local_template", "op_data", "product_template", "template"]
 

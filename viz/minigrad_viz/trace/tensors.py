@@ -22,12 +22,12 @@ from minigrad.core.dispatch import untapped
 from minigrad.core.errors import GraphError
 from minigrad.core.graph import copied
 from minigrad.core.step import Constant, Step, written_since
-from minigrad_viz.notation import clean, is_function, pretty, shorten
 from minigrad_viz.trace.alarms import raise_alarms
 from minigrad_viz.trace.build import Builder
 from minigrad_viz.trace.calls import scopes_in
 from minigrad_viz.trace.columns import Note, Pass, Shaped, Trace, count, same
 from minigrad_viz.trace.names import Namespaces, holders, names_of
+from minigrad_viz.trace.notation import clean, is_function, pretty, shorten
 from minigrad_viz.trace.replay import Replay, is_late
 
 __all__ = ["of_tensors"]

@@ -37,8 +37,8 @@ from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
 import minigrad as mg
-from minigrad_viz.notation import readable, rounded
 from minigrad_viz.trace.arrays import MOST, summary
+from minigrad_viz.trace.notation import readable, rounded
 from minigrad_viz.trace.programs import Programs
 from minigrad_viz.trace.templates import Template, local_template, op_data, product_template, template
 

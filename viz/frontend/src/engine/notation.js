@@ -1,5 +1,5 @@
 /**
- * How numbers and formulas are written: the same texts as minigrad_viz.notation and minigrad.backends.formula write,
+ * How numbers and formulas are written: the same texts as minigrad_viz.trace.notation and minigrad.backends.formula write,
  * character by character, so that a page shows what Python shows.
  */
 

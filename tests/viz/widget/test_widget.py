@@ -12,7 +12,7 @@ import pytest
 
 import minigrad as mg
 from minigrad_viz import draw, explain, export, play, step, to_text, tour
-from minigrad_viz.widget import release_unseen
+from minigrad_viz.widget.widget import release_unseen
 from needs import needs
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 __all__ = ["BUILT", "module", "script"]
 
-BUILT = Path(__file__).parent / "static" / "player.js"
+BUILT = Path(__file__).parents[1] / "static" / "player.js"
 _EXPORTS = re.compile(r"export\{([^{}]*)\};\s*\Z")
 
 

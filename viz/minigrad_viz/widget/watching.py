@@ -21,12 +21,12 @@ import minigrad as mg
 from minigrad.core.dispatch import untapped
 from minigrad.core.errors import ArgumentError, DTypeError
 from minigrad.core.graph import Node
-from minigrad_viz.gradient_flow import Measured
-from minigrad_viz.models import tensors_in
-from minigrad_viz.notation import clean
-from minigrad_viz.palette import Theme
 from minigrad_viz.pictures.board import Layer, View, board, figure, lines, page
+from minigrad_viz.pictures.palette import Theme
 from minigrad_viz.pictures.saving import save_shown, theme_of
+from minigrad_viz.trace.gradient_flow import Measured
+from minigrad_viz.trace.models import tensors_in
+from minigrad_viz.trace.notation import clean
 
 __all__ = ["Watch", "watch"]
 

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 from minigrad.core.errors import ArgumentError
 from minigrad.core.graph import Node
 from minigrad.core.packages import explained, package
-from minigrad_viz.history import History
-from minigrad_viz.notation import clean, handle, shorten
 from minigrad_viz.trace import Stop, Trace, placed
+from minigrad_viz.trace.history import History
+from minigrad_viz.trace.notation import clean, handle, shorten
 
 if TYPE_CHECKING:
-    from minigrad_viz.widget import Player
+    from minigrad_viz.widget.widget import Player
 
 __all__ = ["brief", "find", "made", "node_of", "play", "position_of", "step", "stops", "tour"]
 
@@ -30,7 +30,7 @@ def made(trace: Trace, **state: Any) -> Player:
     """
     for name in ("ipywidgets", "anywidget"):
         package(name, "players", _INSTEAD)
-    from minigrad_viz.widget import Player
+    from minigrad_viz.widget.widget import Player
 
     return Player(trace, **state)
 

@@ -4,7 +4,7 @@ import pytest
 
 import minigrad as mg
 from minigrad_viz import to_trace
-from minigrad_viz.differences import differences
+from minigrad_viz.trace.differences import differences
 
 F = mg.functional
 

@@ -7,9 +7,10 @@ import pytest
 
 import minigrad as mg
 from minigrad.profiling.profiler import profile
-from minigrad_viz import watch, watching
-from minigrad_viz.palette import DARK, LIGHT
+from minigrad_viz import watch
 from minigrad_viz.pictures.board import WIDTH, Layer, View, board, figure, lines
+from minigrad_viz.pictures.palette import DARK, LIGHT
+from minigrad_viz.widget import watching
 from strategies import PARITY
 
 nn, F = mg.nn, mg.functional
@@ -344,7 +345,7 @@ def test_the_picture_says_all_numbers_and_marks_what_is_wrong_by_signs_too():
 def test_the_picture_is_well_formed_and_no_text_leaves_it_or_meets_the_next():
     from xml.etree import ElementTree
 
-    from minigrad_viz.notation import text_width
+    from minigrad_viz.trace.notation import text_width
 
     root = ElementTree.fromstring(board(shown()))
     ends = []

@@ -16,8 +16,8 @@ import anywidget
 import traitlets
 
 from minigrad.distributed import Sweep
-from minigrad_viz.notation import clean, escape
 from minigrad_viz.pictures.parallel import figure, parallel, told
+from minigrad_viz.trace.notation import clean, escape
 
 __all__ = ["Followed"]
 

@@ -5,8 +5,8 @@ import json
 import pytest
 
 import minigrad as mg
-from minigrad_viz import notebook
-from minigrad_viz.broken import failing_call, to_broken_trace
+from minigrad_viz.trace.broken import failing_call, to_broken_trace
+from minigrad_viz.widget import notebook
 from needs import needs
 
 

@@ -7,12 +7,12 @@ from typing import Any
 
 import minigrad as mg
 from minigrad.core.errors import DTypeError, a_kind
-from minigrad_viz.differences import Differences, differences
-from minigrad_viz.notation import clean, shorten
-from minigrad_viz.palette import Theme
 from minigrad_viz.pictures.compare import figure, page, picture, table
+from minigrad_viz.pictures.palette import Theme
 from minigrad_viz.pictures.saving import save_shown, theme_of
 from minigrad_viz.trace import Trace, to_trace
+from minigrad_viz.trace.differences import Differences, differences
+from minigrad_viz.trace.notation import clean, shorten
 
 __all__ = ["Comparison", "compare"]
 

@@ -14,15 +14,15 @@ import minigrad as mg
 from minigrad.core.errors import MinigradError
 from minigrad.core.graph import Node as GraphNode
 from minigrad.core.op import OPS
-from minigrad_viz.notation import clean
-from minigrad_viz.player import find
 from minigrad_viz.trace import Block, Note, Trace, placed
 from minigrad_viz.trace.modules import modules_of
 from minigrad_viz.trace.names import Namespaces
+from minigrad_viz.trace.notation import clean
+from minigrad_viz.widget.player import find
 
 __all__ = ["Call", "failing_call", "to_broken_trace", "user_frames"]
 
-_MINIGRAD, _VIEWER = Path(mg.__file__).parent, Path(__file__).parent
+_MINIGRAD, _VIEWER = Path(mg.__file__).parent, Path(__file__).parents[1]
 
 
 class Call(NamedTuple):

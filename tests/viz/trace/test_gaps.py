@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from minigrad_viz.gaps import TOLERANCES, Gap, Tolerance, gap, share, times
+from minigrad_viz.trace.gaps import TOLERANCES, Gap, Tolerance, gap, share, times
 
 NAN, INF = math.nan, math.inf
 DOUBLE, SINGLE, EXACT = TOLERANCES["float64"], TOLERANCES["float32"], Tolerance(0.0, 0.0)

@@ -6,7 +6,7 @@ from itertools import pairwise
 import pytest
 
 from colour_vision import SEEN, seen, times
-from minigrad_viz.palette import DARK, FLOW, LIGHT
+from minigrad_viz.pictures.palette import DARK, FLOW, LIGHT
 
 XYZ = [[0.4124, 0.3576, 0.1805], [0.2126, 0.7152, 0.0722], [0.0193, 0.1192, 0.9505]]
 WHITE = [0.9505, 1.0, 1.089]

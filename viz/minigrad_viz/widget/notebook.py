@@ -11,10 +11,10 @@ from typing import Any
 
 import minigrad as mg
 from minigrad.core.graph import Node
-from minigrad_viz.broken import to_broken_trace, user_frames
 from minigrad_viz.pictures.drawing import Drawing
-from minigrad_viz.player import made, node_of
 from minigrad_viz.trace import Trace, to_trace
+from minigrad_viz.trace.broken import to_broken_trace, user_frames
+from minigrad_viz.widget.player import made, node_of
 
 __all__ = ["load", "unload"]
 

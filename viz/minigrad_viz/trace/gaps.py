@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any, NamedTuple
 
-from minigrad_viz.notation import compact
+from minigrad_viz.trace.notation import compact
 
 __all__ = ["TOLERANCES", "Gap", "Tolerance", "gap", "share", "times"]
 

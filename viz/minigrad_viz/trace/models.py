@@ -8,8 +8,8 @@ from typing import Any
 
 import minigrad as mg
 from minigrad.core.errors import ArgumentError
-from minigrad_viz.broken import to_broken_trace
 from minigrad_viz.trace import Trace, placed
+from minigrad_viz.trace.broken import to_broken_trace
 from minigrad_viz.trace.modules import begin_open
 from minigrad_viz.trace.names import Namespaces
 

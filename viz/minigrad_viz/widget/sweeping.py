@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from minigrad.core.packages import explained
 
 if TYPE_CHECKING:
-    from minigrad_viz.following import Followed
+    from minigrad_viz.widget.following import Followed
 
 __all__ = ["sweep"]
 
@@ -23,5 +23,5 @@ def sweep(folder: str | os.PathLike[str], *, wait: bool = False) -> Followed:
     Raises MissingFileError where there is none, MissingPackageError without anywidget.
     """
     with explained("a sweep in a notebook", ", or look at parallel.svg in its folder"):
-        from minigrad_viz.following import Followed
+        from minigrad_viz.widget.following import Followed
     return Followed(folder, wait)

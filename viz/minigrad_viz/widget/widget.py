@@ -21,16 +21,16 @@ import ipywidgets
 import traitlets
 
 from minigrad.core.errors import ArgumentError
-from minigrad_viz.frontend import module
-from minigrad_viz.models import beginning
-from minigrad_viz.notation import handle
-from minigrad_viz.palette import Theme
 from minigrad_viz.pictures import html
 from minigrad_viz.pictures.film import writers
+from minigrad_viz.pictures.frontend import module
 from minigrad_viz.pictures.html import figure
+from minigrad_viz.pictures.palette import Theme
 from minigrad_viz.pictures.saving import Writer, save, theme_of
 from minigrad_viz.pictures.text import table
 from minigrad_viz.trace import Trace
+from minigrad_viz.trace.models import beginning
+from minigrad_viz.trace.notation import handle
 
 __all__ = ["Player", "release_unseen"]
 

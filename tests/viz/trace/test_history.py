@@ -5,8 +5,8 @@ import pytest
 
 import minigrad as mg
 from minigrad_viz import to_trace
-from minigrad_viz.captions import caption, on_edge, quantity
-from minigrad_viz.history import History
+from minigrad_viz.trace.captions import caption, on_edge, quantity
+from minigrad_viz.trace.history import History
 from moments import Moments
 from needs import needs
 from played import Played, scalar_graph, tensor_graph

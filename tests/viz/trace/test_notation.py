@@ -9,8 +9,8 @@ import pytest
 import minigrad as mg
 from minigrad.ops.normalization import Norm
 from minigrad_viz import explain, to_trace
-from minigrad_viz.models import tensors_in
-from minigrad_viz.notation import plain, readable
+from minigrad_viz.trace.models import tensors_in
+from minigrad_viz.trace.notation import plain, readable
 from needs import needs
 from parity import ours
 from samples import all_samples

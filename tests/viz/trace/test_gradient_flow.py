@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from minigrad_viz.gradient_flow import MOST, Alarm, Flow, Measured
+from minigrad_viz.trace.gradient_flow import MOST, Alarm, Flow, Measured
 
 NAN, INF = math.nan, math.inf
 

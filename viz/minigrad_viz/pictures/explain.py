@@ -8,13 +8,13 @@ from typing import Any
 import minigrad as mg
 from minigrad.core.errors import ArgumentError
 from minigrad.core.graph import Node
-from minigrad_viz.captions import bracketed, product_of, summed_axes
-from minigrad_viz.notation import formula_of, plain, pretty
 from minigrad_viz.pictures.cards import shape_text
-from minigrad_viz.player import brief, find, node_of
 from minigrad_viz.trace import Pass, Step, Trace, placed
 from minigrad_viz.trace.arrays import line, summary
+from minigrad_viz.trace.captions import bracketed, product_of, summed_axes
 from minigrad_viz.trace.names import Namespaces, callers
+from minigrad_viz.trace.notation import formula_of, plain, pretty
+from minigrad_viz.widget.player import brief, find, node_of
 
 __all__ = ["Explanation", "explain"]
 

@@ -11,10 +11,10 @@ from typing import Any, NamedTuple
 from minigrad.backends.formula import Formula
 from minigrad.core.errors import ShapeError
 from minigrad.core.shapes import broadcast_shapes
-from minigrad_viz.history import Event, Moment
-from minigrad_viz.notation import brief, for_formula, formula_of, number, plain, product_formula, shortened
 from minigrad_viz.trace import Trace
 from minigrad_viz.trace.arrays import summary
+from minigrad_viz.trace.history import Event, Moment
+from minigrad_viz.trace.notation import brief, for_formula, formula_of, number, plain, product_formula, shortened
 
 __all__ = ["Caption", "bracketed", "caption", "on_edge", "product_of", "quantity", "scalar_of", "summed_axes"]
 
@@ -54,7 +54,7 @@ def caption(now: Moment) -> Caption:
 
     >>> import minigrad as mg
     >>> from minigrad_viz import to_trace
-    >>> from minigrad_viz.history import History
+    >>> from minigrad_viz.trace.history import History
     >>> a = mg.Value(3.0, "a")
     >>> for text in caption(History(to_trace(a * a)).at(3)):
     ...     print(text)
