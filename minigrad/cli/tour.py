@@ -123,7 +123,7 @@ def _write_page(loss: Value, model: MLP, flower: str, path: Path) -> None:
     from minigrad_viz.pictures.drawing import Drawing
     from minigrad_viz.trace import placed
     from minigrad_viz.trace.models import beginning
-    from minigrad_viz.widget.player import stops
+    from minigrad_viz.trace.positions import stops
 
     trace, places = placed(loss)
     begins = {**(beginning(trace) or {}), "granularity": "op"}

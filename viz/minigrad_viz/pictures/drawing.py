@@ -18,7 +18,7 @@ from minigrad_viz.pictures.tikz import tikz
 from minigrad_viz.trace import Trace, placed, to_trace
 from minigrad_viz.trace.history import History, Moment
 from minigrad_viz.trace.models import beginning
-from minigrad_viz.widget.player import position_of
+from minigrad_viz.trace.positions import position_of
 
 if TYPE_CHECKING:
     import graphviz

@@ -14,7 +14,7 @@ from minigrad_viz.trace.arrays import line, summary
 from minigrad_viz.trace.captions import bracketed, product_of, summed_axes
 from minigrad_viz.trace.names import Namespaces, callers
 from minigrad_viz.trace.notation import formula_of, plain, pretty
-from minigrad_viz.widget.player import brief, find, node_of
+from minigrad_viz.trace.positions import find, node_of, short_repr
 
 __all__ = ["Explanation", "explain"]
 
@@ -48,7 +48,7 @@ def explain(node: Any, of: Any = None) -> Explanation:
     """
     if of is None and not isinstance(node, Node):
         raise ArgumentError(
-            f"explain: {brief(node)} is neither a Value nor a tensor.\n"
+            f"explain: {short_repr(node)} is neither a Value nor a tensor.\n"
             '  Give one, or a name with the result to look in: explain("a", of=loss).'
         )
     namespaces = callers()

@@ -24,7 +24,7 @@ from minigrad_viz.pictures.saving import Writer, is_whole, number_of, theme_of
 from minigrad_viz.pictures.scene import scene
 from minigrad_viz.trace import Trace
 from minigrad_viz.trace.history import History
-from minigrad_viz.widget.player import position_of
+from minigrad_viz.trace.positions import position_of
 
 __all__ = ["Film", "film_of", "point_on", "positions_of", "writers"]
 

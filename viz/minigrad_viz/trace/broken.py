@@ -18,7 +18,7 @@ from minigrad_viz.trace import Block, Note, Trace, placed
 from minigrad_viz.trace.modules import modules_of
 from minigrad_viz.trace.names import Namespaces
 from minigrad_viz.trace.notation import clean
-from minigrad_viz.widget.player import find
+from minigrad_viz.trace.positions import find
 
 __all__ = ["Call", "failing_call", "to_broken_trace", "user_frames"]
 

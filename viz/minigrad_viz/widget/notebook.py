@@ -14,7 +14,8 @@ from minigrad.core.graph import Node
 from minigrad_viz.pictures.drawing import Drawing
 from minigrad_viz.trace import Trace, to_trace
 from minigrad_viz.trace.broken import to_broken_trace, user_frames
-from minigrad_viz.widget.player import made, node_of
+from minigrad_viz.trace.positions import node_of
+from minigrad_viz.widget.player import made
 
 __all__ = ["load", "unload"]
 

@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from minigrad.core.errors import ArgumentError
-from minigrad.core.graph import Node
 from minigrad.core.packages import explained, package
-from minigrad_viz.trace import Stop, Trace, placed
-from minigrad_viz.trace.history import History
-from minigrad_viz.trace.notation import clean, handle, shorten
+from minigrad_viz.trace import Trace, placed
+from minigrad_viz.trace.positions import stops
 
 if TYPE_CHECKING:
     from minigrad_viz.widget.widget import Player
 
-__all__ = ["brief", "find", "made", "node_of", "play", "position_of", "step", "stops", "tour"]
+__all__ = ["made", "play", "step", "tour"]
 
 _INSTEAD = ", or look at minigrad_viz.draw(…), which needs none"
-_DIRECTIONS = ("forward", "backward")
 
 
 @explained("players", _INSTEAD)
@@ -90,112 +86,3 @@ def tour(x: Any, captions: Sequence[tuple[Any, ...]], **state: Any) -> Player:
     """
     trace, places = placed(x)
     return made(replace(trace, tours=stops(trace, places, captions)), **state)
-
-
-def stops(trace: Trace, places: Mapping[Any, int], captions: Sequence[tuple[Any, ...]]) -> list[Stop]:
-    """The stops of a tour through `trace`, whose nodes lie at `places`."""
-    return [_stop(trace, places, caption, f"tour, stop {number}") for number, caption in enumerate(captions, 1)]
-
-
-def _stop(trace: Trace, places: Mapping[Any, int], caption: Any, who: str) -> Stop:
-    if not (isinstance(caption, tuple | list) and len(caption) in (2, 3) and isinstance(caption[1], str)):
-        raise ArgumentError(
-            f"{who}: {brief(caption)} is not a place and a text.\n"
-            "  Write (where, text), or (where, text, look) with a node or a scope to look at."
-        )
-    where, text, *look = caption
-    return Stop(
-        position_of(trace, places, where, who), clean(text), _look(trace, places, look[0], who) if look else None
-    )
-
-
-def position_of(trace: Trace, places: Mapping[Any, int], where: Any, who: str) -> int:
-    """The position of a moment, given as in a tour. Raises ArgumentError, for `who`, if the graph has none such."""
-    history = History(trace)
-    words = (
-        {"start": 0, "seed": history.seed, "end": history.last} if history.run else {"start": 0, "end": history.last}
-    )
-    if isinstance(where, str) and where in words and _index(trace, places, where) is None:
-        return words[where]
-    if isinstance(where, int) and not isinstance(where, bool):
-        if 0 <= where <= history.last:
-            return where
-        raise ArgumentError(
-            f"{who}: there is no position {where}.\n  They go from 0, before everything, to {history.last}."
-        )
-    node, direction = where if isinstance(where, tuple) and len(where) == 2 else (where, "forward")
-    index = find(trace, places, node, who)
-    if direction not in _DIRECTIONS:
-        return _over_edge(history, index, _other_end(trace, places, direction, who), who)
-    if direction == "forward":
-        return history.computed.get(index, 0)
-    if history.root == index:
-        return history.seed
-    if index not in history.arrivals:
-        raise ArgumentError(
-            f"{who}: no gradient arrives at {trace.title(index)}.\n  Stop where one does, or go forward."
-        )
-    return history.arrivals[index][-1]
-
-
-def _other_end(trace: Trace, places: Mapping[Any, int], node: Any, who: str) -> int:
-    index = _index(trace, places, node)
-    if index is None:
-        raise ArgumentError(
-            f'{who}: {brief(node)} is neither "forward" nor "backward", nor a node of this graph.\n'
-            "  After a node write a direction, or the node at the other end of an edge."
-        )
-    return index
-
-
-def _over_edge(history: History, one: int, other: int, who: str) -> int:
-    """The first position at which a gradient goes over an edge between two nodes."""
-    trace, ends = history.trace, (min(one, other), max(one, other))
-    for edge, position in history.passed.items():
-        if (trace.operand[edge], trace.result[edge]) == ends:
-            return position
-    names = " to ".join(map(trace.title, ends))
-    raise ArgumentError(
-        f"{who}: no gradient goes over an edge from {names}.\n  Give the two ends of one where it does."
-    )
-
-
-def _look(trace: Trace, places: Mapping[Any, int], look: Any, who: str) -> str:
-    """What a player calls a node, "n3", or a scope, "b2"."""
-    if isinstance(look, str) and _index(trace, places, look) is None:
-        for at, block in enumerate(trace.blocks):
-            if block.kind == "scope" and look in (block.name, trace.scopes[at]):
-                return f"b{at}"
-    return f"n{find(trace, places, look, who)}"
-
-
-def find(trace: Trace, places: Mapping[Any, int], node: Any, who: str) -> int:
-    """The place in `trace` of a node, given as such or by name. Raises ArgumentError, for `who`, if it has none."""
-    index = _index(trace, places, node)
-    if index is None:
-        raise ArgumentError(
-            f"{who}: {brief(node)} is not in this graph.\n"
-            "  Give a node that the result was computed from, or its name as the drawing shows it."
-        )
-    return index
-
-
-def _index(trace: Trace, places: Mapping[Any, int], node: Any) -> int | None:
-    if isinstance(node, str):
-        for index, (kind, name) in enumerate(zip(trace.kinds, trace.names, strict=True)):
-            if kind != "c" and node == (name or handle(index)):
-                return index
-        return None
-    keys = (node, node_of(node)) if isinstance(node, Node) else ()
-    return next((places[key] for key in keys if key in places), None)
-
-
-def brief(x: Any) -> str:
-    """`x` in a few letters, for a message."""
-    return shorten(clean(repr(x)), 60)
-
-
-def node_of(x: Node) -> Node:
-    """The place of a Value or a tensor in the graph: that of a computed tensor is its step."""
-    edge = x._edge()
-    return x if edge is None else edge
