@@ -31,14 +31,14 @@ MUTANTS = (
         "viz/minigrad_viz/widget/widget.py",
         "if name not in numbers and _element(self.trace, name) is None:",
         "if name not in numbers and not numbers:",
-        ("viz/test_widget.py",),
+        ("viz/widget/test_widget.py",),
     ),
     Mutant(
         "watch shows the square of how far an update moves",
         "viz/minigrad_viz/widget/watching.py",
         'layer.update = sums[k, "update"] ** 0.5 / weight',
         'layer.update = sums[k, "update"] / weight',
-        ("viz/test_watching.py",),
+        ("viz/widget/test_watching.py",),
     ),
     Mutant(
         "a step of a pass has the derivative of the edge before",
