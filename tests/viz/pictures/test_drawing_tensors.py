@@ -8,7 +8,7 @@ from minigrad_viz import draw, to_graphviz, to_html, to_svg, to_text
 from minigrad_viz.pictures.html import figure
 from minigrad_viz.pictures.svg import picture
 from minigrad_viz.trace import to_trace
-from minigrad_viz.trace.columns import Note
+from minigrad_viz.trace.rows import Note
 
 
 def model(backward=True):

@@ -4,7 +4,9 @@
 """
 
 from minigrad_viz.trace.build import Builder, placed, to_trace
-from minigrad_viz.trace.columns import FULL, Block, Edge, Node, Note, Pass, Shaped, Step, Stop, Trace
+from minigrad_viz.trace.columns import FULL, Pass
+from minigrad_viz.trace.rows import Block, Edge, Node, Note, Shaped, Step, Stop
+from minigrad_viz.trace.trace import Trace
 
 __all__ = [
     "FULL",

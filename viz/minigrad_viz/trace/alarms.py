@@ -11,8 +11,10 @@ import math
 from collections.abc import Iterable
 from typing import Any
 
-from minigrad_viz.trace.columns import Note, Pass, Trace, count, finite, same
+from minigrad_viz.trace.columns import Pass, count, finite, same
 from minigrad_viz.trace.notation import formula_of, plain, pretty
+from minigrad_viz.trace.rows import Note
+from minigrad_viz.trace.trace import Trace
 
 __all__ = ["raise_alarms"]
 

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from itertools import accumulate, groupby, pairwise
 from typing import NamedTuple
 
-from minigrad_viz.trace.columns import Block
 from minigrad_viz.trace.names import told_apart
+from minigrad_viz.trace.rows import Block
 from minigrad_viz.trace.titles import joint_name, title_of_run
 
 __all__ = ["MOST", "Block", "Item", "Wire", "divide", "start_expanded", "visible"]

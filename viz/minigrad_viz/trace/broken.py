@@ -14,11 +14,13 @@ import minigrad as mg
 from minigrad.core.errors import MinigradError
 from minigrad.core.graph import Node as GraphNode
 from minigrad.core.op import OPS
-from minigrad_viz.trace import Block, Note, Trace, placed
+from minigrad_viz.trace.build import placed
 from minigrad_viz.trace.modules import modules_of
 from minigrad_viz.trace.names import Namespaces
 from minigrad_viz.trace.notation import clean
 from minigrad_viz.trace.positions import find
+from minigrad_viz.trace.rows import Block, Note
+from minigrad_viz.trace.trace import Trace
 
 __all__ = ["Call", "failing_call", "to_broken_trace", "user_frames"]
 

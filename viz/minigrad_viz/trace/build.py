@@ -14,10 +14,12 @@ from minigrad.core.graph import Scope
 from minigrad_viz.trace.alarms import raise_alarms
 from minigrad_viz.trace.blocks import divide
 from minigrad_viz.trace.calls import scopes_in
-from minigrad_viz.trace.columns import Block, Note, Pass, Trace
+from minigrad_viz.trace.columns import Pass
 from minigrad_viz.trace.modules import called, modules_of, paths_of, short_names
 from minigrad_viz.trace.names import Namespaces, callers, names_of, told_apart
 from minigrad_viz.trace.notation import clean, handle, shorten
+from minigrad_viz.trace.rows import Block, Note
+from minigrad_viz.trace.trace import Trace
 
 __all__ = ["Builder", "placed", "to_trace"]
 

@@ -11,10 +11,10 @@ from typing import Any, NamedTuple
 from minigrad.backends.formula import Formula
 from minigrad.core.errors import ShapeError
 from minigrad.core.shapes import broadcast_shapes
-from minigrad_viz.trace import Trace
 from minigrad_viz.trace.arrays import summary
 from minigrad_viz.trace.history import Event, Moment
 from minigrad_viz.trace.notation import brief, for_formula, formula_of, number, plain, product_formula, shortened
+from minigrad_viz.trace.trace import Trace
 
 __all__ = ["Caption", "bracketed", "caption", "on_edge", "product_of", "quantity", "scalar_of", "summed_axes"]
 

@@ -13,152 +13,30 @@ columns, which are quick to fill and to write; `nodes`, `edges` and a pass's `st
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Generic, Literal, NamedTuple, TypeVar, overload
+from typing import Any
 
 import minigrad as mg
 from minigrad.backends.formula import Formula
-from minigrad_viz.trace import wire
-from minigrad_viz.trace.notation import for_formula, formula_of, handle, local_formula, plain, pretty, shorten_name
+from minigrad_viz.trace.notation import (
+    for_formula,
+    formula_of,
+    handle,
+    local_formula,
+    plain,
+    pretty,
+    readable,
+    shorten_name,
+)
+from minigrad_viz.trace.rows import About, Block, Edge, Node, Note, Rows, Shaped, Step, Stop
 
-__all__ = [
-    "FULL",
-    "About",
-    "Block",
-    "Edge",
-    "Node",
-    "Note",
-    "Pass",
-    "Rows",
-    "Shaped",
-    "Step",
-    "Stop",
-    "Trace",
-    "count",
-    "finite",
-    "same",
-]
+__all__ = ["FULL", "Columns", "Pass", "attributes", "count", "finite", "same"]
 
 FULL = 400  # up to here a picture shows every node with its text; of a larger one most blocks are closed
 KINDS: dict[str, Any] = {"l": "leaf", "o": "op", "c": "constant", "x": "broken"}
 STATES: dict[str, Any] = {"n": "none", "f": "final", "b": "blocked", "p": "unknown"}
 _SAID = {"n": "—", "b": "blocked", "p": "not kept"}
-
-T = TypeVar("T")
-
-
-class Rows(Sequence[T], Generic[T]):
-    """Columns as rows, each made when it is asked for."""
-
-    __slots__ = ("_count", "_make")
-
-    def __init__(self, count: int, make: Callable[[int], T]) -> None:
-        self._count, self._make = count, make
-
-    def __len__(self) -> int:
-        return self._count
-
-    @overload
-    def __getitem__(self, index: int) -> T: ...
-    @overload
-    def __getitem__(self, index: slice) -> list[T]: ...
-    def __getitem__(self, index: int | slice) -> T | list[T]:
-        place = range(self._count)[index]
-        return self._make(place) if isinstance(place, int) else [self._make(i) for i in place]
-
-    def __iter__(self) -> Iterator[T]:
-        return map(self._make, range(self._count))
-
-
-class Shaped(NamedTuple):
-    """What a node that holds a tensor has beside: `array` are its numbers, as they were, or None if not known."""
-
-    shape: tuple[int, ...]
-    dtype: str
-    array: Any
-
-
-class Node(NamedTuple):
-    """A number or a tensor in the graph.
-
-    What `grad` is, `state` says: "none" (not computed yet), "final", "blocked" (never), or "unknown" (a backward pass
-    has freed it, and it cannot be computed again). Of a Value `value` is a float, `shape`, `dtype` and `array` are
-    None, and `grad` is a float; of a tensor `value` is None, `array` a NumPy array, or None where the values are not
-    known, and `grad` an array. A tensor operand that was a plain number is a constant with a `value`.
-    """
-
-    kind: Literal["leaf", "op", "constant", "broken"]
-    op: mg.Op | None
-    name: str | None
-    value: Any
-    state: Literal["none", "final", "blocked", "unknown"]
-    grad: Any
-    scope: str
-    line: str | None
-    stale: bool
-    """Whether an operand was given another number after this was computed."""
-    block: int
-    """Its place in `Trace.blocks`: the innermost one that it lies in."""
-    attrs: Mapping[str, str]
-    """The op's attributes, in text."""
-    shape: tuple[int, ...] | None
-    dtype: str | None
-    array: Any
-
-
-class Block(NamedTuple):
-    """A part of the graph; `outer` is the number of the block around it, which comes before it, or -1.
-
-    Block 0 is the graph, "scope" one entry of an `mg.scope`, "fold" alike blocks, "run" a stretch of a long list.
-    """
-
-    name: str
-    outer: int
-    kind: Literal["graph", "scope", "fold", "run"]
-    copies: int = 0
-    """How many alike blocks a fold holds."""
-    module: Any = None
-    """Whose call a scope is, if it is that of a module."""
-    note: str = ""
-    """What is to be known of it beside its name: which compiled kernel it is, or where on the tape a run lies."""
-
-
-class About(NamedTuple):
-    """What is known of the module whose call a block is; of a fold, of all in it together."""
-
-    kind: str
-    """What its class is called; "" where the name of the block says so."""
-    parameters: int
-    shared: tuple[str, ...]
-    """What in it is not its own: "head.weight = tok.weight", or "called 3 times"."""
-
-
-class Edge(NamedTuple):
-    """`operand` is operand number `slot` of the operation that made `result`; both are places in `nodes`.
-
-    `local` is the derivative of result by operand; None of tensors, where no gradient flows (`flows` is False), or
-    where it is unknown.
-    """
-
-    operand: int
-    result: int
-    slot: int
-    flows: bool
-    local: float | None
-
-
-class Step(NamedTuple):
-    """One event of a backward pass: over edge number `edge`, ``upstream * local = contribution``; `total` so far.
-
-    Of tensors these are arrays, and `local`, which would be a matrix, is None.
-    """
-
-    edge: int
-    upstream: Any
-    local: float | None
-    contribution: Any
-    total: Any
 
 
 @dataclass(slots=True)
@@ -166,7 +44,7 @@ class Pass:
     """The steps of a backward pass from node number `root`, by column."""
 
     root: int
-    trace: Trace = field(repr=False)
+    trace: Columns = field(repr=False)
     edge: list[int] = field(default_factory=list)
     upstream: list[Any] = field(default_factory=list)
     contribution: list[Any] = field(default_factory=list)
@@ -182,37 +60,9 @@ class Pass:
         return Step(edge, self.upstream[at], self.trace.local[edge], self.contribution[at], self.total[at])
 
 
-class Note(NamedTuple):
-    """Something to be told about the graph; `node` is where, or None; `nodes` and `edges` all that it concerns."""
-
-    kind: Literal[
-        "overwritten", "nan", "inf", "gradient", "partial", "vanishing", "exploding", "dead", "saturated", "stale",
-        "error", "freed", "hook", "replayed",
-    ]  # fmt: skip
-    node: int | None
-    text: str
-    nodes: tuple[int, ...] = ()
-    edges: tuple[int, ...] = ()
-
-
-class Stop(NamedTuple):
-    """A stop of a tour: the position, what is said there, and what to look at, a node as "n3" or a block as "b2"."""
-
-    at: int
-    text: str
-    look: str | None = None
-
-
 @dataclass(slots=True)
-class Trace:
-    """The data of a picture: see the top of this module.
-
-    >>> from minigrad_viz import to_trace
-    >>> a = mg.Value(3.0, "a")
-    >>> trace = to_trace(a * a)
-    >>> [(edge.operand, edge.result, edge.slot, edge.local) for edge in trace.edges]
-    [(0, 1, 0, 3.0), (0, 1, 1, 3.0)]
-    """
+class Columns:
+    """The columns of a trace, and what they say in words."""
 
     # By node. Sparse columns are dicts; `late` has, for a node, the operands that were replaced after it was computed.
     kinds: list[str] = field(default_factory=list)
@@ -277,7 +127,7 @@ class Trace:
             self.lines.get(index),
             index in self.late,
             block,
-            wire.attributes(self.attrs.get(index, {})),
+            attributes(self.attrs.get(index, {})),
             *self.tensors.get(index, (None, None, None)),
         )
 
@@ -400,15 +250,10 @@ class Trace:
         one = shaped is None or (shaped.array is not None and shaped.array.size == 1)
         return f" = {amount}" if one else f" ({amount})"
 
-    # --- as JSON ---
 
-    def data(self, full: bool = False) -> dict[str, Any]:
-        """The trace as JSON has it, numbers rounded unless `full`: see `minigrad_viz.trace.wire`."""
-        return wire.data(self, full)
-
-    def json(self, full: bool = False) -> str:
-        """`data` as one line of JSON."""
-        return wire.text(self, full)
+def attributes(attrs: Mapping[str, Any]) -> dict[str, str]:
+    """The attributes of an operation in text."""
+    return {name: readable(name, x) for name, x in attrs.items()}
 
 
 def finite(x: Any) -> bool:

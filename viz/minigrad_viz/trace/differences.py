@@ -13,10 +13,10 @@ from functools import cached_property
 from typing import Any
 
 from minigrad.core.errors import ArgumentError
-from minigrad_viz.trace import Trace
 from minigrad_viz.trace.gaps import TOLERANCES, Gap, Tolerance, gap, share, times
 from minigrad_viz.trace.matching import matched
 from minigrad_viz.trace.notation import compact, plain, pretty
+from minigrad_viz.trace.trace import Trace
 
 __all__ = ["Differences", "differences", "scalar"]
 

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
-from minigrad_viz.trace import Trace
+from minigrad_viz.trace.trace import Trace
 
 __all__ = ["Event", "Gradient", "History", "Moment"]
 

@@ -7,8 +7,9 @@ from dataclasses import replace
 import minigrad as mg
 from minigrad.core import op as declared
 from minigrad.core.errors import ArgumentError
-from minigrad_viz.trace.columns import Pass, Trace
+from minigrad_viz.trace.columns import Pass
 from minigrad_viz.trace.notation import plain
+from minigrad_viz.trace.trace import Trace
 
 __all__ = ["matched"]
 

@@ -8,10 +8,11 @@ from typing import Any
 
 import minigrad as mg
 from minigrad.core.errors import ArgumentError
-from minigrad_viz.trace import Trace, placed
 from minigrad_viz.trace.broken import to_broken_trace
+from minigrad_viz.trace.build import placed
 from minigrad_viz.trace.modules import begin_open
 from minigrad_viz.trace.names import Namespaces
+from minigrad_viz.trace.trace import Trace
 
 __all__ = ["beginning", "of_model", "opened", "tensors_in"]
 

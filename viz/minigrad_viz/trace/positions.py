@@ -7,9 +7,10 @@ from typing import Any
 
 from minigrad.core.errors import ArgumentError
 from minigrad.core.graph import Node
-from minigrad_viz.trace.columns import Stop, Trace
 from minigrad_viz.trace.history import History
 from minigrad_viz.trace.notation import clean, handle, shorten
+from minigrad_viz.trace.rows import Stop
+from minigrad_viz.trace.trace import Trace
 
 __all__ = ["find", "node_of", "position_of", "short_repr", "stops"]
 

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import json
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import minigrad as mg
 from minigrad_viz.trace.arrays import MOST
+from minigrad_viz.trace.columns import Columns
 from minigrad_viz.trace.notation import UNWRITABLE
-
-if TYPE_CHECKING:
-    from minigrad_viz.trace.columns import Trace
 
 __all__ = ["Programs"]
 
@@ -22,7 +20,7 @@ class Programs:
     A program depends on the op, on the shapes, and on the attributes: in most graphs they are few.
     """
 
-    def __init__(self, trace: Trace) -> None:
+    def __init__(self, trace: Columns) -> None:
         self.found: list[dict[str, Any]] = []
         self.of_node: dict[int, Any] = {}
         self._trace = trace

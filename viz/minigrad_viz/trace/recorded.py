@@ -15,10 +15,11 @@ from minigrad.compiler.jit.capture import CONSTANT, FULL, start_of
 from minigrad.core.errors import ArgumentError
 from minigrad.core.graph import copied
 from minigrad_viz.trace.build import Builder
-from minigrad_viz.trace.columns import Shaped, Trace
 from minigrad_viz.trace.names import Namespaces, names_of
 from minigrad_viz.trace.notation import clean, shorten_name
+from minigrad_viz.trace.rows import Shaped
 from minigrad_viz.trace.titles import MIXED, UPDATES, WAYS, Work, only_updates, title_of_kernel
+from minigrad_viz.trace.trace import Trace
 
 __all__ = ["of_step"]
 

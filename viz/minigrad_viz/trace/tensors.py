@@ -25,10 +25,12 @@ from minigrad.core.step import Constant, Step, written_since
 from minigrad_viz.trace.alarms import raise_alarms
 from minigrad_viz.trace.build import Builder
 from minigrad_viz.trace.calls import scopes_in
-from minigrad_viz.trace.columns import Note, Pass, Shaped, Trace, count, same
+from minigrad_viz.trace.columns import Pass, count, same
 from minigrad_viz.trace.names import Namespaces, holders, names_of
 from minigrad_viz.trace.notation import clean, is_function, pretty, shorten
 from minigrad_viz.trace.replay import Replay, is_late
+from minigrad_viz.trace.rows import Note, Shaped
+from minigrad_viz.trace.trace import Trace
 
 __all__ = ["of_tensors"]
 

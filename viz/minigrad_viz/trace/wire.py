@@ -34,18 +34,17 @@ import json
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from hashlib import blake2b
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import minigrad as mg
 from minigrad_viz.trace.arrays import MOST, summary
-from minigrad_viz.trace.notation import readable, rounded
+from minigrad_viz.trace.columns import Columns, Pass, attributes
+from minigrad_viz.trace.notation import rounded
 from minigrad_viz.trace.programs import Programs
+from minigrad_viz.trace.rows import Note, Stop
 from minigrad_viz.trace.templates import Template, local_template, op_data, product_template, template
 
-if TYPE_CHECKING:
-    from minigrad_viz.trace.columns import Note, Pass, Stop, Trace
-
-__all__ = ["VERSION", "attributes", "data", "text"]
+__all__ = ["VERSION", "data", "text"]
 
 VERSION = 2
 _MOST_TEMPLATES = 1000
@@ -55,7 +54,7 @@ _FEWEST = 16  # what each may have in any case
 Show = Callable[[Any], Any]
 
 
-def data(trace: Trace, full: bool) -> dict[str, Any]:
+def data(trace: Columns, full: bool) -> dict[str, Any]:
     """`trace` as plain lists and dicts."""
     show = _whole if full else rounded
     arrays, formulas, programs = _Arrays(), _Formulas(trace), Programs(trace)
@@ -81,7 +80,7 @@ def data(trace: Trace, full: bool) -> dict[str, Any]:
     return {**columns, "programs": programs.found, "arrays": arrays.summaries(show, room)}
 
 
-def text(trace: Trace, full: bool) -> str:
+def text(trace: Columns, full: bool) -> str:
     """`data` as one line of JSON."""
     return json.dumps(data(trace, full), ensure_ascii=False, allow_nan=False, separators=(",", ":"))
 
@@ -132,7 +131,7 @@ def _share(sizes: Iterable[int], room: int = _MOST_CELLS) -> int:
     return MOST
 
 
-def _nodes(trace: Trace, show: Show, arrays: _Arrays, programs: Programs) -> dict[str, Any]:
+def _nodes(trace: Columns, show: Show, arrays: _Arrays, programs: Programs) -> dict[str, Any]:
     tensors = {}
     for index, (shape, dtype, array) in trace.tensors.items():
         grad = trace.grads.get(index)
@@ -155,7 +154,7 @@ def _nodes(trace: Trace, show: Show, arrays: _Arrays, programs: Programs) -> dic
     }
 
 
-def _ops_of_nodes(trace: Trace, ops: list[dict[str, Any]]) -> list[int]:
+def _ops_of_nodes(trace: Columns, ops: list[dict[str, Any]]) -> list[int]:
     """Which of `ops` each node has. A call that raised, which may be of none, gets one of its own there."""
     places = list(trace.op)
     for index, kind in enumerate(trace.kinds):
@@ -165,7 +164,7 @@ def _ops_of_nodes(trace: Trace, ops: list[dict[str, Any]]) -> list[int]:
     return places
 
 
-def _edges(trace: Trace, show: Show) -> dict[str, Any]:
+def _edges(trace: Columns, show: Show) -> dict[str, Any]:
     return {
         "operand": trace.operand,
         "result": trace.result,
@@ -186,7 +185,7 @@ def _pass(run: Pass, show: Show, arrays: _Arrays) -> dict[str, Any]:
     return {"root": run.root, "edge": run.edge, "upstream": upstream, "contribution": contribution, "total": total}
 
 
-def _blocks(trace: Trace) -> list[dict[str, Any]]:
+def _blocks(trace: Columns) -> list[dict[str, Any]]:
     found = []
     leaves = _leaving(trace) if trace.modules else {}
     for k, block in enumerate(trace.blocks):
@@ -205,7 +204,7 @@ def _blocks(trace: Trace) -> list[dict[str, Any]]:
     return found
 
 
-def _leaving(trace: Trace) -> dict[int, str]:
+def _leaving(trace: Columns) -> dict[int, str]:
     """The shape of what each block gives, where that is one tensor."""
     leaving: dict[int, dict[int, None]] = {}
     ends = [*zip(trace.operand, trace.result, strict=True), *((output, -1) for output in trace.outputs)]
@@ -231,7 +230,7 @@ class _Formulas:
     not make a template of each.
     """
 
-    def __init__(self, trace: Trace) -> None:
+    def __init__(self, trace: Columns) -> None:
         self.found: list[Template] = []
         self.of_node = [-1] * len(trace.kinds)
         self.of_edge = [-1] * len(trace.operand)
@@ -272,11 +271,6 @@ class _Formulas:
             self._places[id(one)] = len(self.found)
             self.found.append(one)
         return self._places[id(one)]
-
-
-def attributes(attrs: Mapping[str, Any]) -> dict[str, str]:
-    """The attributes of an operation in text."""
-    return {name: readable(name, x) for name, x in attrs.items()}
 
 
 def _stop(stop: Stop) -> dict[str, Any]:

@@ -1,0 +1,32 @@
+"""A trace: its columns, and the JSON that they are written as."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from minigrad_viz.trace import wire
+from minigrad_viz.trace.columns import Columns
+
+__all__ = ["Trace"]
+
+
+class Trace(Columns):
+    """The data of a picture: see `minigrad_viz.trace.columns`.
+
+    >>> import minigrad as mg
+    >>> from minigrad_viz import to_trace
+    >>> a = mg.Value(3.0, "a")
+    >>> trace = to_trace(a * a)
+    >>> [(edge.operand, edge.result, edge.slot, edge.local) for edge in trace.edges]
+    [(0, 1, 0, 3.0), (0, 1, 1, 3.0)]
+    """
+
+    __slots__ = ()
+
+    def data(self, full: bool = False) -> dict[str, Any]:
+        """The trace as JSON has it, numbers rounded unless `full`: see `minigrad_viz.trace.wire`."""
+        return wire.data(self, full)
+
+    def json(self, full: bool = False) -> str:
+        """`data` as one line of JSON."""
+        return wire.text(self, full)
