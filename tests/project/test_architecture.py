@@ -66,6 +66,7 @@ CORE = [
     "tensor",
 ]
 BACKENDS = ["limits", "custom", "python", "numpy", "taichi", "arrays", "formula", "loops"]
+VIEWER = ["trace", "layout", "pictures", "widget", "__init__"]
 
 
 def modules() -> dict[str, Path]:
@@ -120,6 +121,18 @@ def test_imports_point_one_way(package):
                 wrong.append(f"{module} imports {name}")
     assert wrong == []
     assert {package_of(module) for module in MODULES if module.startswith("minigrad.")} <= set(PACKAGES)
+
+
+def test_imports_of_the_viewer_point_one_way():
+    rooms = {module: package_of(module) for module in MODULES if module.startswith("minigrad_viz")}
+    wrong = [
+        f"{module} imports {name}"
+        for module, room in rooms.items()
+        for name in imports_of(module) & rooms.keys()
+        if VIEWER.index(rooms[name]) > VIEWER.index(room)
+    ]
+    assert wrong == []
+    assert set(rooms.values()) == set(VIEWER)
 
 
 def test_no_circle():

@@ -9,7 +9,7 @@ import pytest
 import minigrad as mg
 from minigrad.core.errors import DTypeError
 from minigrad_viz import draw, to_text, to_trace
-from minigrad_viz.trace import build
+from minigrad_viz.trace import values
 from minigrad_viz.trace.names import names_of
 
 
@@ -220,7 +220,7 @@ def _refuse(error):
 
 
 def test_many_outputs_are_stepped_through_up_to_a_limit_and_the_note_counts_them(monkeypatch):
-    monkeypatch.setattr(build, "_MOST_STEPS", 10)
+    monkeypatch.setattr(values, "_MOST_STEPS", 10)
     a = mg.Value(2.0, "a")
     y = [a * float(n) for n in range(30)]
     found = to_trace(y)

@@ -1,9 +1,10 @@
 """The trace: all that a picture or a player shows of a graph, as plain data.
 
-`build` makes it, `columns` says what is in it, `wire` writes it as JSON.
+`build` makes it of what a user gives, `columns` says what is in it, `wire` writes it as JSON.
 """
 
-from minigrad_viz.trace.build import Builder, placed, to_trace
+from minigrad_viz.trace.build import placed, to_trace
+from minigrad_viz.trace.builder import Builder
 from minigrad_viz.trace.columns import FULL, Pass
 from minigrad_viz.trace.rows import Block, Edge, Node, Note, Shaped, Step, Stop
 from minigrad_viz.trace.trace import Trace

@@ -14,7 +14,7 @@ import minigrad as mg
 from minigrad.core.errors import MinigradError
 from minigrad.core.graph import Node as GraphNode
 from minigrad.core.op import OPS
-from minigrad_viz.trace.build import placed
+from minigrad_viz.trace.graph import of_graph
 from minigrad_viz.trace.modules import modules_of
 from minigrad_viz.trace.names import Namespaces
 from minigrad_viz.trace.notation import clean
@@ -98,13 +98,13 @@ def to_broken_trace(error: BaseException, namespaces: Namespaces, built: list[An
     if call is None or not operands:
         if not built:
             return None
-        trace = placed(_of_one_kind(built), namespaces=namespaces)[0]
+        trace = of_graph(_of_one_kind(built), namespaces)[0]
         where = "" if call is not None else _raised_at(error, namespaces)
         trace.notes.append(Note("error", None, text + where))
         return trace
     drawn = dict.fromkeys(_of_one_kind(operands))
     known = {} if Path(call.frame.f_code.co_filename).is_relative_to(_VIEWER) else call.frame.f_locals
-    trace, places = placed(list(drawn), namespaces=(*namespaces, known))
+    trace, places = of_graph(drawn, (*namespaces, known))
     ends = []
     for x in call.operands:
         if isinstance(x, GraphNode):

@@ -9,7 +9,7 @@ from typing import Any
 import minigrad as mg
 from minigrad.core.errors import ArgumentError
 from minigrad_viz.trace.broken import to_broken_trace
-from minigrad_viz.trace.build import placed
+from minigrad_viz.trace.graph import of_graph
 from minigrad_viz.trace.modules import begin_open
 from minigrad_viz.trace.names import Namespaces
 from minigrad_viz.trace.trace import Trace
@@ -83,7 +83,7 @@ def of_model(model: Any, inputs: tuple[Any, ...], namespaces: Namespaces) -> tup
         if not outputs:
             raise ArgumentError(f"draw: {name} gave no tensor, and there is nothing to draw.")
         names = ["output"] if len(outputs) == 1 else [f"output[{k}]" for k in range(len(outputs))]
-        trace, places = placed(outputs, namespaces=(*spaces, dict(zip(names, outputs, strict=True))))
+        trace, places = of_graph(outputs, (*spaces, dict(zip(names, outputs, strict=True))))
         return _without_loss(trace), places
     finally:
         for handle in handles:

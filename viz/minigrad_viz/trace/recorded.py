@@ -14,7 +14,7 @@ import minigrad as mg
 from minigrad.compiler.jit.capture import CONSTANT, FULL, start_of
 from minigrad.core.errors import ArgumentError
 from minigrad.core.graph import copied
-from minigrad_viz.trace.build import Builder
+from minigrad_viz.trace.builder import Builder
 from minigrad_viz.trace.names import Namespaces, names_of
 from minigrad_viz.trace.notation import clean, shorten_name
 from minigrad_viz.trace.rows import Shaped

@@ -23,7 +23,7 @@ from minigrad.core.errors import GraphError
 from minigrad.core.graph import copied
 from minigrad.core.step import Constant, Step, written_since
 from minigrad_viz.trace.alarms import raise_alarms
-from minigrad_viz.trace.build import Builder
+from minigrad_viz.trace.builder import Builder
 from minigrad_viz.trace.calls import scopes_in
 from minigrad_viz.trace.columns import Pass, count, same
 from minigrad_viz.trace.names import Namespaces, holders, names_of
@@ -39,7 +39,7 @@ _PICK = mg.OPS["pick"]
 
 
 def of_tensors(roots: Sequence[Any], namespaces: Namespaces) -> tuple[Trace, dict[Any, int]]:
-    """The trace of the graph that ends in `roots`; and their places; see `minigrad_viz.trace.build.placed`."""
+    """The trace of the graph that ends in `roots`; and their places; see `minigrad_viz.trace.graph.of_graph`."""
     ends = dict(zip(map(_node_of, roots), roots, strict=True))
     order = _as_computed(list(ends))
     with untapped():

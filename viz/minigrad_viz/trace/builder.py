@@ -1,0 +1,128 @@
+"""A trace in the making: what each reader of a graph appends its nodes, edges and blocks to."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+import minigrad as mg
+from minigrad.core.graph import Scope
+from minigrad_viz.trace.blocks import divide
+from minigrad_viz.trace.modules import called, modules_of, paths_of, short_names
+from minigrad_viz.trace.names import Namespaces, told_apart
+from minigrad_viz.trace.notation import clean, handle
+from minigrad_viz.trace.rows import Block
+from minigrad_viz.trace.trace import Trace
+
+__all__ = ["Builder"]
+
+_FOLDER = re.compile(r"^.*?[/\\](?=[^/\\]*:\d+: )")  # of a source line: the same file lies elsewhere on each machine
+_LIKE_HANDLE = re.compile("v[₀-₉]*")
+
+
+class Builder:
+    """A trace in the making: its places by node, by op and by scope."""
+
+    def __init__(self) -> None:
+        self.trace = Trace()
+        self.places: dict[Any, int] = {}
+        self.ops: dict[mg.Op, int] = {}
+        self._scopes: dict[Any, int] = {}
+        self._lines: dict[str, str] = {}
+
+    def add(self, kind: str, op: mg.Op | None, value: float | None, state: str, block: int) -> int:
+        """Append a node whose edges are there; where it is."""
+        trace = self.trace
+        trace.kinds.append(kind)
+        trace.op.append(-1 if op is None else self.ops[op] if op in self.ops else self.new_op(op))
+        trace.values.append(value)
+        trace.states.append(state)
+        trace.block.append(block)
+        trace.start.append(len(trace.operand))
+        return len(trace.kinds) - 1
+
+    def lead(self, operands: dict[int, int], flows: Sequence[bool]) -> None:
+        """Append the edges from `operands`, by slot, to the node that is added next."""
+        trace, count = self.trace, len(operands)
+        trace.operand.extend(operands.values())
+        trace.result.extend([len(trace.kinds)] * count)
+        trace.slot.extend(operands)
+        trace.flows.extend(flows)
+        trace.local.extend([None] * count)
+
+    def line(self, place: int, line: str) -> None:
+        """Note the source line of a node, without its folder."""
+        if line not in self._lines:
+            self._lines[line] = clean(_FOLDER.sub("", line))
+        self.trace.lines[place] = self._lines[line]
+
+    def new_op(self, op: mg.Op) -> int:
+        """Append an operation that no node had yet; where it is."""
+        self.trace.ops.append(op)
+        self.ops[op] = len(self.ops)
+        return self.ops[op]
+
+    def block(self, scope: Any) -> int:
+        """The number of the block of `scope`, which is new if no node of it was seen yet."""
+        way = []
+        while scope and _key(scope) not in self._scopes:
+            way.append(scope)
+            scope = scope.outer if isinstance(scope, Scope) else None
+        at = self._scopes[_key(scope)] if scope else 0
+        for inner in reversed(way):
+            name = inner.name if isinstance(inner, Scope) else inner
+            module = inner.module if isinstance(inner, Scope) else None
+            name = name if module is None else name.lstrip("_")  # of a private class
+            at = self._scopes[_key(inner)] = self.enter(name, "", at, module)
+        return at
+
+    def enter(self, name: str, note: str, outer: int, module: Any = None) -> int:
+        """The number of a new block in block `outer`."""
+        self.trace.blocks.append(Block(clean(name), outer, "scope", module=module, note=note))
+        return len(self.trace.blocks) - 1
+
+    def names(self, known: Mapping[Any, str], namespaces: Namespaces) -> list[str | None]:
+        """What each node is called: as `known` says, or a parameter of a module by its path in that; and outermost
+        modules as their variables are."""
+        self.trace.blocks = called(self.trace.blocks, namespaces)
+        names: list[str | None] = [None] * len(self.trace.kinds)
+        for node, name in {**known, **paths_of(self.trace.blocks, known)}.items():
+            if node in self.places:
+                names[self.places[node]] = name
+        return names
+
+    def finish(
+        self, names: Sequence[str | None], outputs: Sequence[int], inputs: Collection[int] | None = None
+    ) -> None:
+        """Give the nodes their names, and say where the outputs are, and which leaves are given from outside."""
+        trace = self.trace
+        handles = set()
+        if any(name and _LIKE_HANDLE.fullmatch(name) for name in names):
+            handles = {handle(at) for at, name in enumerate(names) if name is None and trace.kinds[at] != "c"}
+        trace.names = told_apart(names, handles)
+        trace.outputs = list(dict.fromkeys(outputs))
+        ops = [None if at < 0 else trace.ops[at].name for at in trace.op]
+        edges = list(zip(trace.operand, trace.result, strict=True))
+        given = self._inputs(names) if inputs is None else inputs
+        trace.blocks, trace.block = divide(trace.blocks, trace.block, ops, edges, given)
+        trace.modules = modules_of(trace.blocks)
+        trace.short = short_names(trace)
+        trace.scopes = [""]
+        for block in trace.blocks[1:]:
+            parts = (trace.scopes[block.outer], block.name if block.kind == "scope" else "")
+            trace.scopes.append("/".join(filter(None, parts)))
+
+    def _inputs(self, names: Sequence[str | None]) -> set[int]:
+        """The leaves that are given from outside: those with a name that need no gradient, and, where there are
+        modules, all that have a name and are no parameters of these."""
+        modules = {id(block.module): block.module for block in self.trace.blocks if block.module is not None}.values()
+        own = {self.places.get(x) for module in modules for x in module.parameters()}
+        kinds, states = self.trace.kinds, self.trace.states
+        named = [at for at, name in enumerate(names) if name and kinds[at] == "l"]
+        return {at for at in named if states[at] == "b" or (modules and at not in own)}
+
+
+def _key(scope: Any) -> Any:
+    """What tells blocks apart: the entry of the scope, or, of a leaf from another process, its text."""
+    return id(scope) if isinstance(scope, Scope) else scope

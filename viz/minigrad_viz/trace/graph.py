@@ -1,0 +1,46 @@
+"""The trace of a graph, given by the nodes that it ends in: Values, or tensors."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import minigrad as mg
+from minigrad.core import graph
+from minigrad.core.errors import DTypeError
+from minigrad_viz.trace.names import Namespaces
+from minigrad_viz.trace.notation import clean, shorten
+from minigrad_viz.trace.trace import Trace
+from minigrad_viz.trace.values import of_values
+
+__all__ = ["of_graph"]
+
+
+def of_graph(values: Iterable[Any], namespaces: Namespaces) -> tuple[Trace, dict[Any, int]]:
+    """The trace of the graph that ends in `values`, and for each node of the graph its place in the trace.
+
+    Raises DTypeError for what is neither a Value nor a tensor.
+    """
+    roots = _roots(values)
+    if isinstance(roots[0], mg.Value):
+        return of_values(roots, namespaces)
+    from minigrad_viz.trace.tensors import of_tensors  # which needs NumPy
+
+    return of_tensors(roots, namespaces)
+
+
+def _roots(values: Iterable[Any]) -> list[Any]:
+    roots = list(values)
+    for value in roots:
+        if not (isinstance(value, mg.Value) or (isinstance(value, graph.Node) and hasattr(value, "grad_fn"))):
+            kind = type(value).__name__
+            article = "an" if kind[0].lower() in "aeiou" else "a"
+            raise DTypeError(
+                f"draw: {shorten(clean(repr(value)), 60)} is {article} {kind}, not a Value or a tensor.\n"
+                "  Draw the result of a computation with mg.Value(…) or mg.tensor(…), or a list of such results."
+            )
+    if not roots:
+        raise DTypeError("draw: there is nothing in this list.\n  Draw a Value or a tensor, or a list of them.")
+    if len({isinstance(value, mg.Value) for value in roots}) > 1:
+        raise DTypeError("draw: there are Values and tensors in this list, which no graph joins.\n  Draw them apart.")
+    return list(dict.fromkeys(roots))
