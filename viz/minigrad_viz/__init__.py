@@ -10,6 +10,12 @@
 ``%load_ext minigrad_viz`` a Value at the end of a cell is drawn by itself, and ``%%trace`` plays what a cell computes.
 """
 
+import sys
+import warnings
+from importlib import import_module
+from importlib.abc import Loader
+from importlib.machinery import ModuleSpec
+from types import ModuleType
 from typing import Any
 
 from minigrad_viz.pictures.drawing import Drawing, draw, export, to_json
@@ -46,6 +52,27 @@ __all__ = [
 ]
 
 
+# Modules that moved, whose old names work for one release.
+_MOVED = {
+    "broken": "trace.broken",
+    "captions": "trace.captions",
+    "comparing": "widget.comparing",
+    "differences": "trace.differences",
+    "following": "widget.following",
+    "frontend": "pictures.frontend",
+    "gaps": "trace.gaps",
+    "gradient_flow": "trace.gradient_flow",
+    "history": "trace.history",
+    "models": "trace.models",
+    "notation": "trace.notation",
+    "notebook": "widget.notebook",
+    "palette": "pictures.palette",
+    "player": "widget.player",
+    "sweeping": "widget.sweeping",
+    "watching": "widget.watching",
+}
+
+
 def __getattr__(name: str) -> Any:
     if name == "watch":  # which needs NumPy, as all tensors do
         from minigrad_viz.widget.watching import watch
@@ -56,6 +83,27 @@ def __getattr__(name: str) -> Any:
 
         return sweep
     raise AttributeError(f"module 'minigrad_viz' has no attribute {name!r}")
+
+
+class _Finder(Loader):
+    """Finds modules under their old names: each is the one that moved, not a copy. It is asked last."""
+
+    @classmethod
+    def find_spec(cls, name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
+        package, _, last = name.partition(".")
+        if package != "minigrad_viz" or last not in _MOVED:
+            return None
+        said = f"{name} is minigrad_viz.{_MOVED[last]} now; the old name goes with the next release."
+        warnings.warn(said, DeprecationWarning, stacklevel=2)
+        return ModuleSpec(name, cls())
+
+    def exec_module(self, module: ModuleType) -> None:
+        """Put the module where `import` looks for the result."""
+        old = module.__name__
+        sys.modules[old] = import_module(f"minigrad_viz.{_MOVED[old.partition('.')[2]]}")
+
+
+sys.meta_path.append(_Finder)
 
 
 def load_ipython_extension(shell: Any) -> None:
