@@ -173,4 +173,11 @@ MUTANTS = (
         "                if grad is not None or grad is None:",
         ("whole/test_threads.py",),
     ),
+    Mutant(
+        "a snapshot tells of the operands that were not replaced",
+        "minigrad/core/snapshot.py",
+        "if y in late",
+        "if y not in late",
+        ("core/test_snapshot.py", "viz/trace/test_trace.py"),
+    ),
 )

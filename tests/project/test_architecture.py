@@ -64,6 +64,7 @@ CORE = [
     "views",
     "value",
     "tensor",
+    "snapshot",
 ]
 BACKENDS = ["limits", "custom", "python", "numpy", "taichi", "arrays", "formula", "loops"]
 VIEWER = ["trace", "layout", "pictures", "widget", "__init__"]
@@ -205,11 +206,12 @@ def files_in(*parts: str) -> list[Path]:
 # 2,700 without those for texts, lists and other things where a number, a flag, a function or a tensor is asked for, and
 # where names out of files could command a terminal, 2,740 where packages that changed said so themselves, and 2,755
 # where an interrupt could leave a block open, and 2,776 where the effects of a computation were reported to the jit by
-# untyped calls: their protocol takes 40 lines.)
+# untyped calls: their protocol takes 40 lines. The public look at a graph, in place of the viewer's at private state,
+# takes 75.)
 
 
 def test_the_engine_can_be_read_in_an_afternoon():
-    assert sum(code_lines(path) for path in files_in("core")) <= 2600
+    assert sum(code_lines(path) for path in files_in("core")) <= 2645
 
 
 def test_an_operation_and_a_function_take_few_lines_on_average():

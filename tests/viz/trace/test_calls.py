@@ -6,6 +6,7 @@ import weakref
 import pytest
 
 import minigrad as mg
+from minigrad.core.snapshot import snapshot
 from minigrad.nn.scalar import MLP, Layer, Module, Neuron
 from minigrad_viz import to_trace
 from minigrad_viz.trace.calls import scopes_in
@@ -154,7 +155,7 @@ def test_a_scope_of_the_users_own_lies_in_the_call_that_it_was_entered_in():
     y = model(mg.Value(3.0, "x"))
     trace = to_trace(y)
     assert [(block.name, block.outer) for block in trace.blocks] == [("graph", -1), ("model", 0), ("inside", 1)]
-    assert scopes_in(mg.topological([y]))[y] == "Named"
+    assert scopes_in(snapshot([y]))[y] == "Named"
 
 
 def test_parameters_are_called_by_their_paths_and_what_a_user_labelled_as_it_is():

@@ -7,39 +7,41 @@ alone, which costs training next to nothing, and what was computed in it is what
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from operator import itemgetter
 from typing import Any
 
 from minigrad.core.graph import Node, Scope
+from minigrad.core.snapshot import NodeRecord
 
 __all__ = ["scopes_in"]
 
 Call = tuple[Any, Any]  # a module and what it was called with
 
 
-def scopes_in(order: Sequence[Any]) -> dict[Any, Any]:
-    """The scope of each node that has one, its own or that of the innermost call around it; `order` has operands first.
+def scopes_in(records: Sequence[NodeRecord]) -> dict[Any, Any]:
+    """The scope of each node that has one, its own or that of the innermost call around it; operands come first.
 
     >>> import minigrad as mg
+    >>> from minigrad.core.snapshot import snapshot
     >>> neuron = mg.nn.scalar.Neuron(1)
     >>> y = neuron([2.0]) * 3.0
-    >>> [str(scopes_in(mg.topological([y])).get(x, "")) for x in (y, y.inputs[0])]
+    >>> [str(scopes_in(snapshot([y])).get(x, "")) for x in (y, y.inputs[0])]
     ['', 'Neuron']
     """
-    noted = [(node, more) for node in order if (more := getattr(node, "_more", None))]
-    own = {node: more["scope"] for node, more in noted if more.get("scope")}
-    homes = _homes(order, [node for node, _ in noted])
+    own = {record.node: record.scope for record in records if record.scope}
+    homes = _homes(records)
     grafted: dict[tuple[int, int], Scope] = {}
     return {**homes, **{node: _under(scope, homes.get(node), grafted) for node, scope in own.items()}}
 
 
-def _homes(order: Sequence[Any], noted: Sequence[Any]) -> dict[Any, Scope]:
+def _homes(records: Sequence[NodeRecord]) -> dict[Any, Scope]:
     """The scopes of noted calls, by node, from the largest call to the smallest."""
     calls: dict[int, tuple[Call, int, list[Any]]] = {}  # by what it was called with: how many lie in it, its results
-    for node in noted:
-        for depth, call in enumerate(_calls(node)):
-            calls.setdefault(id(call[1]), (call, depth, []))[2].append(node)
-    place = {node: at for at, node in enumerate(order)} if calls else {}
-    found = [(call, depth, _inside(call, ends, place)) for call, depth, ends in calls.values()]
+    for record in records:
+        for depth, call in enumerate(record.calls):
+            calls.setdefault(id(call[1]), (call, depth, []))[2].append(record.node)
+    known = {record.node: (at, record) for at, record in enumerate(records)} if calls else {}
+    found = [(call, depth, _inside(call, ends, known)) for call, depth, ends in calls.values()]
     homes: dict[Any, Scope] = {}
     paths: dict[int, dict[int, str]] = {}  # of the parts of each module, by identity
     for (module, _), _, inside in sorted(found, key=lambda one: (-len(one[2]), -one[1])):
@@ -54,34 +56,30 @@ def _homes(order: Sequence[Any], noted: Sequence[Any]) -> dict[Any, Scope]:
     return homes
 
 
-def _inside(call: Call, ends: Sequence[Any], place: Mapping[Any, int]) -> list[Any]:
+def _inside(call: Call, ends: Sequence[Any], known: Mapping[Any, tuple[int, NodeRecord]]) -> list[Any]:
     """What a call computed, in order: what `ends` came from, back to its inputs and to results of other modules, as far
     as that came from these inputs or from parameters of the module."""
     module, args = call
     inputs, parts = set(_nodes_in(args)), {id(part) for _, part in module.named_modules()} - {id(module)}
-    reached, stack = set[Any](), list(ends)
+    reached, stack = dict[Any, tuple[int, NodeRecord]](), list(ends)
     while stack:
         node = stack.pop()
-        if node in reached or node in inputs or node._op is None:
+        if node in reached or node in inputs:
             continue
-        noted = _calls(node)
+        record = known[node][1]
+        noted = record.calls
         if all(given is not args for _, given in noted) and any(id(other) not in parts for other, _ in noted):
             continue  # of another module, or of this one before
-        reached.add(node)
-        stack += [x for x in node._inputs if isinstance(x, Node)]
+        if record.op is not None:
+            reached[node] = known[node]
+            stack += [x for x in record.operands if isinstance(x, Node)]
     leading = inputs | set(module.parameters())
     inside = []
-    for node in sorted(reached, key=place.__getitem__):
-        if any(x in leading for x in node._inputs):
-            leading.add(node)
-            inside.append(node)
+    for _, record in sorted(reached.values(), key=itemgetter(0)):
+        if any(x in leading for x in record.operands):
+            leading.add(record.node)
+            inside.append(record.node)
     return inside
-
-
-def _calls(node: Any) -> list[Call]:
-    """The calls that a node is a result of, the one inside another first."""
-    more = getattr(node, "_more", None)
-    return [(key, given) for key, given in more.items() if not isinstance(key, str)] if more else []
 
 
 def _nodes_in(x: Any) -> Iterator[Any]:

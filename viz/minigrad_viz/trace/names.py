@@ -61,7 +61,7 @@ def names_of(
     """
     names: dict[Any, str] = {}
     for node in nodes:
-        label = node._note("label") if label_of is None else label_of(node)
+        label = getattr(node, "label", None) if label_of is None else label_of(node)
         if label is not None and (label := clean(label)).strip():
             names[node] = label
     wanted = set(nodes) - names.keys()

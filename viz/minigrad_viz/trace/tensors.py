@@ -21,6 +21,7 @@ import minigrad as mg
 from minigrad.core.dispatch import untapped
 from minigrad.core.errors import GraphError
 from minigrad.core.graph import copied
+from minigrad.core.snapshot import snapshot
 from minigrad.core.step import Constant, Step, written_since
 from minigrad_viz.trace.alarms import raise_alarms
 from minigrad_viz.trace.builder import Builder
@@ -108,7 +109,7 @@ class _Builder(Builder):
 
     def __init__(self, order: Sequence[Any]) -> None:
         super().__init__()
-        self.scopes = scopes_in(order)
+        self.scopes = scopes_in(snapshot(order))
         self.picks: dict[Any, dict[int, Step]] = defaultdict(dict)
         picks = [(node, node.next_functions[0]) for node in order if isinstance(node, Step) and node._op is _PICK]
         for pick, step in picks:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import minigrad as mg
 from minigrad.core.dispatch import untapped
+from minigrad.core.snapshot import NodeRecord, snapshot
 from minigrad_viz.trace.alarms import raise_alarms
 from minigrad_viz.trace.builder import Builder
 from minigrad_viz.trace.calls import scopes_in
@@ -23,11 +24,11 @@ _MOST_STEPS = 50_000  # of all backward passes together: thousands of outputs wo
 def of_values(roots: Sequence[mg.Value], namespaces: Namespaces) -> tuple[Trace, dict[Any, int]]:
     """The trace of the graph that ends in `roots`, and the places of its nodes."""
     builder = Builder()
-    order: list[Any] = mg.topological(roots)
     static: dict[int, Any] = {}
-    _add_values(builder, order, static)
+    _add_values(builder, snapshot(roots), static)
     trace = builder.trace
-    builder.finish(builder.names(names_of(order, namespaces), namespaces), [builder.places[root] for root in roots])
+    names = names_of(list(builder.places), namespaces)
+    builder.finish(builder.names(names, namespaces), [builder.places[root] for root in roots])
     with untapped():
         refused = _fill_locals(trace, static)
         _run_backward(trace, static, refused)
@@ -35,17 +36,15 @@ def of_values(roots: Sequence[mg.Value], namespaces: Namespaces) -> tuple[Trace,
     return trace, builder.places
 
 
-def _add_values(builder: Builder, order: Sequence[Any], static: dict[int, Any]) -> None:
+def _add_values(builder: Builder, records: Sequence[NodeRecord], static: dict[int, Any]) -> None:
     """Append each Value, after the constants it was computed from, and its edges: `Builder.add` in one loop."""
     trace, places, ops = builder.trace, builder.places, builder.ops
-    kinds, states, start, scopes = trace.kinds, trace.states, trace.start, scopes_in(order)
+    kinds, states, start, scopes = trace.kinds, trace.states, trace.start, scopes_in(records)
     operand, flows, slots, result = trace.operand, trace.flows, trace.slot, trace.result
-    for value in order:
-        op, needs = value._op, value._requires_grad
-        more = getattr(value, "_more", None)
+    for record in records:
+        value, op, inputs, needs = record.node, record.op, record.operands, record.requires_grad
         block = builder.block(scopes[value]) if value in scopes else 0
         if op is not None:
-            inputs = value._inputs
             sources = [builder.add("c", None, x, "b", block) if x.__class__ is float else places[x] for x in inputs]
             operand += sources
             slots += range(len(sources))
@@ -61,29 +60,22 @@ def _add_values(builder: Builder, order: Sequence[Any], static: dict[int, Any]) 
             trace.op.append(-1)
             kinds.append("l")
         places[value] = place
-        grad = value.grad
+        grad = record.gradient
         states.append("b" if not needs else "n" if grad is None else "f")
-        trace.values.append(value._data)
+        trace.values.append(record.value)
         trace.block.append(block)
         start.append(len(operand))
         if grad is not None:
             trace.grads[place] = float(grad)
-        if more:
-            _add_more(builder, place, more, static)
-        if op is not None and (late := value.stale):
-            trace.late[place] = [places[x] for x in dict.fromkeys(late)]
+        if record.line is not None:
+            builder.line(place, record.line)
+        if record.attrs:
+            static[place] = record.attrs
+            if op is not None and op.attrs:
+                trace.attrs[place] = {name: record.attrs[name] for name in op.attrs}
+        if record.stale:
+            trace.late[place] = list(dict.fromkeys(places[inputs[slot]] for slot in record.stale))
     trace.local = [None] * len(operand)
-
-
-def _add_more(builder: Builder, place: int, more: Mapping[str, Any], static: dict[int, Any]) -> None:
-    """What few Values have: the line that made it, attributes."""
-    if "line" in more:
-        builder.line(place, more["line"])
-    if "static" in more:
-        kept = static[place] = more["static"]
-        op = builder.trace.ops[builder.trace.op[place]]
-        if op.attrs:
-            builder.trace.attrs[place] = {name: kept[name] for name in op.attrs}
 
 
 def _fill_locals(trace: Trace, static: dict[int, Any]) -> set[int]:
