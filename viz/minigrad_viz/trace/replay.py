@@ -15,15 +15,15 @@ import minigrad as mg
 from minigrad.core.dispatch import untapped
 from minigrad.core.dtypes import as_dtype
 from minigrad.core.errors import MinigradError
-from minigrad.core.graph import Node
 from minigrad.core.modes import Block
-from minigrad.core.step import SMALL, Constant, Step, written_since
+from minigrad.core.snapshot import FREED, NodeRecord
+from minigrad.core.step import SMALL
 from minigrad.core.storage import PLACES
 from minigrad.core.tensor import Tensor, wrap
 from minigrad.nn.hooks import _BackwardHook
 from minigrad.profiling.tidying import Freed
 
-__all__ = ["Replay", "is_late"]
+__all__ = ["Replay"]
 
 _PICK = mg.OPS["pick"]
 _AS_OUTSIDE: dict[str, Any] = {
@@ -49,14 +49,14 @@ class _Lost(Exception):
 
 
 class Replay:
-    """A second graph, computed like the one whose nodes are in `order`, each after its operands.
+    """A second graph, computed like the one whose nodes are in `records`, each after its operands.
 
     A step that cannot be computed again becomes a leaf with the values of the tensor that `held` has for it. Where
     there is none, it is missing from `tensors`, and so is all that depends on it. Unless the graph was `freed`, a step
     that the engine would refuse, since an operand was written, is not computed either.
     """
 
-    def __init__(self, order: Sequence[Any], held: Mapping[Any, Any], freed: bool) -> None:
+    def __init__(self, records: Sequence[NodeRecord], held: Mapping[Any, Any], freed: bool) -> None:
         self.freed = freed
         self._wrapped: dict[int, Any] = {}  # by the identity of an array whose tensor is no more
         self.tensors: dict[Any, Any] = {}
@@ -68,9 +68,10 @@ class Replay:
         self.written: dict[Any, None] = {}
         """The leaves and constants that were written after a step was computed from them."""
         with Block(lambda: _AS_OUTSIDE), untapped(), mg.random.fork_rng():
-            for node in order:
+            for record in records:
+                node = record.node
                 try:
-                    made = self._computed(node) if isinstance(node, Step) else _leaf(node)
+                    made = _leaf(node) if record.op is None else self._computed(record)
                 except (_Lost, MinigradError) as error:
                     lost = error if isinstance(error, _Lost) else _Lost(str(error).partition("\n")[0])
                     self.lost[node], made = (str(lost), lost.advice), None
@@ -79,46 +80,42 @@ class Replay:
                 if made is not None:
                     self.tensors[node] = made
                     self.nodes[_node_of(made)] = node
+        leaves = {record.node: record for record in records if record.op is None}
         for again, node in self.nodes.items():
-            if not isinstance(node, Step):
-                again._requires_grad = node._requires_grad  # the user may have frozen it since
+            if node in leaves:
+                again._requires_grad = leaves[node].requires_grad  # the user may have frozen it since
 
-    def constants(self, step: Step) -> list[Any]:
-        """By operand of `step` the constant, a tensor or another argument; None for a node, and what was freed."""
-        found = [None if _is_gone(x) else x for x in step.constants]
+    def constants(self, step: NodeRecord) -> list[Any]:
+        """By operand of `step` the constant, a tensor or another argument, or FREED; None for a node."""
+        found = [FREED if x is not None and _is_gone(x) else x for x in step.constants]
         return [self._wrapped.setdefault(id(x), wrap(x)) if x.__class__ in PLACES else x for x in found]
 
-    def _computed(self, step: Step) -> Any:
+    def _computed(self, step: NodeRecord) -> Any:
         """What `step` gave, computed again; None where an operand is not known."""
         constants = self.constants(step)
-        if step._note("function") is _BackwardHook:
+        if step.function is _BackwardHook:
             constants[0] = list  # in place of the hooks
-        operands = list(zip(step._left, constants, strict=True))
-        for slot, (kept, known) in enumerate(operands):
-            if known is ... or (kept.__class__ is Constant and known is None):
+        operands = list(zip(step.operands, constants, strict=True))
+        for slot, known in enumerate(constants):
+            if known is ... or known is FREED:
                 raise _missing(step, slot)
-        late = [x for pair in operands for x in pair if is_late(x, step)]
-        if any(isinstance(x, Node) and x not in self.tensors for x, _ in operands) or (late and not self.freed):
+        late = [known if source is None else source for source, known in (operands[slot] for slot in step.stale)]
+        if any(x is not None and x not in self.tensors for x in step.operands) or (late and not self.freed):
             return None
         self.written |= dict.fromkeys([x if x._base is None else x._base for x in late])
-        given = [self.tensors[x] if isinstance(x, Node) else _constant(known) for x, known in operands]
-        op: Any = step._op
+        given = [_constant(known) if x is None else self.tensors[x] for x, known in operands]
+        op: Any = step.op
         if op is _PICK:
-            index, count = step._kept["index"], step._kept["count"]
+            index, count = step.attrs["index"], step.attrs["count"]
             output = given[0][index]
             return output._linked(_whole(given[0]).pick(output, index, count))
         if "ctx" in op.aux:
             return _called(step, given)
-        attrs = {name: step._kept[name] for name in op.attrs}
+        attrs = {name: step.attrs[name] for name in op.attrs}
         made = op(*given, **attrs)
-        if op.outputs == 1 and (made.shape, made._array.dtype) != (step._shape, step._dtype):  # it was in place
-            made = made.new_empty(step._shape, dtype=as_dtype(step._dtype))._write(op, tuple(given), attrs)
+        if op.outputs == 1 and (made.shape, made.dtype.name) != (step.shape, step.dtype):  # it was in place
+            made = made.new_empty(step.shape, dtype=as_dtype(step.dtype))._write(op, tuple(given), attrs)
         return made
-
-
-def is_late(x: Any, step: Step) -> bool:
-    """Whether `x` is a leaf or a constant, an operand of `step`, that was written after the step was computed."""
-    return isinstance(x, Tensor) and written_since((x,), step._made)
 
 
 def _is_gone(x: Any) -> bool:
@@ -148,9 +145,9 @@ def _whole(outputs: tuple[Any, ...]) -> Any:
     return next(x._step for x in outputs if x._step is not None)._inputs[0]
 
 
-def _called(step: Step, given: Sequence[Any]) -> Any:
+def _called(step: NodeRecord, given: Sequence[Any]) -> Any:
     """What the forward pass of a Function gives again."""
-    function = step._note("function")
+    function = step.function
     if function is None:
         raise _Lost("it was called with arguments by name, which are not kept")
     before = [(x, x._version, x.detach().clone()) for x in given if isinstance(x, Tensor)]
@@ -169,10 +166,10 @@ def _called(step: Step, given: Sequence[Any]) -> Any:
     return made[0] if isinstance(made, tuple) and len(made) == 1 else made
 
 
-def _missing(step: Step, slot: int) -> _Lost:
+def _missing(step: NodeRecord, slot: int) -> _Lost:
     """What is said of an operand that was freed or, of a Function, of an argument that is not kept."""
-    op: Any = step._op
-    if step._left[slot] is ...:
+    op: Any = step.op
+    if step.constants[slot] is ...:
         return _Lost(f"argument {slot} of its forward is not kept, since it is neither a tensor nor a plain value")
     name = f"number {slot}" if op.variadic else op.inputs[slot]
     what = f"operand {name} of {op.name} was freed, a tensor without a gradient and of more than {SMALL:,} elements"

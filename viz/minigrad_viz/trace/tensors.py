@@ -21,15 +21,14 @@ import minigrad as mg
 from minigrad.core.dispatch import untapped
 from minigrad.core.errors import GraphError
 from minigrad.core.graph import copied
-from minigrad.core.snapshot import snapshot
-from minigrad.core.step import Constant, Step, written_since
+from minigrad.core.snapshot import FREED, NodeRecord, snapshot
 from minigrad_viz.trace.alarms import raise_alarms
 from minigrad_viz.trace.builder import Builder
 from minigrad_viz.trace.calls import scopes_in
 from minigrad_viz.trace.columns import Pass, count, same
 from minigrad_viz.trace.names import Namespaces, holders, names_of
 from minigrad_viz.trace.notation import clean, is_function, pretty, shorten
-from minigrad_viz.trace.replay import Replay, is_late
+from minigrad_viz.trace.replay import Replay
 from minigrad_viz.trace.rows import Note, Shaped
 from minigrad_viz.trace.trace import Trace
 
@@ -38,30 +37,32 @@ __all__ = ["of_tensors"]
 _MOST_NUMBERS = 50_000_000  # in the events of all passes together
 _PICK = mg.OPS["pick"]
 
+_Records = dict[Any, NodeRecord]  # by node, in the order of the trace
+
 
 def of_tensors(roots: Sequence[Any], namespaces: Namespaces) -> tuple[Trace, dict[Any, int]]:
     """The trace of the graph that ends in `roots`; and their places; see `minigrad_viz.trace.graph.of_graph`."""
-    ends = dict(zip(map(_node_of, roots), roots, strict=True))
-    order = _as_computed(list(ends))
     with untapped():
-        return _traced(order, ends, namespaces)
+        ends = dict(zip(map(_node_of, roots), roots, strict=True))
+        records = _as_computed(list(ends))
+        return _traced(records, ends, namespaces)
 
 
-def _traced(order: Sequence[Any], ends: dict[Any, Any], namespaces: Namespaces) -> tuple[Trace, dict[Any, int]]:
-    builder, held = _Builder(order), _Held(order, ends, holders(namespaces))
-    homes = _homes(order, builder.scopes)
-    for node in order:
+def _traced(records: _Records, ends: dict[Any, Any], namespaces: Namespaces) -> tuple[Trace, dict[Any, int]]:
+    builder, held = _Builder(records), _Held(records, ends, holders(namespaces))
+    homes = _homes(records, builder.scopes)
+    for node, record in records.items():
         if node in builder.parts:
             continue  # its numbers are those of the operation, or some of them
-        if isinstance(node, Step):
-            _add_step(builder, node, held)
+        if record.op is not None:
+            _add_step(builder, record, held)
         else:
-            _add_leaf(builder, node, homes.get(node, node._note("scope")))
+            _add_leaf(builder, node, homes.get(node, record.scope))
     trace, places = builder.trace, builder.places
     names = builder.names(names_of(list(places), namespaces, held.label), namespaces)
     builder.finish(names, [places[end] for end in ends])
     _note_hidden_writes(trace, {places[node]: tensor for node, tensor in held.rewritten.items()})
-    hooked = [places[node] for node in order if node._note("hooks")]
+    hooked = [places[node] for node, record in records.items() if record.hooked]
     arrived = _run_backward(builder, ends, held.replay)
     _note_lost(trace, places, held.replay.lost)
     if held.replay.freed:
@@ -71,33 +72,29 @@ def _traced(order: Sequence[Any], ends: dict[Any, Any], namespaces: Namespaces) 
         text = f"{which}, which may change the gradient there: what is shown is the pass without."
         trace.notes.append(Note("hook", hooked[0], text, tuple(hooked)))
     raise_alarms(trace)
-    _fill_gradients(builder, order, arrived)  # which are no alarm's business: the engine has not kept them
+    _fill_gradients(builder, records, arrived)  # which are no alarm's business: the engine has not kept them
     return trace, places
 
 
-def _as_computed(ends: Sequence[Any]) -> list[Any]:
+def _as_computed(ends: Sequence[Any]) -> _Records:
     """The nodes before `ends`, each after its operands: that with the longest way behind it first.
 
     So the steps of an unrolled loop follow each other, where `topological` would begin with the input of the last one.
     """
+    found = {record.node: record for record in snapshot(ends)}
     depth: dict[Any, int] = {}
-    for node in mg.topological(ends):
-        depth[node] = 1 + max((depth[x] for x in _sources(node)), default=-1)
-    order: dict[Any, None] = {}
+    for node, record in found.items():
+        depth[node] = 1 + max((depth[x] for x in record.operands if x is not None), default=-1)
+    order: _Records = {}
     stack = list(ends)[::-1]
     while stack:
         node = stack[-1]
-        waiting = [x for x in _sources(node) if x not in order]
+        waiting = [x for x in found[node].operands[::-1] if x is not None and x not in order]
         if node in order or not waiting:
-            order.setdefault(stack.pop())
+            order.setdefault(stack.pop(), found[node])
         else:
             stack += sorted(waiting, key=depth.__getitem__)
-    return list(order)
-
-
-def _sources(node: Any) -> list[Any]:
-    """The nodes that a node was computed from, the last one first."""
-    return [x for x in node.next_functions[::-1] if x is not None] if isinstance(node, Step) else []
+    return order
 
 
 class _Builder(Builder):
@@ -107,25 +104,26 @@ class _Builder(Builder):
     as the operation itself.
     """
 
-    def __init__(self, order: Sequence[Any]) -> None:
+    def __init__(self, records: _Records) -> None:
         super().__init__()
-        self.scopes = scopes_in(snapshot(order))
-        self.picks: dict[Any, dict[int, Step]] = defaultdict(dict)
-        picks = [(node, node.next_functions[0]) for node in order if isinstance(node, Step) and node._op is _PICK]
+        self.scopes = scopes_in(list(records.values()))
+        self.picks: dict[Any, dict[int, NodeRecord]] = defaultdict(dict)
+        picks = [(pick, pick.operands[0]) for pick in records.values() if pick.op is _PICK]
         for pick, step in picks:
-            self.picks[step].setdefault(pick._kept["index"], pick)
-        self.parts: dict[Any, Any] = {pick: step for pick, step in picks if step and len(self.picks[step]) == 1}
+            self.picks[step].setdefault(pick.attrs["index"], pick)
+        self.parts: dict[Any, Any] = {pick.node: step for pick, step in picks if step and len(self.picks[step]) == 1}
 
-    def output(self, step: Step) -> tuple[Step, ...]:
+    def output(self, step: NodeRecord) -> tuple[NodeRecord, ...]:
         """The steps whose numbers a node has: its own, or those of its outputs."""
-        return tuple(self.picks[step][index] for index in sorted(self.picks[step])) if step in self.picks else (step,)
+        picks = self.picks.get(step.node)
+        return (step,) if picks is None else tuple([picks[index] for index in sorted(picks)])
 
     def gradient(self, node: Any, gradient: Any) -> Any:
         """The gradient of a node as one array: of several outputs those that are used, and 0 where none came yet."""
         if not isinstance(gradient, tuple):
             return np.asarray(gradient)
         picks = sorted(self.picks[node].items())
-        parts = [np.zeros(pick._shape, pick._dtype) if gradient[k] is None else gradient[k] for k, pick in picks]
+        parts = [np.zeros(pick.shape, pick.dtype) if gradient[k] is None else gradient[k] for k, pick in picks]
         return _together([np.asarray(part) for part in parts])
 
 
@@ -143,11 +141,11 @@ def _node_of(tensor: Any) -> Any:
     return tensor if tensor.grad_fn is None else tensor.grad_fn
 
 
-def _homes(order: Sequence[Any], scopes: Mapping[Any, Any]) -> dict[Any, Any]:
+def _homes(records: _Records, scopes: Mapping[Any, Any]) -> dict[Any, Any]:
     """The scope of each parameter of a module: that of the step which takes it first, as it is made outside of any."""
     homes: dict[Any, Any] = {}
-    for step in order:
-        for source in step.next_functions if isinstance(step, Step) else ():
+    for step, record in records.items():
+        for source in record.operands:
             if isinstance(source, mg.nn.Parameter):
                 homes.setdefault(source, scopes.get(step))
     return homes
@@ -161,22 +159,21 @@ def _copied(tensor: Any) -> Any:
 class _Held:
     """The values of each step: those that it recorded, or that a replay gives, or that a variable still holds."""
 
-    def __init__(self, order: Sequence[Any], roots: dict[Any, Any], variables: dict[Any, Any]) -> None:
+    def __init__(self, records: _Records, roots: dict[Any, Any], variables: dict[Any, Any]) -> None:
         held = {**variables, **roots}
         self._labelled = held
-        nodes = set(order)
-        self.rewritten = {node: x for node, x in held.items() if node in nodes and _hides_write(x)}
-        steps = [node for node in order if isinstance(node, Step)]
-        freed = any(step._saved is None for step in steps)
-        known = not freed and all(step.output is not None for step in steps)
+        self.rewritten = {node: x for node, x in held.items() if node in records and _hides_write(x)}
+        steps = [record for record in records.values() if record.op is not None]
+        freed = any(step.saved is None for step in steps)
+        known = not freed and all(step.value is not None for step in steps)
         tensors = {node: tensor for node, tensor in held.items() if node not in self.rewritten}
-        self.replay = Replay(() if known else order, tensors, freed)
+        self.replay = Replay([] if known else list(records.values()), tensors, freed)
 
-    def array(self, step: Step) -> Any:
+    def array(self, step: NodeRecord) -> Any:
         """The values that `step` gave; None if they are not known."""
-        if self.replay.freed or step.output is None:
-            return _copied(self.replay.tensors.get(step))
-        return step.output
+        if self.replay.freed or step.value is None:
+            return _copied(self.replay.tensors.get(step.node))
+        return step.value
 
     def label(self, node: Any) -> str | None:
         """What the tensor of a node is labelled."""
@@ -185,7 +182,7 @@ class _Held:
 
 def _hides_write(tensor: Any) -> bool:
     """Whether a computed tensor was written without a record: it does not hold what its step gave any more."""
-    return tensor.grad_fn is not None and tensor._storage is not None and tensor._storage.unrecorded
+    return tensor.grad_fn is not None and tensor.storage.unrecorded
 
 
 def _note_hidden_writes(trace: Trace, rewritten: dict[int, Any]) -> None:
@@ -210,85 +207,83 @@ def _add_leaf(builder: _Builder, tensor: Any, scope: Any) -> int:
     return builder.places[tensor]
 
 
-def _add_step(builder: _Builder, step: Step, held: _Held) -> None:
+def _add_step(builder: _Builder, step: NodeRecord, held: _Held) -> None:
     """Append what `step` took and is not there yet, its edges, and itself."""
-    trace, op, sources = builder.trace, step._op, step.next_functions
+    trace, op, scope = builder.trace, step.op, builder.scopes.get(step.node)
     assert op is not None  # a step is of an operation
-    rules = op.rules_for(len(sources))
+    rules = op.rules_for(len(step.operands))
     operands, flows, late = {}, [], []
     constants = held.replay.constants(step)
-    beside, block = _beside(step, constants), builder.block(builder.scopes.get(step))
-    for slot, (source, known) in enumerate(zip(sources, constants, strict=True)):
+    beside, block = _beside(step, constants), builder.block(scope)
+    for slot, (source, known) in enumerate(zip(step.operands, constants, strict=True)):
         if source is not None:
             operands[slot] = builder.places[source]
         elif isinstance(known, mg.Tensor):
             frozen = isinstance(known, mg.nn.Parameter)
-            operands[slot] = _add_leaf(builder, known, builder.scopes.get(step) if frozen else known._note("scope"))
+            operands[slot] = _add_leaf(builder, known, scope if frozen else known.scope)
         elif slot in beside:
             continue
         elif isinstance(known, Real):
             operands[slot] = builder.add("c", None, float(known), "b", block)
-        elif step._left[slot].__class__ is Constant:
+        elif known is FREED:
             operands[slot] = builder.add("c", None, None, "b", block)
         else:
             continue  # an operand that was left out
         flows.append(source is not None and rules[slot] is not None)
-        if not held.replay.freed and is_late(known if source is None else source, step):
+        if not held.replay.freed and slot in step.stale:
             late.append(operands[slot])
     builder.lead(operands, flows)
-    if written_since((step._saved or ())[:1], step._note("written", step._made)):  # the result, which a rule will read
+    if step.overwritten:  # the result, which a rule will read
         late.append(len(trace.kinds))
-    place = builder.places[step] = _add_output(builder, step, held)
+    place = builder.places[step.node] = _add_output(builder, step, held)
     if step.line is not None:
         builder.line(place, step.line)
     attrs = {name: x for some in beside.values() for name, x in some.items()}
-    attrs |= {name: step._kept[name] for name in op.attrs if name in step._kept}
+    attrs |= {name: step.attrs[name] for name in op.attrs if name in step.attrs}
     outputs = builder.output(step)
     for pick in outputs:
-        if pick in builder.parts:
-            builder.places[pick] = place
-            attrs |= {"output": pick._kept["index"]} if pick._kept["index"] else {}
+        if pick.node in builder.parts:
+            builder.places[pick.node] = place
+            attrs |= {"output": pick.attrs["index"]} if pick.attrs["index"] else {}
     if len(outputs) > 1:
-        attrs["outputs"] = " and ".join(str(pick._shape) for pick in outputs)
+        attrs["outputs"] = " and ".join(str(pick.shape) for pick in outputs)
     if attrs:
         trace.attrs[place] = attrs
     if late:
         trace.late[place] = list(dict.fromkeys(late))
 
 
-def _beside(step: Step, constants: Sequence[Any]) -> dict[int, dict[str, Any]]:
+def _beside(step: NodeRecord, constants: Sequence[Any]) -> dict[int, dict[str, Any]]:
     """What a Function was given beside tensors, by its place: by the name that `forward` has for it, if it was kept."""
-    function = step._note("function")
-    if function is None or not is_function(cast(mg.Op, step._op)):
+    function = step.function
+    if function is None or not is_function(cast(mg.Op, step.op)):
         return {}
     names = list(inspect.signature(function.forward).parameters)[not hasattr(function, "setup_context") :]
     found: dict[int, dict[str, Any]] = {}
-    for slot, (kept, known) in enumerate(zip(step._left, constants, strict=True)):
-        if kept.__class__ is not Constant and not hasattr(kept, "_requires_grad"):
+    for slot, (source, known) in enumerate(zip(step.operands, constants, strict=True)):
+        if source is None and known is not FREED and not isinstance(known, mg.Tensor):
             found[slot] = {} if known is ... or slot >= len(names) else {names[slot]: known}
     return found
 
 
-def _add_output(builder: _Builder, step: Step, held: _Held) -> int:
+def _add_output(builder: _Builder, step: NodeRecord, held: _Held) -> int:
     """Append the node of `step`, with its numbers and its gradient as far as they are known."""
     outputs = builder.output(step)
-    grad = _together([_gradient_of(one) for one in outputs])
-    state = "f" if grad is not None else "p" if step._saved is None else "n"
-    place = builder.add("o", step._op, None, state, builder.block(builder.scopes.get(step)))
-    alike = len({one._shape for one in outputs}) == 1
-    several = (len(outputs), *outputs[0]._shape) if alike else (sum(math.prod(one._shape) for one in outputs),)
-    shape = outputs[0]._shape if len(outputs) == 1 else several
-    builder.trace.tensors[place] = Shaped(shape, str(outputs[0]._dtype), _together([held.array(x) for x in outputs]))
+    grad = _together([_array(one.gradient) for one in outputs])
+    state = "f" if grad is not None else "p" if step.saved is None else "n"
+    place = builder.add("o", step.op, None, state, builder.block(builder.scopes.get(step.node)))
+    alike = len({one.shape for one in outputs}) == 1
+    several = (len(outputs), *outputs[0].shape) if alike else (sum(math.prod(one.shape) for one in outputs),)
+    shape = outputs[0].shape if len(outputs) == 1 else several
+    builder.trace.tensors[place] = Shaped(shape, outputs[0].dtype, _together([held.array(x) for x in outputs]))
     if grad is not None:
         builder.trace.grads[place] = np.asarray(grad)
     return place
 
 
-def _gradient_of(step: Step) -> Any:
-    """What `grad` of its tensor holds, as an array, or None."""
-    if step.grad is not None or step.retainer is None:
-        return step.grad
-    return _copied(step.retainer.grad)
+def _array(gradient: Any) -> Any:
+    """A gradient as an array: a step has kept one, or its tensor has a tensor."""
+    return copied(gradient) if isinstance(gradient, mg.Tensor) else gradient
 
 
 # --- backward --------------------------------------------------------------------------------------------------------
@@ -307,7 +302,7 @@ def _run_backward(builder: _Builder, roots: dict[Any, Any], replay: Replay) -> d
             trace.notes.append(Note("partial", None, text))
             break
         root = replay.tensors.get(end) if replay.freed else root
-        if root is None or (isinstance(end, Step) and root._step is None):
+        if root is None or (end is not roots[end] and root.grad_fn is None):
             continue  # the replay did not come as far as this
         run, seed = Pass(places[end], trace), None if root.numel() == 1 else mg.ones_like(root)
         try:
@@ -326,12 +321,12 @@ def _run_backward(builder: _Builder, roots: dict[Any, Any], replay: Replay) -> d
             run.total.append(builder.gradient(target, event.total))
             numbers += run.total[-1].size
         trace.passes.append(run)
-        for at, total in (trace.totals(run) | {run.root: np.ones(root.shape, root._array.dtype)}).items():
+        for at, total in (trace.totals(run) | {run.root: np.ones(root.shape, root.dtype.name)}).items():
             arrived[at] = arrived[at] + total
     return arrived
 
 
-def _fill_gradients(builder: _Builder, order: Sequence[Any], arrived: dict[int, Any]) -> None:
+def _fill_gradients(builder: _Builder, records: _Records, arrived: dict[int, Any]) -> None:
     """Give the steps that a backward pass went through the gradients that arrived there, which the engine frees.
 
     It went through those that were freed, and through all if what arrived at the leaves is what their ``.grad`` holds.
@@ -342,7 +337,7 @@ def _fill_gradients(builder: _Builder, order: Sequence[Any], arrived: dict[int, 
     passed = bool(leaves) and all(at in trace.grads and same(trace.grads[at], arrived[at]) for at in leaves)
     scalar = all(math.prod(trace.tensors[at].shape) == 1 for at in trace.outputs)
     waiting = "np" if passed else "p" if scalar else ""
-    for place in {builder.places[node] for node in order if isinstance(node, Step)} & arrived.keys():
+    for place in {builder.places[node] for node, record in records.items() if record.op is not None} & arrived.keys():
         if trace.states[place] in waiting:
             trace.states[place], trace.grads[place] = "f", arrived[place]
 
@@ -367,7 +362,7 @@ def _note_changed(trace: Trace, places: Mapping[Any, int], held: _Held, ends: Ma
     changed = ""
     for end, root in ends.items():
         then, now = copied(root), trace.tensors[places[end]].array
-        if isinstance(end, Step) and end not in held.rewritten and now is not None and not same(then, now):
+        if end is not root and end not in held.rewritten and now is not None and not same(then, now):
             was, is_now = (pretty(float(x.reshape(-1)[0])) if x.size == 1 else "other values" for x in (then, now))
             changed = f"{trace.title(places[end])} was {was} and is {is_now}"
             break
