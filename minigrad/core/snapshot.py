@@ -13,12 +13,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
+from minigrad.core.dispatch import untapped
 from minigrad.core.graph import Node, topological
 from minigrad.core.op import Op
 from minigrad.core.step import Constant, Step, written_since
 from minigrad.core.value import Value
 
-__all__ = ["FREED", "NodeRecord", "snapshot"]
+__all__ = ["FREED", "NodeRecord", "node_of", "record_of", "snapshot"]
 
 FREED: Any = type("Freed", (), {"__repr__": lambda _: "FREED", "__slots__": ()})()
 """Stands for a tensor without a gradient that took part and is no more."""
@@ -70,11 +71,19 @@ def snapshot(outputs: Iterable[Any]) -> list[NodeRecord]:
 
     Nothing in the graph is changed. A record holds on to the tensors that it mentions.
     """
-    ends = [x if (node := x._edge()) is None else node for x in outputs]
-    return [
-        _of_step(x) if isinstance(x, Step) else _of_value(x) if isinstance(x, Value) else _of_leaf(x)
-        for x in topological(ends)
-    ]
+    with untapped():  # views that took part are computed again
+        return list(map(record_of, topological(map(node_of, outputs))))
+
+
+def node_of(x: Node) -> Node:
+    """Return the node that a Value or a tensor is in the graph: of a computed tensor its Step, else `x` itself."""
+    edge = x._edge()
+    return x if edge is None else edge
+
+
+def record_of(node: Node) -> NodeRecord:
+    """Return the record of one node."""
+    return _of_value(node) if isinstance(node, Value) else _of_step(node) if isinstance(node, Step) else _of_leaf(node)
 
 
 def _of_value(x: Value) -> NodeRecord:

@@ -8,13 +8,14 @@ from typing import Any
 import minigrad as mg
 from minigrad.core.errors import ArgumentError
 from minigrad.core.graph import Node
+from minigrad.core.snapshot import node_of
 from minigrad_viz.pictures.cards import shape_text
 from minigrad_viz.trace import Pass, Step, Trace, placed
 from minigrad_viz.trace.arrays import line, summary
 from minigrad_viz.trace.captions import bracketed, product_of, summed_axes
 from minigrad_viz.trace.names import Namespaces, callers
 from minigrad_viz.trace.notation import formula_of, plain, pretty
-from minigrad_viz.trace.positions import find, node_of, short_repr
+from minigrad_viz.trace.positions import find, short_repr
 
 __all__ = ["Explanation", "explain"]
 

@@ -12,6 +12,7 @@ from typing import Any
 
 import minigrad as mg
 from minigrad.core.graph import Event, Node, Recording
+from minigrad.core.snapshot import node_of
 from minigrad_viz.trace.notation import clean, subscript
 
 __all__ = ["Namespaces", "callers", "holders", "names_of", "told_apart"]
@@ -72,7 +73,7 @@ def names_of(
         found += _variables(namespace, hidden)
         hidden.update(namespace)
     modules = [(name, held) for name, held in found if _is_module(held)]
-    others = [(name, _node_of(held)) for name, held in found if not _is_module(held)]
+    others = [(name, node_of(held)) for name, held in found if not _is_module(held)]
     for name, node in (*_in_modules(modules, wanted), *others):
         if node in wanted and name not in taken:
             wanted.discard(node)
@@ -100,14 +101,8 @@ def holders(namespaces: Namespaces) -> dict[Any, Any]:
     for namespace in namespaces:
         for _, held in _variables(namespace, ()):
             if not (isinstance(held, mg.Value) or _is_module(held)):
-                found.setdefault(_node_of(held), held)
+                found.setdefault(node_of(held), held)
     return found
-
-
-def _node_of(held: Any) -> Any:
-    """The place in the graph of a Value, or of a tensor: its step, if an operation made it."""
-    step = None if isinstance(held, mg.Value) else held.grad_fn
-    return held if step is None else step
 
 
 def told_apart(names: Sequence[str | None], handles: Collection[str]) -> list[str | None]:

@@ -7,12 +7,13 @@ from typing import Any
 
 from minigrad.core.errors import ArgumentError
 from minigrad.core.graph import Node
+from minigrad.core.snapshot import node_of
 from minigrad_viz.trace.history import History
 from minigrad_viz.trace.notation import clean, handle, shorten
 from minigrad_viz.trace.rows import Stop
 from minigrad_viz.trace.trace import Trace
 
-__all__ = ["find", "node_of", "position_of", "short_repr", "stops"]
+__all__ = ["find", "position_of", "short_repr", "stops"]
 
 _DIRECTIONS = ("forward", "backward")
 
@@ -118,9 +119,3 @@ def _index(trace: Trace, places: Mapping[Any, int], node: Any) -> int | None:
 def short_repr(x: Any) -> str:
     """`x` in a few letters, for a message."""
     return shorten(clean(repr(x)), 60)
-
-
-def node_of(x: Node) -> Node:
-    """The place of a Value or a tensor in the graph: that of a computed tensor is its step."""
-    edge = x._edge()
-    return x if edge is None else edge

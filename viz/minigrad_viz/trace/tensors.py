@@ -21,7 +21,7 @@ import minigrad as mg
 from minigrad.core.dispatch import untapped
 from minigrad.core.errors import GraphError
 from minigrad.core.graph import copied
-from minigrad.core.snapshot import FREED, NodeRecord, snapshot
+from minigrad.core.snapshot import FREED, NodeRecord, node_of, snapshot
 from minigrad_viz.trace.alarms import raise_alarms
 from minigrad_viz.trace.builder import Builder
 from minigrad_viz.trace.calls import scopes_in
@@ -43,7 +43,7 @@ _Records = dict[Any, NodeRecord]  # by node, in the order of the trace
 def of_tensors(roots: Sequence[Any], namespaces: Namespaces) -> tuple[Trace, dict[Any, int]]:
     """The trace of the graph that ends in `roots`; and their places; see `minigrad_viz.trace.graph.of_graph`."""
     with untapped():
-        ends = dict(zip(map(_node_of, roots), roots, strict=True))
+        ends = dict(zip(map(node_of, roots), roots, strict=True))
         records = _as_computed(list(ends))
         return _traced(records, ends, namespaces)
 
@@ -134,11 +134,6 @@ def _together(arrays: Sequence[Any]) -> Any:
     if len({array.shape for array in arrays}) == 1:
         return np.stack(arrays)
     return np.concatenate([array.reshape(-1) for array in arrays])
-
-
-def _node_of(tensor: Any) -> Any:
-    """The node of a tensor: its step, or itself."""
-    return tensor if tensor.grad_fn is None else tensor.grad_fn
 
 
 def _homes(records: _Records, scopes: Mapping[Any, Any]) -> dict[Any, Any]:

@@ -11,10 +11,10 @@ from typing import Any
 
 import minigrad as mg
 from minigrad.core.graph import Node
+from minigrad.core.snapshot import node_of, snapshot
 from minigrad_viz.pictures.drawing import Drawing
 from minigrad_viz.trace import Trace, to_trace
 from minigrad_viz.trace.broken import to_broken_trace, user_frames
-from minigrad_viz.trace.positions import node_of
 from minigrad_viz.widget.player import made
 
 __all__ = ["load", "unload"]
@@ -139,7 +139,8 @@ def _has_graph(x: Any) -> bool:
     """Whether `x`, or each of a list, was computed by operations that are remembered."""
     if isinstance(x, list | tuple):
         return bool(x) and all(map(_has_graph, x))
-    return isinstance(x, Node) and node_of(x)._op is not None
+    made_by = x.op if isinstance(x, mg.Value) else getattr(x, "grad_fn", None) if isinstance(x, Node) else None
+    return made_by is not None
 
 
 def _ends(before: dict[str, Any], *spaces: Mapping[str, Any]) -> list[Any]:
@@ -148,5 +149,5 @@ def _ends(before: dict[str, Any], *spaces: Mapping[str, Any]) -> list[Any]:
     new = [x for name, x in named if not name.startswith("_") and x is not before.get(name)]
     found = [x for x in new if not isinstance(x, list | tuple) and _has_graph(x)]
     found = list(dict.fromkeys(found))
-    used = {id(operand) for node in mg.topological(map(node_of, found)) for operand in node._inputs}
+    used = {id(operand) for record in snapshot(found) for operand in record.operands}
     return [x for x in found if id(node_of(x)) not in used]

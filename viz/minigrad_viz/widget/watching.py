@@ -20,7 +20,8 @@ from typing import Any
 import minigrad as mg
 from minigrad.core.dispatch import untapped
 from minigrad.core.errors import ArgumentError, DTypeError
-from minigrad.core.graph import Node
+from minigrad.core.snapshot import record_of
+from minigrad.core.step import Step
 from minigrad_viz.pictures.board import Layer, View, board, figure, lines, page
 from minigrad_viz.pictures.palette import Theme
 from minigrad_viz.pictures.saving import save_shown, theme_of
@@ -36,7 +37,7 @@ _SAMPLE = 256  # numbers of a tensor, for its histogram
 _HERE = ("cpu", "numpy")  # where reading a number is no transfer, and waits for nothing
 _WAITING = 512  # losses that stay on the device at most
 _MOST = 24  # layers that are shown
-_DEAD = ("relu", "relu6")  # operations that give 0 for whole units, from which no gradient comes
+_DEAD = ("ReluBackward", "Relu6Backward")  # operations that give 0 for whole units, from which no gradient comes
 
 
 def watch(model: Any, *, layers: Collection[str] | None = None, share: float = _SHARE) -> Watch:
@@ -340,15 +341,15 @@ class _Ways:
                 continue
             if not ready:
                 stack.append((step, True))
-                stack += [(one, False) for one in step._inputs if isinstance(one, Node) and one._op is not None]
+                stack += [(one, False) for one in step.next_functions if isinstance(one, Step)]
                 continue
-            before = max((self._after.get(one, -1) for one in step._inputs if isinstance(one, Node)), default=-1)
+            before = max((self._after.get(one, -1) for one in step.next_functions), default=-1)
             self._after[step] = before if call is None else call
             self._look(step)
 
     def _look(self, step: Any) -> None:
-        if step._op.name in _DEAD and self._after[step] >= 0 and step._saved is not None:
-            y = step._saved[0]
+        if step.name in _DEAD and self._after[step] >= 0 and (saved := record_of(step).saved) is not None:
+            y = saved[0]
             if y.ndim > 1:
                 self.rectified[self._rows[self._after[step]]] = y.detach()
 
