@@ -73,7 +73,7 @@ tools: $(TOOLS)
 
 frontend: $(DEV) $(TOOLS)  ## build the player's module again from its sources, and test it
 	@node viz/frontend/build.mjs
-	@$(PYTEST) tests/viz/test_frontend.py tests/viz/test_frontend_packaging.py tests/viz/browser $(ARGS)
+	@$(PYTEST) tests/viz/frontend/test_modules.py tests/viz/frontend/test_packaging.py tests/viz/browser $(ARGS)
 
 screenshots: $(DEV)  ## pictures of the player to look at, into screenshots/
 	@PYTHONPATH=tests:tests/helpers $(PY) tests/viz/browser/screenshots.py $(ARGS)

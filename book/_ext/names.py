@@ -128,7 +128,7 @@ def _told(name: str) -> bool:
 @cache
 def typed() -> dict[str, list[str]]:
     """The signatures of Tensor's methods as type checkers know them: those of overloads one after another."""
-    path = Path(minigrad.functional.__file__).parent.parent / "_stubs.pyi"
+    path = Path(minigrad.functional.__file__).parent / "_stubs.pyi"
     tree = ast.parse(path.read_text(encoding="utf-8"))
     body = next(x for x in tree.body if isinstance(x, ast.ClassDef) and x.name == "Methods").body
     signatures: dict[str, list[str]] = {}

@@ -12,7 +12,7 @@ from minigrad.functional.derived import Ends
 from minigrad.functional.inverses import SignedLogarithm
 from minigrad.functional.reduce import Extremes
 from minigrad.functional.sorting import Sorted
-from minigrad.random import Generator
+from minigrad.random.generator import Generator
 
 class Methods(Node):
     @property

@@ -256,7 +256,7 @@ def stub_of_methods() -> str:
             parameters = [parameter("self"), *form.parameters.values()]
             calls.append(form.replace(parameters=parameters, return_annotation=result))
         text.define("__call__", calls, None, "    ")
-    return text.finished(HOUSE / "_stubs.pyi")
+    return text.finished(HOUSE / "functional" / "_stubs.pyi")
 
 
 # --- what is found where ---
@@ -308,7 +308,7 @@ def public_names() -> set[str]:
 def stubs() -> dict[Path, str]:
     """The text of each stub."""
     return {
-        HOUSE / "_stubs.pyi": stub_of_methods(),
+        HOUSE / "functional" / "_stubs.pyi": stub_of_methods(),
         HOUSE / "functional" / "__init__.pyi": stub_of(functional, functional.__all__, functional._FAMILIES),
         HOUSE / "__init__.pyi": stub_of(mg, public_names(), (*LAZY, *EAGER)),
         HOUSE.parent / "viz" / "frontend" / "src" / "drawing" / "palette.js": palette.javascript(),

@@ -66,7 +66,7 @@ MUTANTS = (
         "minigrad/backends/formula/calculating.py",
         'return f"({raised} * {raised})"',
         'return f"({raised} * 2)"',
-        ("viz/test_frontend_engine.py", "backends/formula/test_formula.py"),
+        ("viz/frontend/test_engine.py", "backends/formula/test_formula.py"),
     ),
     Mutant(
         "the least integer of a type is refused",
@@ -80,7 +80,7 @@ MUTANTS = (
         "minigrad/backends/loops.py",
         "kept = [0 if size == 1 else stride for",
         "kept = [stride for",
-        ("viz/test_frontend_tensorengine.py",),
+        ("viz/frontend/test_tensorengine.py",),
     ),
     Mutant(
         "a custom kernel gets an array with gaps",

@@ -7,7 +7,7 @@ from pathlib import Path
 TESTS = Path(__file__).parents[1]
 ROOT = TESTS.parent
 # About several modules at once, the project itself, or pages in a browser.
-APART = {"book", "gpu", "project", "viz/browser", "whole"}
+APART = {"book", "gpu", "project", "viz/browser", "viz/frontend", "whole"}
 PROGRAM = """
 import sys
 import pytest

@@ -38,7 +38,7 @@ VALUES = [
     *("tests/core/test_packages.py", "tests/ops", "tests/nn/test_scalar.py"),
     *("tests/backends/test_python.py", "tests/backends/formula/test_formula.py"),
     *("tests/viz/pictures/test_text.py", "tests/viz/pictures/test_svg.py", "tests/viz/layout", "tests/viz/trace"),
-    "tests/viz/test_frontend_engine.py",
+    "tests/viz/frontend/test_engine.py",
     *("minigrad/core/value.py", "minigrad/core/op.py", "minigrad/nn/scalar.py", "minigrad/core/packages.py"),
 ]
 

@@ -17,7 +17,7 @@ from minigrad_viz.pictures import frontend
 from minigrad_viz.trace import to_trace
 from needs import FRONTEND, needs
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 
 
 def test_player_does_not_grow():
