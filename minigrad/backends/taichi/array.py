@@ -38,6 +38,7 @@ __all__ = [
     "pointer",
     "recorder",
     "recording_by",
+    "room_of",
     "set_target",
     "shaped",
     "shaped_memory",
@@ -308,6 +309,12 @@ def shaped(array: Any, shape: tuple[int, ...]) -> Any:
     out = np.ndarray.__new__(array.__class__, shape, array.dtype, array.base)
     out.address = array.address
     return out
+
+
+def room_of(view: Any) -> int:
+    """The bytes of the array that a view is of, if that was made by `empty`, so that whole lines are ours; else 0."""
+    base = view.base
+    return base.nbytes if base.__class__ is CpuArray and base.address else 0
 
 
 def counted(view: Any, like: Any) -> Any:

@@ -21,7 +21,6 @@ from minigrad.backends.taichi import runtime
 from minigrad.backends.taichi.array import Block, Pool, TaichiArray, block_of, by_host, recorder, shaped_memory
 from minigrad.backends.taichi.checks import verify
 from minigrad.backends.taichi.runtime import Kernel, compiled
-from minigrad.backends.taichi.source import array_of
 from minigrad.core.errors import DeviceError
 from minigrad.core.storage import count_transfer
 
@@ -169,7 +168,7 @@ class GpuBlock(Block):
     def _move_by_kernel(self, up: bool) -> None:
         way, word = ("up", "down")[not up], 4 if self.nbytes < LARGE else 8
         here = self.address, self.nbytes // word, self.nbytes
-        text = _COPY.format(name=f"transfer_{way}", words=array_of("int32" if word == 4 else "int64"))
+        text = _COPY.format(name=f"transfer_{way}", words=f"ti.types.ndarray(dtype=ti.i{8 * word}, ndim=1)")
         ends = ((*here, self), here) if up else (here, (*here, self))
         compiled(f"transfer_{way}", text, "ahi" if up else "hai").launch(*ends, -(-self.size // word))
 

@@ -18,8 +18,8 @@ import numpy as np
 
 from minigrad.backends.taichi import runtime, source
 from minigrad.backends.taichi.array import empty, like, pointer
-from minigrad.backends.taichi.functions import typed
 from minigrad.backends.taichi.runtime import compiled
+from minigrad.backends.taichi.vector_functions import typed
 
 __all__ = ["FLOAT", "Table", "parts", "rows", "seen", "serves_product", "serves_rows", "table_of", "times"]
 

@@ -3,26 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import lru_cache
 from math import copysign, gcd, inf
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from minigrad.backends.numpy.elementwise import is_large_odd
 from minigrad.backends.taichi import source
-from minigrad.backends.taichi.array import DEVICE, LINE, CpuArray, TaichiArray, current, empty, pointer
+from minigrad.backends.taichi.array import DEVICE, LINE, TaichiArray, current, empty, pointer, room_of
 from minigrad.backends.taichi.moves import moving, unit_of
 from minigrad.backends.taichi.offsets import EXACT
 from minigrad.backends.taichi.runtime import Remembered, compiled
 from minigrad.backends.taichi.snippets import SNIPPETS, TRUTHS, clamped
+from minigrad.backends.taichi.walks import Walk, walk_of
 from minigrad.core.dispatch import kernel
 from minigrad.core.shapes import broadcast_shapes
 from minigrad.core.symbolic import apply
 
 __all__ = [
     "arange",
-    "collapsed",
     "common_type",
     "computed",
     "filled",
@@ -30,11 +29,9 @@ __all__ = [
     "laid_out_like",
     "pointer",
     "put",
-    "stretched",
     "taken",
 ]
 
-WIDTHS = 16, 8, 4  # numbers that can be computed at once
 _NOTHING: Mapping[str, Any] = {}
 
 
@@ -146,48 +143,6 @@ def _moved(walk: Walk, x: Any, out: Any) -> bool:
     return True
 
 
-class Walk(NamedTuple):
-    """How a kernel goes over the result and its operands, in as few dimensions as can be."""
-
-    flat: bool
-    """Whether all lie in memory alike, without gaps."""
-    dims: int
-    numbers: tuple[int, ...]
-    """The strides of the result, then of each operand, then the sizes."""
-    along: tuple[int, ...] | None
-    """The numbers in a vector, the dimensions, then how each operand goes along the last, by 1 or by 0.
-
-    None unless that is whole vectors.
-    """
-    vectors: tuple[int, ...]
-    """The numbers of that: strides and the last size in vectors."""
-
-
-@lru_cache(4096)
-def walk_of(shape: tuple[int, ...], *arrays: tuple[tuple[int, ...], tuple[int, ...], int]) -> Walk:
-    """The walk over the result, given first, and operands that broadcast: each by shape, strides and bytes a number."""
-    walks = [_steps(*one, shape) for one in arrays]
-    order = sorted(range(len(shape)), key=lambda k: -abs(walks[0][k]))  # as the result lies in memory
-    sizes, strides = collapsed([shape[k] for k in order], [[walk[k] for k in order] for walk in walks])
-    numbers = (*[by for per in strides for by in per], *sizes)
-    last = [by[-1] for by in strides]
-    rows = [by if step else [] for by, step in zip(strides, last, strict=True)]
-    flat, lengths = strides == [[1]] * len(strides), (sizes[-1], *[step for by in rows for step in by[:-1]])
-    if last[0] == 1 and {0, 1}.issuperset(last):
-        for wide in WIDTHS:
-            if not any(n % wide for n in lengths):
-                lines = [[step // wide for step in by] if by[-1] else by for by in strides]
-                vectors = (*[by for per in lines for by in per], *sizes[:-1], sizes[-1] // wide)
-                return Walk(flat, len(sizes), numbers, (wide, len(sizes), *last[1:]), vectors)
-    return Walk(flat, len(sizes), numbers, None, ())
-
-
-def room_of(view: Any) -> int:
-    """The bytes of the array that a view is of, if that was made by `empty`, so that whole lines are ours; else 0."""
-    base = view.base
-    return base.nbytes if base.__class__ is CpuArray and base.address else 0
-
-
 VECTORS = -1  # the form of a kernel that takes sixteen numbers at once; others by their number of dimensions
 PAST = -2  # the same, which stores past the cache
 
@@ -291,34 +246,6 @@ def taken(name: str, x: Any, work: str) -> source.Taken:
     if isinstance(x, np.ndarray):
         return source.Taken("a", name, x.dtype.name)
     return source.Taken("f", name, work) if isinstance(x, float) else source.Taken("i", name, "int64")
-
-
-def stretched(x: Any, shape: tuple[int, ...]) -> list[int]:
-    """By how many numbers each step along a dimension of `shape` moves in the memory of `x`."""
-    return _steps(x.shape, x.strides, x.itemsize, shape)
-
-
-def _steps(sizes: Sequence[int], strides: Sequence[int], itemsize: int, shape: tuple[int, ...]) -> list[int]:
-    new = len(shape) - len(sizes)
-    return [0] * new + [0 if n == 1 else by // itemsize for n, by in zip(sizes, strides, strict=True)]
-
-
-def collapsed(shape: Sequence[int], strides: list[list[int]]) -> tuple[list[int], list[list[int]]]:
-    """The same walk in as few dimensions as can be: those of size 1 left out, neighbours joined that are one row."""
-    sizes: list[int] = []
-    walks: list[list[int]] = [[] for _ in strides]
-    for k, n in enumerate(shape):
-        if n == 1:
-            continue
-        if sizes and all(walk[-1] == per[k] * n for walk, per in zip(walks, strides, strict=True)):
-            sizes[-1] *= n
-            for walk, per in zip(walks, strides, strict=True):
-                walk[-1] = per[k]
-            continue
-        sizes.append(n)
-        for walk, per in zip(walks, strides, strict=True):
-            walk.append(per[k])
-    return (sizes, walks) if sizes else ([1], [[0] for _ in strides])
 
 
 def _comparable(x: Any, inputs: Sequence[Any]) -> Any:

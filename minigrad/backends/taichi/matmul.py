@@ -19,7 +19,7 @@ import numpy as np
 
 from minigrad.backends.taichi import cuda, source
 from minigrad.backends.taichi.array import DEVICE, LINE, empty, lasting, shaped
-from minigrad.backends.taichi.elementwise import collapsed, computed, filled
+from minigrad.backends.taichi.elementwise import computed, filled
 from minigrad.backends.taichi.reduce import reduced
 from minigrad.backends.taichi.runtime import Kernel
 from minigrad.backends.taichi.shape import in_rows
@@ -35,6 +35,7 @@ from minigrad.backends.taichi.tiles import (
     tiling,
     unit_of,
 )
+from minigrad.backends.taichi.walks import collapsed
 from minigrad.core.dispatch import kernel, kernels_of
 from minigrad.core.shapes import broadcast_shapes
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 import ast
 from typing import NamedTuple, TypeGuard
 
-from minigrad.backends.taichi.functions import alone
 from minigrad.backends.taichi.locking import parse
+from minigrad.backends.taichi.vector_functions import alone
 
 __all__ = ["EXACT", "Moved", "moved", "truncated"]
 

@@ -15,10 +15,12 @@ import numpy as np
 
 from minigrad.backends.numpy.optim import rectified
 from minigrad.backends.taichi import source
-from minigrad.backends.taichi.array import DEVICE, LINE, empty, pointer
-from minigrad.backends.taichi.elementwise import filled, put, room_of, walk_of
-from minigrad.backends.taichi.functions import needed, packed, typed
+from minigrad.backends.taichi.array import DEVICE, LINE, empty, pointer, room_of
+from minigrad.backends.taichi.elementwise import filled, put
+from minigrad.backends.taichi.functions import needed, packed
 from minigrad.backends.taichi.runtime import Remembered, compiled
+from minigrad.backends.taichi.vector_functions import typed
+from minigrad.backends.taichi.walks import walk_of
 from minigrad.core.dispatch import kernel
 from minigrad.core.shapes import broadcast_shapes
 

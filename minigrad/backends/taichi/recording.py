@@ -16,9 +16,8 @@ import numpy as np
 
 from minigrad.backends.taichi import array as arrays
 from minigrad.backends.taichi import runtime
-from minigrad.backends.taichi.array import block_of
+from minigrad.backends.taichi.array import block_of, room_of
 from minigrad.backends.taichi.checks import known, own_slots, settle
-from minigrad.backends.taichi.elementwise import room_of
 from minigrad.backends.taichi.runtime import Kernel
 from minigrad.core.dispatch import kernels_of
 

@@ -14,8 +14,9 @@ from pathlib import Path
 from textwrap import indent
 from typing import NamedTuple
 
-from minigrad.backends.taichi.functions import needed, packable, packed, typed
+from minigrad.backends.taichi.functions import needed, packable, packed
 from minigrad.backends.taichi.muladd import FUSED
+from minigrad.backends.taichi.vector_functions import typed
 
 __all__ = [
     "ADDRESS",

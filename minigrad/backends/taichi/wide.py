@@ -18,9 +18,11 @@ import numpy as np
 
 from minigrad.backends.taichi import source
 from minigrad.backends.taichi.array import LINE
-from minigrad.backends.taichi.elementwise import collapsed, pointer, stretched
-from minigrad.backends.taichi.functions import needed, typed
+from minigrad.backends.taichi.elementwise import pointer
+from minigrad.backends.taichi.functions import needed
 from minigrad.backends.taichi.runtime import Remembered, compiled
+from minigrad.backends.taichi.vector_functions import typed
+from minigrad.backends.taichi.walks import collapsed, stretched
 
 __all__ = [
     "EDGES", "FULL", "JOINS", "LEAST", "LINE", "NUMBER", "ONE", "PLACE", "SERIAL", "SERIAL_LINES", "SERIAL_ROWS",
