@@ -40,9 +40,9 @@ __all__ = ["DEVICE"]
 MODULES = [
     import_module(f"minigrad.backends.taichi.{name}")  # each registers its kernels
     for name in (
-        "attention", "conv", "cuda", "elementwise", "elimination", "extremes", "indexing", "loss", "matmul", "meeting",
-        "moves", "norms", "optim", "pool", "random", "reduce", "rows", "running", "sampling", "segments", "shape",
-        "singular", "sorting", "tape", "wide",
+        "attention", "conv", "conv_tiles", "cuda", "elementwise", "elimination", "extremes", "indexing", "loss",
+        "matmul", "meeting", "moves", "norms", "optim", "pool", "random", "reduce", "rows", "running", "sampling",
+        "segments", "shape", "singular", "sorting", "tape", "wide", "wide_lines",
     )
 ]  # fmt: skip
 _beside: dict[Any, Kernel] = {}  # what computes on cpu, in place of each kernel of Taichi's, while that runs on a GPU

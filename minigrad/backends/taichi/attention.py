@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
-from minigrad.backends.taichi import wide
+from minigrad.backends.taichi import wide, wide_lines
 from minigrad.backends.taichi.array import DEVICE
 from minigrad.backends.taichi.elementwise import arange, computed, pointer
 from minigrad.backends.taichi.matmul import matmul
@@ -59,8 +59,8 @@ def _weighing(is_causal: bool, serial: bool) -> Any:
 def _weighed(scores: Any, is_causal: bool, mask: Any) -> Any:
     """The softmax of scores, whose memory it takes; 0 in rows of -inf alone."""
     length, n = scores.shape[-2:]
-    if mask is None and scores.size and n % 16 == 0 and scores.flags.c_contiguous and wide.aligned(scores):
-        made = _weighing(is_causal, scores.size <= wide.SERIAL_ROWS)
+    if mask is None and scores.size and n % 16 == 0 and scores.flags.c_contiguous and wide_lines.aligned(scores):
+        made = _weighing(is_causal, scores.size <= wide_lines.SERIAL_ROWS)
         made.launch(pointer(scores), scores.size // n, length, n // 16)
         return scores
     if is_causal:

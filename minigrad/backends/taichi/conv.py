@@ -10,7 +10,7 @@ import numpy as np
 
 from minigrad.backends.numpy.conv import grid
 from minigrad.backends.numpy.conv import windows as seen
-from minigrad.backends.taichi import cuda, runtime, source, windows
+from minigrad.backends.taichi import conv_tiles, cuda, runtime, source
 from minigrad.backends.taichi.array import DEVICE, empty, shaped
 from minigrad.backends.taichi.elementwise import computed, filled, pointer, put
 from minigrad.backends.taichi.matmul import matmul
@@ -163,7 +163,7 @@ def _by_blocks(x: Any, b: Any, window: Window, places: Shape, by_place: bool, n:
 def convolved(x: Any, w: Any, bias: Any, window: Window, places: Shape) -> Any:
     """Each place of a window times all weights."""
     if source.VECTORIZED:
-        return windows.convolved(x, w, bias, window, places)
+        return conv_tiles.convolved(x, w, bias, window, places)
     w, depth = in_rows(w), prod(w.shape[1:])
     out = _by_blocks(x, w, window, places, True, len(w), (0, 1, depth), None if bias is None else in_rows(bias))
     return shaped(out, (len(x), len(w), *places))
@@ -196,7 +196,7 @@ def conv2d_weight(g: Any, x: Any, *, window: Window, groups: int) -> Any:
 def correlated(g: Any, x: Any, window: Window, places: Shape) -> Any:
     """Each spot of the window times the result's gradients, of each image; then the sum over images."""
     if source.VECTORIZED:
-        return windows.correlated(g, x, window, places)
+        return conv_tiles.correlated(g, x, window, places)
     channels, depth = g.shape[1], prod(places)
     products = _by_blocks(x, in_rows(g), window, places, False, channels, (channels * depth, 1, depth), None)
     return reduced("sum", "sum", "a", (products,), (0,), False, x.dtype)

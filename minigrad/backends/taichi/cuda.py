@@ -133,7 +133,7 @@ def rows(
     kept: bool = False,
     ones: Mapping[str, Any] = MappingProxyType({}),
 ) -> None:
-    """Fill the rows of `y`, along its last dimension, with `result`, as `wide.rows` does."""
+    """Fill the rows of `y`, along its last dimension, with `result`, as `wide_lines.rows` does."""
     n = y.shape[-1]
     each = -(-n // THREADS)
     texts = [text.replace("exp16(", "ti.exp(") for text in (summed, after, result)]

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from minigrad.backends.taichi import source, wide
+from minigrad.backends.taichi import source, wide, wide_lines
 from minigrad.backends.taichi.array import DEVICE, empty
 from minigrad.backends.taichi.elementwise import pointer
 from minigrad.backends.taichi.rows import along, without
@@ -98,8 +98,8 @@ def _in_vectors(name: str, in_rows: bool, serial: bool) -> Any:
 def _found(name: str, a: Any, dim: int, keepdim: bool) -> tuple[Any, Any]:
     shape, a = without(a.shape, dim, keepdim), in_rows(a)
     at, best = empty(shape, np.int64), empty(shape, a.dtype)
-    n, step, rows = a.shape[dim], prod(a.shape[dim + 1 :]), wide.in_rows_of(a, dim)
-    if n < MOST and (rows or wide.in_columns_of(a, dim)):
+    n, step, rows = a.shape[dim], prod(a.shape[dim + 1 :]), wide_lines.in_rows_of(a, dim)
+    if n < MOST and (rows or wide_lines.in_columns_of(a, dim)):
         sizes = (best.size, n, 1) if rows else (best.size // 16, n, step // 16)
         made = _in_vectors(name, rows, a.size <= wide.SERIAL_LINES)
         made.launch(*map(pointer, (at, best, a, a)), *sizes)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from minigrad.backends.taichi import source, wide
+from minigrad.backends.taichi import source, wide_lines
 from minigrad.backends.taichi.array import DEVICE, empty, recorder
 from minigrad.backends.taichi.checks import doubt, look_at, refuse, settle
 from minigrad.backends.taichi.elementwise import computed, filled, pointer
@@ -113,8 +113,8 @@ def cross_entropy(a: Any, b: Any, c: Any, *, ignore_index: int, reduction: str) 
     a, kept = in_rows(a), without(a.shape, 1, True)
     more = {"top": empty(kept, a.dtype), "total": empty(kept, a.dtype)}
     name, formula = "cross_entropy", f"{TOP}{_TOTAL}top_[i] = top\ntotal_[i] = ti.cast(s, {{type}})\n"
-    if wide.in_rows_of(a, 1):
-        wide.top_and_total(a, **more)
+    if wide_lines.in_rows_of(a, 1):
+        wide_lines.top_and_total(a, **more)
         name, formula = "cross_entropy_of_total", "top = top_[i]\ns = ti.cast(total_[i], ti.f64)\n"
     formula += "part = ti.log(s)\nbase = top\n"
     made = _of_classes(name, formula, a, b, c, ignore_index, reduction, more)
@@ -146,11 +146,11 @@ def cross_entropy_backward(up: Any, a: Any, at: Any, share: Any, top: Any, total
     others = {"up": up, "share": share, "at": in_rows(at)}
     scores = {"a": in_rows(a), "top": in_rows(top), "total": in_rows(total)}
     name, body = "cross_entropy_backward", _BACKWARD
-    if wide.in_rows_of(scores["a"], 1) and all(map(wide.aligned, (y, top, total))):
+    if wide_lines.in_rows_of(scores["a"], 1) and all(map(wide_lines.aligned, (y, top, total))):
         by = computed("div", "a / b", (share.reshape(-1, 1), total.reshape(-1, 1)), y.dtype)
         by = computed("mul", "a * b", (up.reshape(-1, 1), by), y.dtype)
         ones = {"m": scores["top"], "b": by}
-        wide.rows(name, {"a": scores["a"]}, y, "exp16(a - m) * b", ones=ones)
+        wide_lines.rows(name, {"a": scores["a"]}, y, "exp16(a - m) * b", ones=ones)
         name, body, scores = f"{name}_at", _AT, {}
     steps = {"ups": int(up.size > 1), "shares": int(share.size > 1)}
     along(name, typed_as(body, y.dtype), a.shape, 1, y, {**others, **scores, **steps})

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from minigrad.backends.taichi import source, wide
+from minigrad.backends.taichi import source, wide, wide_lines
 from minigrad.backends.taichi.array import DEVICE, current, empty
 from minigrad.backends.taichi.elementwise import computed, filled, pointer, taken
 from minigrad.backends.taichi.reduce import reduced
@@ -58,7 +58,7 @@ def _type(*arrays: Any) -> Any:
 def _computed(name: str, snippet: str, inputs: list[Any], shape: tuple[int, ...]) -> Any:
     """The snippet of arrays that broadcast to `shape`."""
     y = empty(shape, _type(*inputs))
-    return y if wide.broadcast(name, snippet, inputs, y) else computed(name, snippet, inputs, y.dtype, y)
+    return y if wide_lines.broadcast(name, snippet, inputs, y) else computed(name, snippet, inputs, y.dtype, y)
 
 
 def _aligned(weight: Any, norm: Any) -> Any:
@@ -112,12 +112,12 @@ def _rows_normed(a: Any, given: dict[str, Any], norm: Any) -> tuple[Any, Any, An
     """The result, the means and rstd of rows of whole vectors; None where they are no such rows."""
     n, last = norm.shape[-1], len(norm.shape) - 1
     whole = norm.dim == norm.along == (last,) and a.size and n % 16 == 0
-    if not whole or not all(wide.aligned(x) and x.flags.c_contiguous for x in (a, *given.values())):
+    if not whole or not all(wide_lines.aligned(x) and x.flags.c_contiguous for x in (a, *given.values())):
         return None
     y, shape = empty(a.shape, a.dtype), (*norm.shape[:-1], 1)
     rstd, mean = empty(shape, a.dtype), empty(shape, a.dtype) if norm.centred else filled((), a.dtype)
     arrays = (y, a, rstd, *([mean] if norm.centred else []), *given.values())
-    made = _of_rows(norm.centred, tuple(given), a.size <= wide.SERIAL_ROWS)
+    made = _of_rows(norm.centred, tuple(given), a.size <= wide_lines.SERIAL_ROWS)
     made.launch(*map(pointer, arrays), float(n), norm.eps, a.size // n, n // 16)
     return y, mean, rstd
 

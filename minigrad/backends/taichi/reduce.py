@@ -15,8 +15,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from minigrad.backends.taichi import blocks, source, wide
-from minigrad.backends.taichi.array import DEVICE, CpuArray, current, empty, recorder
+from minigrad.backends.taichi import blocks, source, wide, wide_lines
+from minigrad.backends.taichi.array import DEVICE, LINE, CpuArray, current, empty, recorder
 from minigrad.backends.taichi.elementwise import computed, pointer
 from minigrad.backends.taichi.runtime import Remembered, compiled
 from minigrad.backends.taichi.walks import collapsed, stretched
@@ -83,7 +83,7 @@ def reduced(
     The result is of `dtype`, and `numbers` are what the end names.
     """
     given = [pointer(x) for x in inputs]
-    walks = [(x.shape, x.strides, x.dtype, at[0] % wide.LINE == 0) for x, at in zip(inputs, given, strict=True)]
+    walks = [(x.shape, x.strides, x.dtype, at[0] % LINE == 0) for x, at in zip(inputs, given, strict=True)]
     key = (name, join, snippet, end, dims if dims is None else tuple(dims), keepdim, dtype, *walks, *numbers.values())
     steps = _plans.get(key)
     if steps is None:
@@ -121,7 +121,7 @@ def _planned(
         *collapsed([shape[k] for k in dims], [[by[k] for k in dims] for by in strides]),
     )
     types = tuple([x.dtype for x in inputs])
-    in_vectors = join in wide.JOINS and all(map(wide.aligned, inputs))
+    in_vectors = join in wide.JOINS and all(map(wide_lines.aligned, inputs))
     return _steps(Reduction(name, join, snippet, types, result, dtype, end, numbers), walk, in_vectors)
 
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from minigrad.backends.taichi import cuda, source, wide
+from minigrad.backends.taichi import cuda, source, wide_lines
 from minigrad.backends.taichi.array import DEVICE, empty
 from minigrad.backends.taichi.elementwise import pointer, taken
 from minigrad.backends.taichi.runtime import Remembered, check_rounds, compiled
@@ -114,10 +114,10 @@ def typed_as(body: str, dtype: Any) -> str:
 def _row_wise(name: str, body: str, dim: int, y: Any, arrays: dict[str, Any], in_vectors: dict[str, Any]) -> Any:
     if cuda.serves_rows([y, *arrays.values()], dim):
         cuda.rows(name, arrays, y, **in_vectors)
-    elif all(wide.in_rows_of(x, dim) for x in arrays.values()):
-        wide.rows(name, arrays, y, **in_vectors)
-    elif all(wide.in_columns_of(x, dim) for x in arrays.values()):
-        wide.columns(name, arrays, dim, y, **in_vectors)
+    elif all(wide_lines.in_rows_of(x, dim) for x in arrays.values()):
+        wide_lines.rows(name, arrays, y, **in_vectors)
+    elif all(wide_lines.in_columns_of(x, dim) for x in arrays.values()):
+        wide_lines.columns(name, arrays, dim, y, **in_vectors)
     else:
         along(name, typed_as(body, y.dtype), y.shape, dim, y, arrays)
     return y

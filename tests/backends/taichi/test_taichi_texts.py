@@ -100,7 +100,7 @@ def collected(device: str) -> list[tuple[str, str, str]]:
     child."""
     import minigrad as mg
     import parity
-    from minigrad.backends.taichi import array, buffers, elementwise, moves, muladd, runtime
+    from minigrad.backends.taichi import array, buffers, elementwise, moves, muladd, runtime, walks
     from minigrad.core.dispatch import kernels_of
     from minigrad.core.errors import DeviceError
     from minigrad.core.storage import set_default_device
@@ -157,7 +157,7 @@ def collected(device: str) -> list[tuple[str, str, str]]:
             mixed = [1] * (arrays - 1) + [0] * (arrays > 0)  # one number a row for the last
             forms += [(elementwise.VECTORS, True), (elementwise.VECTORS, False)]
             forms += [(elementwise.PAST, False)] * muladd.FUSED
-            forms += [((n, 2, *mixed), False) for n in (elementwise.WIDTHS if family.narrow else (16,))]
+            forms += [((n, 2, *mixed), False) for n in (walks.WIDTHS if family.narrow else (16,))]
         for form in forms:
             text, kinds = family.text(*form)
             found[text] = (family._name, text, kinds)

@@ -7,7 +7,7 @@ import pytest
 
 from alike import numbers, same
 from minigrad.backends.numpy.conv import grid
-from minigrad.backends.taichi import runtime, windows
+from minigrad.backends.taichi import conv_tiles, runtime
 from minigrad.core.dispatch import dispatch
 from minigrad.ops.conv import Window
 from needs import needs
@@ -118,12 +118,12 @@ def test_how_sums_are_cut_depends_on_shapes_alone(monkeypatch):
     arrays = [put(numbers(*shape)) for shape in ((40, 16, 8, 8), (32, 16, 3, 3), (32,), (40, 32, 8, 8))]
     expected = convolved(*arrays)
     again = convolved(*arrays)
-    monkeypatch.setattr(windows, "FEW", 0)  # weights are laid out, and sums added up, by all cores
-    windows._convolution.cache_clear(), windows._correlation.cache_clear()
+    monkeypatch.setattr(conv_tiles, "FEW", 0)  # weights are laid out, and sums added up, by all cores
+    conv_tiles._convolution.cache_clear(), conv_tiles._correlation.cache_clear()
     for found, second, one in zip(convolved(*arrays), again, expected, strict=True):
         np.testing.assert_array_equal(found, one)
         np.testing.assert_array_equal(second, one)
-    windows._convolution.cache_clear(), windows._correlation.cache_clear()
+    conv_tiles._convolution.cache_clear(), conv_tiles._correlation.cache_clear()
 
 
 def digest():
