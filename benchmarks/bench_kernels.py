@@ -34,7 +34,7 @@ import bench_eager  # noqa: E402
 import numpy as np  # noqa: E402
 
 import minigrad as mg  # noqa: E402
-from minigrad.backends.taichi import runtime  # noqa: E402
+from minigrad.backends.taichi import kernel  # noqa: E402
 from minigrad.backends.taichi.array import pointer  # noqa: E402
 
 PEERS = "numpy 2.4, torch 2.13.0"
@@ -101,7 +101,7 @@ def launch(x: Any, w: Any, count: int = 50) -> float:
 def launch_alone(x: Any) -> Callable[[], float]:
     """The same for the kernel of x + x, without what is around it."""
     found: list[Any] = []
-    with runtime.launches(found.append):
+    with kernel.launches(found.append):
         y = x + x
     arguments = (*[pointer(t._array) for t in (y, x, x)], x.numel())
 

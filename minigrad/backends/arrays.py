@@ -15,8 +15,8 @@ from minigrad.core.effects import EFFECTS, unheard
 from minigrad.core.storage import PLACES, host, memory
 
 if find_spec("taichi") is not None:  # loads no Taichi: the first launch of a kernel does
+    from minigrad.backends.taichi import driver, kernel, own, recording, shape
     from minigrad.backends.taichi import joining as _joining
-    from minigrad.backends.taichi import own, recording, runtime, shape
 
     _compiles = True
 else:
@@ -27,7 +27,7 @@ __all__ = ["for_reader", "from_reader", "from_snippet", "joining", "launches", "
 
 def launches(listener: Callable[[Any], None]) -> AbstractContextManager[None]:
     """A block in which `listener` is told of each compiled kernel, which has a `name` and a `text`, when it runs."""
-    return runtime.launches(listener) if _compiles else nullcontext()
+    return kernel.launches(listener) if _compiles else nullcontext()
 
 
 def recordings(device: str) -> Any:
@@ -44,7 +44,7 @@ def joining(device: str) -> Any:
 def readers_own(device: str) -> Iterator[None]:
     """A block in which a reader's own kernel may run on `device`. A step that is recorded hears of its call, and not of
     what it reads and makes."""
-    own = runtime.readers_own(device) if _compiles and device != "numpy" else nullcontext()
+    own = driver.readers_own(device) if _compiles and device != "numpy" else nullcontext()
     with unheard(*(name for name in EFFECTS if name != "kernel_called")), own:
         yield
 

@@ -257,8 +257,8 @@ def test_numbers_drawn_first_of_all_are_drawn_on_the_gpu():
 import os, minigrad as mg
 mg.set_default_device(os.environ["GPU"])
 x = mg.randn(3)
-from minigrad.backends.taichi import runtime
-print(x.device, runtime.arch())
+from minigrad.backends.taichi import driver
+print(x.device, driver.arch())
 """) == [GPU, GPU]
 
 

@@ -14,7 +14,7 @@ import minigrad as mg
 import minigrad.compiler.jit as jit_module
 from crowd import Pause, crowd
 from minigrad.backends.numpy import threads as numpy_threads
-from minigrad.backends.taichi import buffers, checks, runtime
+from minigrad.backends.taichi import buffers, checks, kernel
 from minigrad.backends.taichi.array import Pool
 from minigrad.backends.taichi.locking import muted
 from minigrad.backends.taichi.offsets import moved
@@ -250,15 +250,15 @@ def test_a_replay_draws_after_what_another_thread_drew_since_it_read_the_generat
 
 @pytest.mark.usefixtures("compiled_on_cpu")
 def test_threads_that_ask_for_a_kernel_at_once_get_one(monkeypatch):
-    class Slow(runtime.Kernel):
+    class Slow(kernel.Kernel):
         def __init__(self, *given):
             super().__init__(*given)
             pause()
 
     found = []
-    monkeypatch.setattr(runtime, "Kernel", Slow)
-    with Pause(lambda: found.append(runtime.compiled("same", "# one text", "a"))) as pause:
-        found.append(runtime.compiled("same", "# one text", "a"))
+    monkeypatch.setattr(kernel, "Kernel", Slow)
+    with Pause(lambda: found.append(kernel.compiled("same", "# one text", "a"))) as pause:
+        found.append(kernel.compiled("same", "# one text", "a"))
     assert found[0] is found[1]
 
 

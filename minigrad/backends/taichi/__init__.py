@@ -17,7 +17,7 @@ import numpy as np
 
 from minigrad.backends import numpy as reference
 from minigrad.backends.limits import beyond
-from minigrad.backends.taichi import buffers, runtime, source
+from minigrad.backends.taichi import buffers, driver, source
 from minigrad.backends.taichi.array import (
     CPU,
     DEVICE,
@@ -31,7 +31,9 @@ from minigrad.backends.taichi.array import (
     shared,
 )
 from minigrad.backends.taichi.elementwise import filled
-from minigrad.core.dispatch import Kernel, kernel, kernels_of, operations, raw_numbers, runner, waits
+from minigrad.backends.taichi.kernel import Remembered
+from minigrad.core.dispatch import Kernel, kernels_of, operations, raw_numbers, runner, waits
+from minigrad.core.dispatch import kernel as register
 from minigrad.core.errors import DTypeError
 from minigrad.core.storage import Memory, add_memory
 
@@ -53,16 +55,16 @@ _beside: dict[Any, Kernel] = {}  # what computes on cpu, in place of each kernel
 
 def _aim() -> None:
     """Compile for the architecture that Taichi runs on now."""
-    arch = runtime.arch()
+    arch = driver.arch()
     source.cut_for(arch)
     for module in MODULES:
         for remembered in vars(module).values():
             if hasattr(remembered, "cache_clear"):
                 remembered.cache_clear()
-            elif isinstance(remembered, runtime.Remembered):
+            elif isinstance(remembered, Remembered):
                 remembered.clear()
-    if arch in runtime.GPUS:
-        narrow = arch in runtime.NARROW
+    if arch in driver.GPUS:
+        narrow = arch in driver.NARROW
         gpu = buffers.ARRAYS[arch], buffers.POOLS[arch], buffers.copied, buffers.downloaded, buffers.GpuBlock, narrow
         set_target(Target(*gpu))
     else:
@@ -71,12 +73,12 @@ def _aim() -> None:
         ours = kernels_of(op)[DEVICE]
         known = kernels_of(op)["cpu"]
         if arch == "cpu" and known is _beside.get(ours):
-            kernel(op, "cpu")(ours)
+            register(op, "cpu")(ours)
         elif arch != "cpu" and known is ours:
-            kernel(op, "cpu")(_beside.setdefault(ours, _by_numpy(kernels_of(op)["numpy"])))
+            register(op, "cpu")(_beside.setdefault(ours, _by_numpy(kernels_of(op)["numpy"])))
 
 
-runtime.on_change(_aim)
+driver.on_change(_aim)
 
 
 def _by_numpy(plain: Kernel) -> Kernel:
@@ -112,11 +114,11 @@ def _run_on(name: str) -> None:
     @runner(name)
     def run(kernel: Kernel, inputs: tuple[Any, ...], attrs: Mapping[str, Any], out: Any = None) -> Any:
         """Call `kernel`; write into `out` where that is given."""
-        if not runtime.is_current():
-            runtime.start(name if name in runtime.GPUS else None)
-        if name != runtime.arch():
-            if name in runtime.GPUS:
-                runtime.start(name)
+        if not driver.is_current():
+            driver.start(name if name in driver.GPUS else None)
+        if name != driver.arch():
+            if name in driver.GPUS:
+                driver.start(name)
             kernel = _beside.get(kernel, kernel)
         if out is None:
             if attrs:
@@ -143,7 +145,7 @@ _ARRAYS: dict[str, type[TaichiArray]] = {"cpu": CpuArray, **buffers.ARRAYS}
 
 def _check_type(device: str, dtype: Any) -> None:
     """Raise DTypeError for float64 on a GPU that has none."""
-    if device in runtime.NARROW and getattr(dtype, "name", "") == "float64":
+    if device in driver.NARROW and getattr(dtype, "name", "") == "float64":
         raise DTypeError(
             f"float64: the device {device} has none.\n"
             '  Use float32, x.to(mg.float32), or compute on another device: x.to("cpu").'
@@ -155,7 +157,7 @@ def _check_type(device: str, dtype: Any) -> None:
 
 def _on_cpu() -> Memory:
     def filled_below(shape: tuple[int, ...], dtype: Any, value: Any) -> Any:
-        if recorder() is not None and runtime.arch() == "cpu":
+        if recorder() is not None and driver.arch() == "cpu":
             return filled(shape, dtype, value)
         out = _empty_below(shape, dtype)
         out.view(np.ndarray).fill(value)
@@ -175,7 +177,7 @@ def _on_cpu() -> Memory:
 def _on_gpu(name: str) -> Memory:
     def there(make: Any) -> Any:
         def made(first: Any, *args: Any) -> Any:
-            runtime.start(name)
+            driver.start(name)
             _check_type(name, args[0] if args else first.dtype)
             return make(first, *args)
 
@@ -190,14 +192,14 @@ def _on_gpu(name: str) -> Memory:
         buffers.downloaded,
         buffers.GpuBlock,
         buffers.POOLS[name],
-        lambda: runtime.is_there(name),
+        lambda: driver.is_there(name),
     )
 
 
 for _name in _ARRAYS:
     for _op in operations(DEVICE):
-        kernel(_op, _name)(kernels_of(_op)[DEVICE])
+        register(_op, _name)(kernels_of(_op)[DEVICE])
     add_memory(_name, _ARRAYS[_name], _on_cpu() if _name == "cpu" else _on_gpu(_name))
     _run_on(_name)
     if _name != "cpu":
-        waits(_name, runtime.synchronize)
+        waits(_name, driver.synchronize)

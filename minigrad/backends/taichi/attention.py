@@ -8,9 +8,9 @@ from typing import Any
 from minigrad.backends.taichi import wide, wide_lines
 from minigrad.backends.taichi.array import DEVICE
 from minigrad.backends.taichi.elementwise import arange, computed, pointer
+from minigrad.backends.taichi.kernel import compiled
 from minigrad.backends.taichi.matmul import matmul
 from minigrad.backends.taichi.reduce import reduced, sum_to
-from minigrad.backends.taichi.runtime import compiled
 from minigrad.core.dispatch import kernel, kernels_of
 
 __all__: list[str] = []

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from minigrad.backends.taichi import runtime, source
+from minigrad.backends.taichi import driver, source
 from minigrad.backends.taichi.array import current
 
 __all__ = ["Cut", "beside", "cut_for", "text_of"]
@@ -35,7 +35,7 @@ class Cut(NamedTuple):
 def cut_for(outs: int, count: int, side_by_side: bool, kind: str) -> Cut | None:
     """The cut for `outs` results of `count` numbers each, whose numbers are `side_by_side` or apart; None where
     a thread does better alone, or this is no CUDA."""
-    if runtime.arch() != "cuda" or current().narrow or kind not in KINDS:
+    if driver.arch() != "cuda" or current().narrow or kind not in KINDS:
         return None
     results = 32 if side_by_side else 8 if outs >= 8 else 1
     threads = THREADS // results

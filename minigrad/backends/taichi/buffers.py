@@ -17,10 +17,11 @@ from typing import Any, cast
 
 import numpy as np
 
-from minigrad.backends.taichi import runtime
+from minigrad.backends.taichi import driver
 from minigrad.backends.taichi.array import Block, Pool, TaichiArray, block_of, by_host, recorder, shaped_memory
 from minigrad.backends.taichi.checks import verify
-from minigrad.backends.taichi.runtime import Kernel, compiled
+from minigrad.backends.taichi.kernel import Kernel, compiled
+from minigrad.backends.taichi.locking import lock
 from minigrad.core.errors import DeviceError
 from minigrad.core.storage import count_transfer
 
@@ -50,7 +51,7 @@ def _enter(program: Any) -> None:
 @functools.cache
 def _driver() -> Any:
     """CUDA's driver, whose copies Taichi does not offer."""
-    found = runtime.cuda_driver()
+    found = driver.cuda_driver()
     address, size = ctypes.c_uint64, ctypes.c_size_t
     found.cuMemcpyHtoD_v2.argtypes = found.cuMemcpyDtoH_v2.argtypes = [address, address, size]
     return found
@@ -62,14 +63,14 @@ class Buffer:
     __slots__ = ("_now", "_program", "raw")
 
     def __init__(self, size: int) -> None:
-        self._now = runtime.running()  # the module's name for it is gone when Python ends
+        self._now = driver.running()  # the module's name for it is gone when Python ends
         ti, self._program = self._now.ti, self._now.program
         debug = ti._lib.core.DebugInfo("")
         kind, word = (ti.i32, 4) if size < LARGE else (ti.i64, 8)
-        if runtime.arch() == "cuda":
+        if driver.arch() == "cuda":
             _enter(self._program)
         try:
-            with runtime.lock:
+            with lock:
                 self.raw = self._program.create_ndarray(
                     kind, (-(-size // word),), layout=ti.lang.enums.Layout.NULL, zero_fill=False, dbg_info=debug
                 )
@@ -83,7 +84,7 @@ class Buffer:
         """Whether the program runs that it belongs to."""
         return self._now.current and self._program is self._now.program
 
-    def __del__(self, lock: Any = runtime.lock) -> None:
+    def __del__(self, lock: Any = lock) -> None:
         if hasattr(self, "raw") and self.alive:
             with lock:
                 self._program.delete_ndarray(self.raw)
@@ -108,7 +109,7 @@ class GpuArray(TaichiArray):
 
 ARRAYS: dict[str, type[GpuArray]] = {
     name: type(f"{name.capitalize()}Array", (GpuArray,), {"place": name, "__doc__": f"An array on the device {name}."})
-    for name in runtime.GPUS
+    for name in driver.GPUS
 }
 
 
@@ -146,7 +147,7 @@ class GpuBlock(Block):
         MB went down in 27 ms, and go in 4.
         """
         by_host("moves")
-        if runtime.arch() == "cuda":
+        if driver.arch() == "cuda":
             self._move_by_driver(up)
         else:
             self._move_by_kernel(up)
@@ -154,8 +155,8 @@ class GpuBlock(Block):
 
     def _move_by_driver(self, up: bool) -> None:
         """Queued after what was launched before, as a launch is."""
-        program = runtime.running().program
-        with runtime.lock:
+        program = driver.running().program
+        with lock:
             _enter(program)
             there = program.get_ndarray_data_ptr_as_int(self.buffer.raw)
             if up:
@@ -174,7 +175,7 @@ class GpuBlock(Block):
 
     def raise_up(self) -> None:
         """Let the numbers be in the buffer. Those of a block that nobody has written to are whatever they are."""
-        with runtime.lock:
+        with lock:
             if self.moving:  # called by the kernel that copies; other threads wait for the lock
                 return
             if self.lost:
@@ -192,13 +193,13 @@ class GpuBlock(Block):
 
     def bring_down(self) -> None:
         """Let the numbers be here."""
-        with runtime.lock:
+        with lock:
             if (self.above or self.lost) and not self.below:
                 if self.lost or not self.buffer.alive:
                     raise DeviceError(_LOST)
-                runtime.synchronize()
+                driver.synchronize()
                 self._move(up=False)
-                runtime.synchronize()
+                driver.synchronize()
             self.below = True
 
 
@@ -210,7 +211,7 @@ def _miss() -> None:
             x.above = False
 
 
-runtime.on_restart(_miss)
+driver.on_restart(_miss)
 
 
 class GpuPool(Pool):
@@ -218,7 +219,7 @@ class GpuPool(Pool):
 
     @property
     def place(self) -> str:
-        return runtime.arch()
+        return driver.arch()
 
     def take(self, count: int) -> Any:
         raw, address = self.entry(self.size_of(count))
@@ -248,11 +249,11 @@ class GpuPool(Pool):
             self.used -= size
 
     def clear(self) -> None:
-        runtime.synchronize()
+        driver.synchronize()
         super().clear()
 
 
-POOLS: Any = {name: GpuPool(1 << 62) for name in runtime.GPUS}  # until the GPU has no more
+POOLS: Any = {name: GpuPool(1 << 62) for name in driver.GPUS}  # until the GPU has no more
 
 
 def copied(array: Any, empty: Any) -> Any:

@@ -10,12 +10,12 @@ import numpy as np
 
 from minigrad.backends.numpy.conv import grid
 from minigrad.backends.numpy.conv import windows as seen
-from minigrad.backends.taichi import conv_tiles, cuda, runtime, source
+from minigrad.backends.taichi import conv_tiles, cuda, driver, source
 from minigrad.backends.taichi.array import DEVICE, empty, shaped
 from minigrad.backends.taichi.elementwise import computed, filled, pointer, put
+from minigrad.backends.taichi.kernel import Kernel, compiled
 from minigrad.backends.taichi.matmul import matmul
 from minigrad.backends.taichi.reduce import reduced
-from minigrad.backends.taichi.runtime import Kernel, compiled
 from minigrad.backends.taichi.shape import in_rows
 from minigrad.backends.taichi.tiles import LANES
 from minigrad.core.dispatch import kernel, kernels_of
@@ -116,7 +116,7 @@ def col2im(a: Any, *, shape: Shape, window: Window) -> Any:
 
 def fast(x: Any, window: Window, groups: int) -> bool:
     """Whether tiles serve: many numbers, of a type that has them, and no groups, of which each has few channels."""
-    there = (source.VECTORIZED and x.dtype in LANES) or (runtime.arch() == "cuda" and x.dtype == cuda.FLOAT)
+    there = (source.VECTORIZED and x.dtype in LANES) or (driver.arch() == "cuda" and x.dtype == cuda.FLOAT)
     return there and groups == 1 and x.shape[1] * prod(window.size) >= 8 and x.size > 1024
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from minigrad.backends.taichi import source
 from minigrad.backends.taichi.array import empty, lasting
-from minigrad.backends.taichi.runtime import Kernel
+from minigrad.backends.taichi.kernel import Kernel
 from minigrad.backends.taichi.shape import in_rows
 from minigrad.backends.taichi.tiles import BLOCK, LANES, SERIAL
 from minigrad.backends.taichi.windows import ROWS, Convolution, Images, correlating

@@ -16,9 +16,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from minigrad.backends.taichi import runtime, source
+from minigrad.backends.taichi import driver, source
 from minigrad.backends.taichi.array import empty, like, pointer
-from minigrad.backends.taichi.runtime import compiled
+from minigrad.backends.taichi.kernel import compiled
 from minigrad.backends.taichi.vector_functions import typed
 
 __all__ = ["FLOAT", "Table", "parts", "rows", "seen", "serves_product", "serves_rows", "table_of", "times"]
@@ -35,7 +35,7 @@ LEAST = 128  # a row of fewer is one thread's
 
 def serves_rows(arrays: Sequence[Any], dim: int) -> bool:
     """Whether arrays lie in rows, along `dim`, that are worth a block of threads."""
-    return runtime.arch() == "cuda" and all(
+    return driver.arch() == "cuda" and all(
         x.dtype == FLOAT and dim == x.ndim - 1 and x.shape[dim] >= LEAST and x.size and x.flags.c_contiguous
         for x in arrays
     )
@@ -181,7 +181,7 @@ SLIM = Tile(128, 32, 8, 4, 16)
 def serves_product(m: int, n: int, depth: int, batches: int) -> bool:
     """Whether tiles serve a product: enough of them to keep the GPU busy, and none too empty."""
     enough = batches * m * n >= (1 << 14 if depth > 1024 else 1 << 12)
-    return runtime.arch() == "cuda" and min(m, n) >= 32 and depth >= 8 and enough
+    return driver.arch() == "cuda" and min(m, n) >= 32 and depth >= 8 and enough
 
 
 class Table(NamedTuple):

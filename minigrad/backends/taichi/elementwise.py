@@ -11,9 +11,9 @@ import numpy as np
 from minigrad.backends.numpy.elementwise import is_large_odd
 from minigrad.backends.taichi import source
 from minigrad.backends.taichi.array import DEVICE, LINE, TaichiArray, current, empty, pointer, room_of
+from minigrad.backends.taichi.kernel import Remembered, compiled
 from minigrad.backends.taichi.moves import moving, unit_of
 from minigrad.backends.taichi.offsets import EXACT
-from minigrad.backends.taichi.runtime import Remembered, compiled
 from minigrad.backends.taichi.snippets import SNIPPETS, TRUTHS, clamped
 from minigrad.backends.taichi.walks import Walk, walk_of
 from minigrad.core.dispatch import kernel

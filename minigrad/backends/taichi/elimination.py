@@ -21,9 +21,10 @@ from minigrad.backends.numpy.linalg import NOT_DEFINITE, SINGULAR
 from minigrad.backends.taichi import source
 from minigrad.backends.taichi.array import DEVICE, empty
 from minigrad.backends.taichi.checks import doubt, settle
+from minigrad.backends.taichi.driver import check_rounds
 from minigrad.backends.taichi.elementwise import arange, computed, filled, pointer, put
+from minigrad.backends.taichi.kernel import compiled
 from minigrad.backends.taichi.rows import stretched_to
-from minigrad.backends.taichi.runtime import check_rounds, compiled
 from minigrad.backends.taichi.tiles import LANES
 from minigrad.core.dispatch import kernel, kernels_of
 from minigrad.core.errors import LinAlgError

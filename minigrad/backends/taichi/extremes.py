@@ -11,8 +11,8 @@ import numpy as np
 from minigrad.backends.taichi import source, wide, wide_lines
 from minigrad.backends.taichi.array import DEVICE, empty
 from minigrad.backends.taichi.elementwise import pointer
+from minigrad.backends.taichi.kernel import compiled
 from minigrad.backends.taichi.rows import along, without
-from minigrad.backends.taichi.runtime import compiled
 from minigrad.backends.taichi.shape import in_rows
 from minigrad.core.dispatch import kernel
 

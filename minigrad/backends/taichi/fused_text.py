@@ -13,9 +13,9 @@ from zlib import crc32
 
 from minigrad.backends.taichi import source
 from minigrad.backends.taichi.functions import needed, packed
+from minigrad.backends.taichi.kernel import Kernel, compiled
 from minigrad.backends.taichi.loops import Loop, Lying, Product
 from minigrad.backends.taichi.recording import Launch, Part, Place
-from minigrad.backends.taichi.runtime import Kernel, compiled
 from minigrad.backends.taichi.source import CORES, SERIAL_WIDE, STRETCH, WIDE, End, Taken, repeated, rows, wrapped
 from minigrad.backends.taichi.vector_functions import typed
 from minigrad.backends.taichi.wide import JOINS, NUMBER, VECTOR, text_of

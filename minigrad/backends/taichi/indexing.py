@@ -19,8 +19,8 @@ from minigrad.backends.taichi import source
 from minigrad.backends.taichi.array import DEVICE, empty, like
 from minigrad.backends.taichi.checks import doubt, look_at, settle
 from minigrad.backends.taichi.elementwise import arange, computed, filled, fitting, pointer
+from minigrad.backends.taichi.kernel import compiled
 from minigrad.backends.taichi.reduce import reduced
-from minigrad.backends.taichi.runtime import compiled
 from minigrad.backends.taichi.segments import walked_by_places
 from minigrad.backends.taichi.shape import in_rows
 from minigrad.backends.taichi.walks import collapsed

@@ -22,11 +22,11 @@ import numpy as np
 
 from minigrad.backends.taichi.array import lasting, like, pointer
 from minigrad.backends.taichi.fusing import fused
+from minigrad.backends.taichi.kernel import Kernel, bytes_of, for_gpu
 from minigrad.backends.taichi.locking import parse
 from minigrad.backends.taichi.meeting import CORE, EACH, ONE, OTHER, STEP, Loop, can_meet, joined, meeting_place
 from minigrad.backends.taichi.offsets import Moved, moved
 from minigrad.backends.taichi.recording import Launch, Place
-from minigrad.backends.taichi.runtime import Kernel, bytes_of, for_gpu
 from minigrad.backends.taichi.source import ADDRESS, CORES
 from minigrad.core.symbolic import Traced
 

@@ -10,10 +10,11 @@ import numpy as np
 from minigrad.backends.taichi import source, wide_lines
 from minigrad.backends.taichi.array import DEVICE, empty, recorder
 from minigrad.backends.taichi.checks import doubt, look_at, refuse, settle
+from minigrad.backends.taichi.driver import check_rounds
 from minigrad.backends.taichi.elementwise import computed, filled, pointer
+from minigrad.backends.taichi.kernel import compiled
 from minigrad.backends.taichi.reduce import reduced
 from minigrad.backends.taichi.rows import TOP, along, stretched_to, typed_as, without
-from minigrad.backends.taichi.runtime import check_rounds, compiled
 from minigrad.backends.taichi.shape import in_rows
 from minigrad.core.dispatch import kernel, kernels_of
 from minigrad.core.errors import ShapeError

@@ -20,8 +20,8 @@ import numpy as np
 from minigrad.backends.taichi import cuda, source
 from minigrad.backends.taichi.array import DEVICE, LINE, empty, lasting, shaped
 from minigrad.backends.taichi.elementwise import computed, filled
+from minigrad.backends.taichi.kernel import Kernel
 from minigrad.backends.taichi.reduce import reduced
-from minigrad.backends.taichi.runtime import Kernel
 from minigrad.backends.taichi.shape import in_rows
 from minigrad.backends.taichi.tiles import (
     BLOCK,

@@ -16,8 +16,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from minigrad.backends.taichi import muladd, runtime, source
+from minigrad.backends.taichi import driver, muladd, source
 from minigrad.backends.taichi.array import LINE, lasting
+from minigrad.backends.taichi.kernel import Kernel
 
 __all__ = ["CORE", "EACH", "ONE", "OTHER", "STEP", "Loop", "can_meet", "joined"]
 
@@ -43,9 +44,9 @@ class Loop(NamedTuple):
 
 def can_meet() -> bool:
     """Whether each core gets a round of a loop, so that one may wait for another. Then each keeps to a thread."""
-    there = muladd.FUSED and 1 < source.CORES <= min(runtime.threads(), len(os.sched_getaffinity(0)))
-    if there and _State.program is not runtime.program():
-        _State.program = runtime.program()
+    there = muladd.FUSED and 1 < source.CORES <= min(driver.threads(), len(os.sched_getaffinity(0)))
+    if there and _State.program is not driver.program():
+        _State.program = driver.program()
         _keep_apart()
     return there
 
@@ -58,7 +59,7 @@ def _keep_apart() -> None:
     """Keep each of Taichi's threads on a core of its own, where the machine lets us."""
     names, place = lasting(np.zeros(source.CORES, np.int32)), meeting_place()
     loop = Loop(CORE, "who = 0\nmuladd.who(who)\nnames_[each // 512] = who\n", "each")
-    made = runtime.Kernel("who", WHO.format(_met([loop, loop], "place")), "ai")
+    made = Kernel("who", WHO.format(_met([loop, loop], "place")), "ai")
     made.unheard((names.ctypes.data, len(names), names.nbytes), place.ctypes.data)
     for name, core in zip(names.tolist(), sorted(os.sched_getaffinity(0)), strict=False):
         with contextlib.suppress(OSError):
@@ -67,11 +68,11 @@ def _keep_apart() -> None:
 
 def _settle() -> None:
     """Keep threads apart from the beginning: eager code too waits for the last of them at each loop that they share."""
-    if runtime.arch() == "cpu" and runtime.started_by_us():
+    if driver.arch() == "cpu" and driver.started_by_us():
         can_meet()
 
 
-runtime.on_restart(_settle)
+driver.on_restart(_settle)
 
 
 def meeting_place() -> Any:

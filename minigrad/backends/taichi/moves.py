@@ -6,7 +6,7 @@ from functools import cache, lru_cache
 from typing import Any
 
 from minigrad.backends.taichi import source
-from minigrad.backends.taichi.runtime import compiled
+from minigrad.backends.taichi.kernel import compiled
 
 __all__ = ["UNITS", "moving", "unit_of"]
 

@@ -11,9 +11,9 @@ import numpy as np
 from minigrad.backends.taichi import source, wide, wide_lines
 from minigrad.backends.taichi.array import DEVICE, current, empty
 from minigrad.backends.taichi.elementwise import computed, filled, pointer, taken
+from minigrad.backends.taichi.kernel import compiled
 from minigrad.backends.taichi.reduce import reduced
 from minigrad.backends.taichi.rows import stretched_to
-from minigrad.backends.taichi.runtime import compiled
 from minigrad.backends.taichi.shape import in_rows, reshape
 from minigrad.core.dispatch import kernel
 

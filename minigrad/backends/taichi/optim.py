@@ -18,7 +18,7 @@ from minigrad.backends.taichi import source
 from minigrad.backends.taichi.array import DEVICE, LINE, empty, pointer, room_of
 from minigrad.backends.taichi.elementwise import filled, put
 from minigrad.backends.taichi.functions import needed, packed
-from minigrad.backends.taichi.runtime import Remembered, compiled
+from minigrad.backends.taichi.kernel import Remembered, compiled
 from minigrad.backends.taichi.vector_functions import typed
 from minigrad.backends.taichi.walks import walk_of
 from minigrad.core.dispatch import kernel

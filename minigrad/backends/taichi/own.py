@@ -8,7 +8,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from minigrad.backends.taichi import array, runtime
+from minigrad.backends.taichi import array, driver
 from minigrad.backends.taichi.array import CPU, CpuArray, empty, like
 from minigrad.backends.taichi.buffers import downloaded
 from minigrad.backends.taichi.elementwise import common_type, computed
@@ -40,8 +40,8 @@ def from_snippet(op: str, inputs: tuple[str, ...], attrs: tuple[str, ...], snipp
 
     def beside_a_gpu(operands: tuple[Any, ...], out: Any, given: dict[str, Any]) -> Any:
         """Compute what is on ``cpu`` while Taichi runs on a GPU: operands are copied there, the result back."""
-        dtype, gpu = common_type(operands), runtime.arch()
-        if gpu in runtime.NARROW and dtype == np.float64:
+        dtype, gpu = common_type(operands), driver.arch()
+        if gpu in driver.NARROW and dtype == np.float64:
             raise DTypeError(
                 f"{op}: Taichi runs on {gpu}, which has no float64, and its snippet is compiled for {gpu}.\n"
                 "  Use float32, x.to(mg.float32), or compute on cpu in a process that has nothing on the GPU."

@@ -12,7 +12,7 @@ import numpy as np
 from minigrad.backends.taichi import source
 from minigrad.backends.taichi.array import DEVICE, empty, lasting, like
 from minigrad.backends.taichi.elementwise import pointer
-from minigrad.backends.taichi.runtime import compiled
+from minigrad.backends.taichi.kernel import compiled
 from minigrad.backends.taichi.shape import in_rows
 from minigrad.core.dispatch import Kernel, kernel
 

@@ -15,8 +15,9 @@ import numpy as np
 from minigrad.backends.numpy.random import BITS, LOW, MULTIPLIERS, NORMAL, NORMAL64, STEPS, UNIFORM, UNIFORM64
 from minigrad.backends.taichi import source
 from minigrad.backends.taichi.array import DEVICE, empty
+from minigrad.backends.taichi.driver import check_rounds
 from minigrad.backends.taichi.elementwise import computed, pointer
-from minigrad.backends.taichi.runtime import check_rounds, compiled
+from minigrad.backends.taichi.kernel import compiled
 from minigrad.backends.taichi.shape import in_rows
 from minigrad.backends.taichi.sorting import order
 from minigrad.core.dispatch import kernel

@@ -15,10 +15,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from minigrad.backends.taichi import array as arrays
-from minigrad.backends.taichi import runtime
+from minigrad.backends.taichi import driver
 from minigrad.backends.taichi.array import block_of, room_of
 from minigrad.backends.taichi.checks import known, own_slots, settle
-from minigrad.backends.taichi.runtime import Kernel
+from minigrad.backends.taichi.kernel import Kernel, calls
 from minigrad.core.dispatch import kernels_of
 
 __all__ = [
@@ -171,7 +171,7 @@ def ours(op: str, device: str) -> bool:
 
 def launchable(device: str) -> bool:
     """Whether what was recorded can be launched: Taichi still runs on that device."""
-    return runtime.arch() == device
+    return driver.arch() == device
 
 
 @contextlib.contextmanager
@@ -182,7 +182,7 @@ def recorded(device: str, memories: Sequence[tuple[Any, int, int, Any]]) -> Iter
         if block_of(holds) is not None:
             block_of(holds).raise_up()
     slots = own_slots() if device == "cpu" else contextlib.nullcontext()
-    with slots, runtime.calls(found.launched), arrays.recording_by(found):
+    with slots, calls(found.launched), arrays.recording_by(found):
         yield found
-    if runtime.arch() != device:
-        found.refuse(f"NumPy computes what is on the cpu, while Taichi runs on {runtime.arch()}")
+    if driver.arch() != device:
+        found.refuse(f"NumPy computes what is on the cpu, while Taichi runs on {driver.arch()}")

@@ -18,7 +18,7 @@ import numpy as np
 from minigrad.backends.taichi import blocks, source, wide, wide_lines
 from minigrad.backends.taichi.array import DEVICE, LINE, CpuArray, current, empty, recorder
 from minigrad.backends.taichi.elementwise import computed, pointer
-from minigrad.backends.taichi.runtime import Remembered, compiled
+from minigrad.backends.taichi.kernel import Remembered, compiled
 from minigrad.backends.taichi.walks import collapsed, stretched
 from minigrad.core.dispatch import kernel
 from minigrad.core.shapes import broadcast_shapes

@@ -15,8 +15,9 @@ import numpy as np
 
 from minigrad.backends.taichi import cuda, source, wide_lines
 from minigrad.backends.taichi.array import DEVICE, empty
+from minigrad.backends.taichi.driver import check_rounds
 from minigrad.backends.taichi.elementwise import pointer, taken
-from minigrad.backends.taichi.runtime import Remembered, check_rounds, compiled
+from minigrad.backends.taichi.kernel import Remembered, compiled
 from minigrad.backends.taichi.shape import contiguous, in_rows
 from minigrad.core.dispatch import kernel
 

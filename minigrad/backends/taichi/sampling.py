@@ -8,7 +8,7 @@ from minigrad.backends.taichi import source
 from minigrad.backends.taichi.array import DEVICE, empty
 from minigrad.backends.taichi.elementwise import pointer
 from minigrad.backends.taichi.functions import needed
-from minigrad.backends.taichi.runtime import compiled
+from minigrad.backends.taichi.kernel import compiled
 from minigrad.backends.taichi.shape import in_rows
 from minigrad.backends.taichi.vector_functions import typed
 from minigrad.core.dispatch import kernel

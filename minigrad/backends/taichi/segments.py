@@ -16,7 +16,7 @@ import numpy as np
 from minigrad.backends.taichi import source
 from minigrad.backends.taichi.array import DEVICE, pointer
 from minigrad.backends.taichi.elementwise import arange, computed
-from minigrad.backends.taichi.runtime import compiled
+from minigrad.backends.taichi.kernel import compiled
 from minigrad.backends.taichi.shape import in_rows
 from minigrad.backends.taichi.sorting import order, taken
 from minigrad.backends.taichi.walks import collapsed, stretched

@@ -19,8 +19,9 @@ from minigrad.backends.numpy.linalg import NOT_FINITE
 from minigrad.backends.taichi import source
 from minigrad.backends.taichi.array import DEVICE, current, empty
 from minigrad.backends.taichi.checks import doubt, settle
+from minigrad.backends.taichi.driver import check_rounds
 from minigrad.backends.taichi.elementwise import arange, computed, pointer
-from minigrad.backends.taichi.runtime import check_rounds, compiled
+from minigrad.backends.taichi.kernel import compiled
 from minigrad.core.dispatch import kernel, kernels_of
 from minigrad.core.errors import LinAlgError
 

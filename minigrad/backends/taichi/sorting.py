@@ -16,7 +16,7 @@ import numpy as np
 from minigrad.backends.taichi import source
 from minigrad.backends.taichi.array import DEVICE, empty
 from minigrad.backends.taichi.elementwise import computed, pointer
-from minigrad.backends.taichi.runtime import compiled
+from minigrad.backends.taichi.kernel import compiled
 from minigrad.backends.taichi.shape import in_rows
 from minigrad.core.dispatch import kernel, kernels_of
 

@@ -20,7 +20,7 @@ import numpy as np
 from minigrad.backends.numpy.tape import step
 from minigrad.backends.taichi.array import DEVICE, CpuArray, empty, pointer
 from minigrad.backends.taichi.functions import needed
-from minigrad.backends.taichi.runtime import compiled
+from minigrad.backends.taichi.kernel import compiled
 from minigrad.backends.taichi.snippets import SNIPPETS, TRUTHS, clamped
 from minigrad.backends.taichi.source import CORES, LETTERS, array_of, in_lines
 from minigrad.backends.taichi.vector_functions import typed

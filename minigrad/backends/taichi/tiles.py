@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from minigrad.backends.taichi import muladd, source
-from minigrad.backends.taichi.runtime import Kernel, compiled
+from minigrad.backends.taichi.kernel import Kernel, compiled
 
 __all__ = ["BLOCK", "DOTS", "LANES", "SERIAL", "Tiles", "dotting", "left_of", "packing", "tiling", "unit_of", "vectors"]
 

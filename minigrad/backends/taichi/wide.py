@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from minigrad.backends.taichi import source
 from minigrad.backends.taichi.functions import needed
-from minigrad.backends.taichi.runtime import compiled
+from minigrad.backends.taichi.kernel import compiled
 from minigrad.backends.taichi.vector_functions import typed
 
 __all__ = [

@@ -16,7 +16,7 @@ import numpy as np
 
 from minigrad.backends.taichi import source
 from minigrad.backends.taichi.array import LINE, pointer
-from minigrad.backends.taichi.runtime import Remembered, compiled
+from minigrad.backends.taichi.kernel import Remembered, compiled
 from minigrad.backends.taichi.walks import collapsed, stretched
 from minigrad.backends.taichi.wide import EDGES, LEAST, NUMBER, VECTOR, add, packed, text_of
 

@@ -12,7 +12,7 @@ from textwrap import indent
 from typing import Any, NamedTuple
 
 from minigrad.backends.taichi import muladd, source
-from minigrad.backends.taichi.runtime import Kernel, compiled
+from minigrad.backends.taichi.kernel import Kernel, compiled
 from minigrad.backends.taichi.tiles import BLOCK, LANES, vectors
 
 __all__ = ["ROWS", "Convolution", "Images", "correlating"]

@@ -133,7 +133,7 @@ def test_many_are_several_launches_and_what_cannot_be_compiled_stays_as_it_was(m
     _, how = same(many, mg.randn(64))
     assert how.startswith("Run as 60 launches, 60 of which are fused into 3, joined")
 
-    from minigrad.backends.taichi.runtime import Kernel
+    from minigrad.backends.taichi.kernel import Kernel
 
     def refuse(kernel):
         raise mg.errors.DeviceError(f"{kernel.name}: no\n  more")

@@ -11,7 +11,7 @@ import pytest
 
 import minigrad as mg
 from minigrad.backends.taichi import meeting, source
-from minigrad.backends.taichi.runtime import Kernel
+from minigrad.backends.taichi.kernel import Kernel
 from minigrad.compiler import jit
 from needs import needs
 

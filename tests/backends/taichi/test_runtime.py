@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from minigrad.backends.taichi import buffers, runtime
+from minigrad.backends.taichi import buffers, driver
 from minigrad.backends.taichi.offsets import moved
 from needs import needs
 
@@ -134,8 +134,8 @@ def test_the_device_that_runs_is_told_also_where_the_environment_chose_it(monkey
     monkeypatch.setenv("TI_ARCH", "arm64" if platform.machine() in ("arm64", "aarch64") else "x64")
     said = run("""
 import minigrad as mg
-from minigrad.backends.taichi import buffers, runtime
-runtime.is_there = lambda name: True
+from minigrad.backends.taichi import buffers, driver
+driver.is_there = lambda name: True
 try:
     mg.ones(2, device="vulkan")
 except mg.errors.DeviceError as error:
@@ -159,9 +159,9 @@ def test_only_what_says_that_there_is_no_more_memory_is_told_so(said, kind, monk
         def create_ndarray(self, *args, **options):
             raise RuntimeError(said)
 
-    runtime.start()
-    monkeypatch.setattr(runtime._state, "program", Program())
-    monkeypatch.setattr(runtime, "is_current", lambda: True)
+    driver.start()
+    monkeypatch.setattr(driver.state, "program", Program())
+    monkeypatch.setattr(driver, "is_current", lambda: True)
     with pytest.raises(kind, match=re.escape(said)) as error:
         buffers.Buffer(64)
     assert error.type is kind

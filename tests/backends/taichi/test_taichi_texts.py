@@ -100,13 +100,13 @@ def collected(device: str) -> list[tuple[str, str, str]]:
     child."""
     import minigrad as mg
     import parity
-    from minigrad.backends.taichi import array, buffers, elementwise, moves, muladd, runtime, walks
+    from minigrad.backends.taichi import array, buffers, driver, elementwise, kernel, moves, muladd, walks
     from minigrad.core.dispatch import kernels_of
     from minigrad.core.errors import DeviceError
     from minigrad.core.storage import set_default_device
     from samples import all_samples
 
-    runtime.start(device)
+    driver.start(device)
     found = {}
     larger = []
 
@@ -124,7 +124,7 @@ def collected(device: str) -> list[tuple[str, str, str]]:
 
     for pool in (array.Pool, buffers.GpuPool):
         pool.take = emptying(pool.take)  # what is not computed is 0, for who looks at it
-    runtime.Kernel._first = lambda self, *args: found.update({self.text: (self.name, self.text, self.kinds)})
+    kernel.Kernel._first = lambda self, *args: found.update({self.text: (self.name, self.text, self.kinds)})
     warnings.simplefilter("ignore")
     set_default_device(device)
     for sample in all_samples().values():
@@ -148,7 +148,7 @@ def collected(device: str) -> list[tuple[str, str, str]]:
         for shape in grown(call.inputs[0].shape, call.attrs["dim"]):
             with contextlib.suppress(DeviceError):  # more than a thread of this device may take
                 kernels_of(call.op)[device](array.empty(shape, call.inputs[0].dtype), **call.attrs)
-    for call in more((mg.float32,) if device in runtime.NARROW else (mg.float32, mg.float64)):
+    for call in more((mg.float32,) if device in driver.NARROW else (mg.float32, mg.float64)):
         call()
     for family in list(elementwise._families.values()):
         forms = [(0, device == "cpu"), (2, False)]
@@ -169,12 +169,12 @@ def collected(device: str) -> list[tuple[str, str, str]]:
 
 def compile_from(path: str, first: int, step: int, device: str = "cpu") -> None:
     """Compile every `step`-th text of a file, from number `first`; say which was compiled, or what was raised."""
-    from minigrad.backends.taichi import runtime
+    from minigrad.backends.taichi import driver, kernel
 
-    ti = runtime.start(device)
+    ti = driver.start(device)
     for k, (name, text, kinds) in list(enumerate(json.loads(Path(path).read_text())))[first::step]:
         try:
-            runtime.Kernel(name, text, kinds)._compile(ti)
+            kernel.Kernel(name, text, kinds)._compile(ti)
             print(json.dumps([k, ""]), flush=True)
         except Exception as error:  # noqa: BLE001 -- a failure too
             print(json.dumps([k, f"{type(error).__name__}: {error}"]), flush=True)

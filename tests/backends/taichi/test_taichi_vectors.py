@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from cases import merge_cases
-from minigrad.backends.taichi import array, elementwise, runtime, snippets, source
+from minigrad.backends.taichi import array, elementwise, kernel, snippets, source
 from minigrad.core.dispatch import kernels_of
 from minigrad.core.op import OPS
 from needs import needs
@@ -244,7 +244,7 @@ def test_a_large_result_is_stored_past_the_cache(monkeypatch, more):
     monkeypatch.setattr(source, "PAST", 1 << 18)
     a, b = (array.like(rng.normal(size=(1 << 18) + more).astype(np.float32)) for _ in range(2))
     texts = []
-    with runtime.launches(lambda made: texts.append(made.text)):
+    with kernel.launches(lambda made: texts.append(made.text)):
         y = on_cpu("add", a, b)
         on_cpu("add", a[: 1 << 17], b[: 1 << 17])
         part = on_cpu("mul", a[1:], b[1:])

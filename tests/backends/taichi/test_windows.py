@@ -7,7 +7,7 @@ import pytest
 
 from alike import numbers, same
 from minigrad.backends.numpy.conv import grid
-from minigrad.backends.taichi import conv_tiles, runtime
+from minigrad.backends.taichi import conv_tiles, kernel
 from minigrad.core.dispatch import dispatch
 from minigrad.ops.conv import Window
 from needs import needs
@@ -109,7 +109,7 @@ def test_a_gradient_summed_over_many_places_keeps_its_digits():
 def test_each_is_one_launch(images):
     arrays = [put(numbers(*shape)) for shape in ((images, 16, 8, 8), (32, 16, 3, 3), (32,), (images, 32, 8, 8))]
     heard = []
-    with runtime.launches(lambda kernel: heard.append(kernel.name)):
+    with kernel.launches(lambda kernel: heard.append(kernel.name)):
         convolved(*arrays)
     assert heard == ["convolve", "correlate", "convolve"]
 
