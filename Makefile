@@ -82,7 +82,7 @@ stubs: $(DEV)  ## write the type information (.pyi) again, from the declarations
 	@$(PY) tests/helpers/stubs.py
 
 muladd:  ## assemble the multiply-add of the processor's kernels again, with LLVM 14 or 15
-	@cd minigrad/backends/taichi && llvm-as muladd.ll -o muladd.bc
+	@cd minigrad/backends/taichi/runtime && llvm-as muladd.ll -o muladd.bc
 
 table: $(DEV)  ## every operation, and what is checked of it
 	@$(PY) tests/helpers/table.py

@@ -34,8 +34,8 @@ import bench_eager  # noqa: E402
 import numpy as np  # noqa: E402
 
 import minigrad as mg  # noqa: E402
-from minigrad.backends.taichi import kernel  # noqa: E402
-from minigrad.backends.taichi.array import pointer  # noqa: E402
+from minigrad.backends.taichi.runtime import kernel  # noqa: E402
+from minigrad.backends.taichi.runtime.array import pointer  # noqa: E402
 
 PEERS = "numpy 2.4, torch 2.13.0"
 REST = 0.2  # seconds, in which the threads of the other fall asleep: OpenBLAS's spin for a tenth

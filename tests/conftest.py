@@ -120,7 +120,7 @@ def _nothing_open():
     """What a kernel of one test found wrong, and nobody asked for, is not the next one's."""
     yield
     if get_default_device() in GPUS:
-        from minigrad.backends.taichi import checks
+        from minigrad.backends.taichi.runtime import checks
 
         checks.forget()
 

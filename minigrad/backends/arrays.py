@@ -15,8 +15,9 @@ from minigrad.core.effects import EFFECTS, unheard
 from minigrad.core.storage import PLACES, host, memory
 
 if find_spec("taichi") is not None:  # loads no Taichi: the first launch of a kernel does
-    from minigrad.backends.taichi import driver, kernel, own, recording, shape
-    from minigrad.backends.taichi import joining as _joining
+    from minigrad.backends.taichi.codegen import joining as _joining
+    from minigrad.backends.taichi.kernels import own, shape
+    from minigrad.backends.taichi.runtime import driver, kernel, recording
 
     _compiles = True
 else:

@@ -299,7 +299,7 @@ class Tape:
         """The text of the kernels that Taichi compiles for ``cpu``, forward and backward, for one sample at a time."""
         if self.device != "cpu":
             raise DeviceError(f"source: on {self.device} there is no text, the operations' own rules run on arrays.")
-        text = import_module("minigrad.backends.taichi.tape").text
+        text = import_module("minigrad.backends.taichi.kernels.tape").text
         return "\n\n".join(text(name, self._program.snippets) for name in ("tape_forward", "tape_backward"))
 
     # --- what the above are made of ---

@@ -207,7 +207,7 @@ def test_a_snippet_is_for_a_declared_elementwise_operation_on_a_device_that_comp
 
 def written(r, depth, varies=False):
     """A random snippet, of all that one may be made of."""
-    from minigrad.backends.taichi import own
+    from minigrad.backends.taichi.kernels import own
 
     def truth(depth):
         if depth > 0 and r.random() < 0.3:

@@ -15,7 +15,8 @@ SINGULAR = [[1.0, 2.0], [2.0, 4.0]]
 
 def shared(monkeypatch):
     """Let each step of elimination be a launch, as for matrices that are too large for one thread."""
-    from minigrad.backends.taichi import elimination, source
+    from minigrad.backends.taichi.codegen import source
+    from minigrad.backends.taichi.kernels import elimination
 
     monkeypatch.setattr(elimination, "SMALL", 0)
     monkeypatch.setattr(elimination, "SMALL_ON_GPU", 0)

@@ -12,7 +12,7 @@ import pytest
 import minigrad as mg
 import parity
 from cases import run_cases
-from minigrad.backends.taichi.array import block_of
+from minigrad.backends.taichi.runtime.array import block_of
 from minigrad.core.dispatch import dispatch
 from minigrad.core.errors import DeviceError, DTypeError
 from minigrad.core.storage import transfers
@@ -257,7 +257,7 @@ def test_numbers_drawn_first_of_all_are_drawn_on_the_gpu():
 import os, minigrad as mg
 mg.set_default_device(os.environ["GPU"])
 x = mg.randn(3)
-from minigrad.backends.taichi import driver
+from minigrad.backends.taichi.runtime import driver
 print(x.device, driver.arch())
 """) == [GPU, GPU]
 

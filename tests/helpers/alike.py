@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from minigrad.backends.taichi.array import TaichiArray
+from minigrad.backends.taichi.runtime.array import TaichiArray
 from minigrad.core.dispatch import dispatch
 from places import HERE, put
 

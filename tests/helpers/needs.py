@@ -62,13 +62,13 @@ def _device() -> str:
 
 
 def _fuses_products() -> bool:
-    from minigrad.backends.taichi import muladd
+    from minigrad.backends.taichi.runtime import muladd
 
     return muladd.FUSED
 
 
 def _has_cores_to_itself() -> bool:
-    from minigrad.backends.taichi import meeting
+    from minigrad.backends.taichi.codegen import meeting
 
     return meeting.can_meet()
 

@@ -93,7 +93,7 @@ def test_a_parameter_is_updated_by_one_call_of_one_kernel(name):
 
 def test_a_new_rate_compiles_nothing_again():
     needs("taichi")
-    from minigrad.backends.taichi.optim import _kernels
+    from minigrad.backends.taichi.kernels.optim import _kernels
 
     p = leaf(3, 4, device="cpu")
     optimizer = mg.optim.Adam([p])

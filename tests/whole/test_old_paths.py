@@ -30,7 +30,7 @@ def test_a_statement_is_named_as_the_place():
     child = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert 'File "<string>", line 1, in <module>' in child.stderr
     assert child.stderr.endswith(
-        "minigrad.graph is minigrad.core.graph now; the old name goes with the next release.\n"
+        f"minigrad.graph is minigrad.{MOVED['graph']} now; the old name goes with the next release.\n"
     )
 
 

@@ -8,10 +8,10 @@ import pytest
 from children import handfuls, on_device
 from needs import needs
 
-FAMILIES = ("elementwise", "indexing", "taichi_linalg", "random", "rows", "sorting")
+FAMILIES = ("elementwise", "indexing", "linalg", "random", "rows", "sorting")
 ON_GPU = ["gpu/test_gpu.py", "whole/test_programs.py", "optim/test_optimizer.py", "autograd/test_autograd.py"]
 ON_GPU += ["ops/test_ops.py", "functional/test_reduce.py", "test_views.py"]
-ON_GPU += [f"backends/taichi/test_{family}.py" for family in FAMILIES]
+ON_GPU += [f"backends/taichi/kernels/test_{family}.py" for family in FAMILIES]
 
 
 @pytest.mark.nightly

@@ -14,10 +14,10 @@ import minigrad as mg
 import minigrad.compiler.jit as jit_module
 from crowd import Pause, crowd
 from minigrad.backends.numpy import threads as numpy_threads
-from minigrad.backends.taichi import buffers, checks, kernel
-from minigrad.backends.taichi.array import Pool
-from minigrad.backends.taichi.locking import muted
-from minigrad.backends.taichi.offsets import moved
+from minigrad.backends.taichi.runtime import buffers, checks, kernel
+from minigrad.backends.taichi.runtime.array import Pool
+from minigrad.backends.taichi.runtime.locking import muted
+from minigrad.backends.taichi.runtime.offsets import moved
 from minigrad.compiler.jit import scalars
 from minigrad.core import step, tensor
 from minigrad.core.dispatch import tap

@@ -1,7 +1,7 @@
 """Writing an operation on numbers as snippets of Taichi's Python, which compute it and its rules in float64.
 
 What is called ``…_of`` is a kernel of the table, one line of text for ``cpu``; other names are Taichi's (``ti.``) or
-those of `backends/taichi/functions.py`. The loops around the snippets are of `backends/taichi/tape.py`.
+those of `backends/taichi/codegen/functions.py`. The loops around the snippets are of `backends/taichi/kernels/tape.py`.
 """
 
 from __future__ import annotations

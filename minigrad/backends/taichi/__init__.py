@@ -4,6 +4,9 @@ Their kernels are the same texts, which the registry has under `DEVICE`; each de
 compiles for one of the devices at a time. While that is a GPU, what is on ``cpu`` is computed by NumPy's kernels.
 
 Importing this loads no Taichi: the first launch of a kernel does.
+
+Each room imports those before it: `runtime` has Taichi as it runs, arrays and their memory, and launches; `codegen`
+writes the texts, and fuses and joins those of recorded launches; `kernels` registers those of each operation.
 """
 
 from __future__ import annotations
@@ -17,8 +20,10 @@ import numpy as np
 
 from minigrad.backends import numpy as reference
 from minigrad.backends.limits import beyond
-from minigrad.backends.taichi import buffers, driver, source
-from minigrad.backends.taichi.array import (
+from minigrad.backends.taichi.codegen import source
+from minigrad.backends.taichi.kernels.elementwise import filled
+from minigrad.backends.taichi.runtime import buffers, driver
+from minigrad.backends.taichi.runtime.array import (
     CPU,
     DEVICE,
     CpuArray,
@@ -30,8 +35,7 @@ from minigrad.backends.taichi.array import (
     set_target,
     shared,
 )
-from minigrad.backends.taichi.elementwise import filled
-from minigrad.backends.taichi.kernel import Remembered
+from minigrad.backends.taichi.runtime.kernel import Remembered
 from minigrad.core.dispatch import Kernel, kernels_of, operations, raw_numbers, runner, waits
 from minigrad.core.dispatch import kernel as register
 from minigrad.core.errors import DTypeError
@@ -40,12 +44,15 @@ from minigrad.core.storage import Memory, add_memory
 __all__ = ["DEVICE"]
 
 MODULES = [
-    import_module(f"minigrad.backends.taichi.{name}")  # each registers its kernels
-    for name in (
-        "attention", "conv", "conv_tiles", "cuda", "elementwise", "elimination", "extremes", "indexing", "loss",
-        "matmul", "meeting", "moves", "norms", "optim", "pool", "random", "reduce", "rows", "running", "sampling",
-        "segments", "shape", "singular", "sorting", "tape", "wide", "wide_lines",
-    )
+    *[import_module(f"minigrad.backends.taichi.codegen.{name}") for name in ("meeting", "moves", "wide")],
+    *[
+        import_module(f"minigrad.backends.taichi.kernels.{name}")  # each registers its kernels
+        for name in (
+            "attention", "conv", "conv_tiles", "cuda", "elementwise", "elimination", "extremes", "indexing", "loss",
+            "matmul", "norms", "optim", "pool", "random", "reduce", "rows", "running", "sampling", "segments", "shape",
+            "singular", "sorting", "tape", "wide_lines",
+        )
+    ],
 ]  # fmt: skip
 _beside: dict[Any, Kernel] = {}  # what computes on cpu, in place of each kernel of Taichi's, while that runs on a GPU
 

@@ -1,0 +1,147 @@
+"""Functions of numbers that Taichi lacks, as texts: the generator puts those that a snippet names before its kernel.
+
+Texts serve vectors of sixteen float32 too, where Taichi can lower what they are made of: so they write ``y * -1`` for
+-y and ``1.0 / y`` with a fraction, since the other forms abort the process there. What Taichi has for numbers only is
+in `vector_functions`, made of arithmetic.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+
+from minigrad.backends.numpy.elementwise import _P, _Q, _R, _S
+from minigrad.backends.taichi.runtime.muladd import horner
+from minigrad.backends.taichi.runtime.vector_functions import VECTORS, typed
+
+__all__ = ["FUNCTIONS", "OF_TWO", "needed", "packable", "packed"]
+
+FUNCTIONS: dict[str, str] = {
+    "isnan": "return (x == x) == 0",  # in Taichi nan != nan is false
+    "isinf": "return (x == inf) | (x == -inf)",
+    "isfinite": "return x - x == 0",
+    "truncated": "return ti.select(x < 0, ti.ceil(x), ti.floor(x))",
+    # of a half the even neighbour; a zero has the sign of x
+    "rounded": """low = ti.floor(x)
+    part = x - low
+    even = ti.select(ti.floor(low * 0.5) * 2 == low, low, low + 1)
+    near = ti.select(part < 0.5, low, ti.select(part > 0.5, low + 1, even))
+    return ti.select(near == 0, x * 0, near)""",
+    # W. Kahan: what is lost in 1 + x is lost in the same way beside it, and divides out
+    "log1p": """u = 1 + x
+    d = u - 1
+    return ti.select(d == 0, x, ti.select(x > 1e30, ti.log(x), ti.log(u) * (x / ti.select(d == 0, d + 1, d))))""",
+    "expm1": """u = ti.exp(x)
+    d = u - 1
+    l = ti.log(u)
+    good = (d != 0) & (d != -1) & (u < 1e30)
+    return ti.select(good, d * (x / ti.select(good, l, l * 0 + 1)), ti.select(d == 0, x, d))""",
+    "log2": "return ti.log(x) * 1.4426950408889634",
+    "sinh": """e = expm1(ti.abs(x))
+    y = ti.select(e > 1e15, ti.exp(ti.abs(x) * 0.5) * (ti.exp(ti.abs(x) * 0.5) * 0.5), (e + e / (e + 1)) * 0.5)
+    return ti.select(x < 0, y * -1, ti.select(x == 0, x, y))""",
+    "cosh": """h = ti.exp(ti.abs(x) * 0.5)
+    return ti.select(h > 1e7, h * (h * 0.5), (h * h + 1.0 / (h * h)) * 0.5)""",
+    "asinh": """s = ti.abs(x)
+    big = s > 1e8
+    t = ti.select(big, s * 0, s)
+    y = ti.select(big, ti.log(s) + 0.6931471805599453, log1p(t + t * t / (1 + ti.sqrt(t * t + 1))))
+    return ti.select(x < 0, y * -1, ti.select(x == 0, x, y))""",
+    "acosh": """big = x > 1e8
+    t = ti.select(big, x * 0 + 1, x) - 1
+    y = ti.select(big, ti.log(x) + 0.6931471805599453, log1p(t + ti.sqrt(t * (t + 2))))
+    return ti.select(x < 1, nan, y)""",
+    "atanh": """s = ti.abs(x)
+    y = 0.5 * log1p(2 * s / (1 - s))
+    return ti.select(x < 0, y * -1, ti.select(x == 0, x, y))""",
+    # by squaring; to a whole power below 0 it is 1 / x, cut to a whole number
+    # where pow is of positive numbers only
+    "power": """size, whole = ti.abs(x), ti.floor(y) == y
+    odd = whole & ((ti.floor(y * 0.5) * 2 == y) == 0)
+    found = ti.pow(ti.select(size == 0, 1.0, size), y)
+    none = ti.select(y == 0, 1.0, ti.select(y > 0, 0.0, inf))
+    found = ti.select(size == 0, none, found)
+    return ti.select(x < 0, ti.select(whole, ti.select(odd, found * -1, found), nan), found)""",
+    "power_of_ints": """result, base, left = x * 0 + 1, x, ti.cast(y, ti.i64)
+    while left > 0:
+        if left % 2 == 1:
+            result *= base
+        base *= base
+        left //= 2
+    odd = ti.cast(y, ti.i64) % 2 == 1
+    return ti.select(y >= 0, result, ti.select(x == 1, x, ti.select(x == -1, ti.select(odd, x, x * -1), x * 0)))""",
+    # What is left of |x| when |y| is taken away as often as can be. Twice |y| and so on are taken away, largest first:
+    # so each difference is exact, where x - y * floor(x / y) is not.
+    "left_over": """rest, part, by = ti.abs(x), ti.abs(y), ti.abs(y)
+    while (part <= rest * 0.5) & (part > 0) & (rest < inf):
+        part = part + part
+    while (part >= by) & (part > 0) & (part < inf) & (rest < inf):
+        rest = ti.select(rest >= part, rest - part, rest)
+        part = part * 0.5
+    return ti.select((rest < inf) & (by > 0), rest, nan)""",
+    "modulo": """rest = left_over(x, y)
+    rest = ti.select(x < 0, rest * -1, rest)
+    rest = ti.select((rest == 0) | ((rest < 0) == (y < 0)), rest, rest + y)
+    return ti.select(rest == 0, ti.abs(rest) * ti.select(y < 0, -1, 1), rest)""",
+    # the last: CUDA makes products of two quotients by y
+    "quotient": """rest = left_over(x, y)
+    rest = ti.select(x < 0, rest * -1, rest)
+    whole = (x - rest) / y
+    whole = ti.select((rest == 0) | ((rest < 0) == (y < 0)), whole, whole - 1)
+    low = ti.floor(whole)
+    near = ti.select(whole - low > 0.5, low + 1, low)
+    return ti.select(y == 0, x / (y * 0.5), ti.select(near == 0, x / y * 0, near))""",
+    "sigmoid": """small = ti.exp(ti.abs(x) * -1)
+    return ti.select(x >= 0, small * 0 + 1, small) / (1 + small)""",
+    "softplus": "return ti.max(x, 0) + log1p(ti.exp(ti.abs(x) * -1))",
+    "erf": f"""size = ti.min(ti.abs(x), 6)
+    u = ti.min(size, 0.46875) * ti.min(size, 0.46875)
+    near = x * (({horner(_P, "u")}) / ({horner(_Q, "u")}))
+    far = 1 - ti.exp(size * size * -1) * (({horner(_R, "size")}) / ({horner(_S, "size")}))
+    return ti.select((x == x) == 0, x, ti.select(size <= 0.46875, near, ti.select(x < 0, far * -1, far)))""",
+}
+
+OF_TWO = frozenset(
+    {"power", "power_of_ints", "left_over", "modulo", "quotient"}
+)  # functions of x and y, not of x alone
+_OF_NUMBERS = re.compile(r"ti\.(exp|log|tanh|abs)\(")
+_LOWERED = {"ti.select", "ti.min", "ti.max", "ti.sqrt", "ti.floor", "ti.ceil"}  # known to lower on vectors
+_CALLED = re.compile(r"(?<![\w.])(\w+)\(")
+
+
+def packed(text: str) -> str:
+    """A text with the vector forms of what Taichi has for single numbers.
+
+    >>> packed("a + ti.exp(a)")
+    'a + exp16(a)'
+    """
+    return _OF_NUMBERS.sub(r"\g<1>16(", text)
+
+
+@cache
+def packable(text: str) -> bool:
+    """Whether all that a text calls has a form for vectors. (A whole number over a vector aborts the process.)"""
+    for prefix, name in re.findall(r"(?<![\w.])(ti\.)?(\w+)\(", packed(text)):
+        if prefix + name in _LOWERED or name in VECTORS:
+            continue
+        if prefix or name not in FUNCTIONS or name in OF_TWO or not packable(FUNCTIONS[name]):
+            return False
+    return not re.search(r"[%~^]|//|ti\.i\d|(?<![\w.])\d+ /", text)
+
+
+@cache
+def needed(text: str, dtype: str, vectors: bool = False) -> str:
+    """The functions that a text calls, each after those that it calls itself, for numbers of one of Taichi's types."""
+    known = FUNCTIONS | VECTORS if vectors else FUNCTIONS
+    found: dict[str, str] = {}
+
+    def visit(body: str) -> None:
+        for name in _CALLED.findall(body):
+            if name in known and name not in found:
+                inner = packed(known[name]) if vectors else known[name]
+                visit(inner)
+                takes = "x, y" if name in OF_TWO else "x"
+                found[name] = f"@ti.func\ndef {name}({takes}):\n    {typed(inner, dtype)}\n\n\n"
+
+    visit(text)
+    return "".join(found.values())

@@ -1,0 +1,127 @@
+"""Loops of a joined kernel, and how cores that share several go through them.
+
+To wake a core takes 50 µs, and each loop that all cores share wakes them anew. So several are one loop here, in which
+each core goes through its share of all, and in between waits for the others, awake. What one core does alone goes there
+too. That wants a thread for each core, and that none is asleep behind another: where Linux puts two on one core, which
+it does with those that are woken together, a step takes twice as long. So each is kept on its core, also in eager code.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Sequence
+from textwrap import indent
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from minigrad.backends.taichi.codegen import source
+from minigrad.backends.taichi.runtime import driver, muladd
+from minigrad.backends.taichi.runtime.array import LINE, lasting
+from minigrad.backends.taichi.runtime.kernel import Kernel
+
+__all__ = ["CORE", "EACH", "ONE", "OTHER", "STEP", "Loop", "can_meet", "joined"]
+
+ONE, CORE, EACH, OTHER = "by one core", "a round for each core", "rounds that cores share", "as it is"
+SERIAL = "    ti.loop_config(serialize=True)\n"
+STEP = "    "
+WHO = f"""@ti.kernel
+def who_kernel(names_: {source.array_of("int32")}, place: ti.i64):
+{{}}"""
+
+
+class Loop(NamedTuple):
+    """A loop, or a statement: its kind, its text, of a loop what a round is called, and their count.
+
+    Of what one core does the text is the whole loop, else what is in it.
+    """
+
+    kind: str
+    text: str
+    name: str = ""
+    rounds: str = ""
+
+
+def can_meet() -> bool:
+    """Whether each core gets a round of a loop, so that one may wait for another. Then each keeps to a thread."""
+    there = muladd.FUSED and 1 < source.CORES <= min(driver.threads(), len(os.sched_getaffinity(0)))
+    if there and _State.program is not driver.program():
+        _State.program = driver.program()
+        _keep_apart()
+    return there
+
+
+class _State:
+    program: Any = None  # whose threads are kept apart
+
+
+def _keep_apart() -> None:
+    """Keep each of Taichi's threads on a core of its own, where the machine lets us."""
+    names, place = lasting(np.zeros(source.CORES, np.int32)), meeting_place()
+    loop = Loop(CORE, "who = 0\nmuladd.who(who)\nnames_[each // 512] = who\n", "each")
+    made = Kernel("who", WHO.format(_met([loop, loop], "place")), "ai")
+    made.unheard((names.ctypes.data, len(names), names.nbytes), place.ctypes.data)
+    for name, core in zip(names.tolist(), sorted(os.sched_getaffinity(0)), strict=False):
+        with contextlib.suppress(OSError):
+            os.sched_setaffinity(name, {core})
+
+
+def _settle() -> None:
+    """Keep threads apart from the beginning: eager code too waits for the last of them at each loop that they share."""
+    if driver.arch() == "cpu" and driver.started_by_us():
+        can_meet()
+
+
+driver.on_restart(_settle)
+
+
+def meeting_place() -> Any:
+    """A number in a line of its own, in which cores count who has come."""
+    return lasting(np.zeros(LINE // 4, np.int32))
+
+
+def joined(loops: Sequence[Loop], place: str) -> str:
+    """The statements of a kernel: from the first loop that cores share to the last they are one loop, if they can meet
+    at a number whose address is the text `place`."""
+    text, run = "", list[Loop]()
+    for loop in (*loops, None):
+        if loop is not None and loop.kind != OTHER:
+            run.append(loop)
+            continue
+        shared = [k for k, one in enumerate(run) if one.kind != ONE]
+        if place and len(shared) > 1:
+            first, last = shared[0], shared[-1] + 1
+            text += "".join(map(_alone, run[:first])) + _met(run[first:last], place)
+            run = run[last:]
+        text += "".join(map(_alone, run)) + (_alone(loop) if loop is not None else "")
+        run = []
+    return text
+
+
+def _alone(loop: Loop) -> str:
+    if loop.kind == OTHER:
+        return indent(loop.text, STEP)
+    if loop.kind == ONE:
+        return f"{SERIAL}    for {loop.name} in range(1):\n{indent(loop.text, STEP * 2)}"
+    body = loop.text if loop.kind == EACH else f"if {loop.name} % 512 == 0:\n{indent(loop.text, STEP)}"
+    return f"    for {loop.name} in range({loop.rounds}):\n{indent(body, STEP * 2)}"
+
+
+def _met(loops: Sequence[Loop], place: str) -> str:
+    cores = source.CORES
+    lines = f"{SERIAL}    for once in range(1):\n        meeting = {place}\n        muladd.apart(meeting)\n"
+    lines += f"    for core in range({cores} * 512):\n        if core % 512 == 0:\n            me = core // 512\n"
+    lines += f"            meeting = {place}\n            come = 0\n"
+    for k, loop in enumerate(loops):
+        if k and not loop.kind == loops[k - 1].kind == ONE:
+            lines += f"            come += {cores}\n            muladd.meet(meeting, come)\n"
+        if loop.kind == ONE:
+            head = "if me == 0:\n"
+        elif loop.kind == CORE:
+            head = f"for {loop.name} in range(me * 512, me * 512 + 1):\n"  # a loop, so that its names are its own
+        else:
+            head = f"share{k} = ti.raw_div({loop.rounds} + {cores - 1}, {cores})\n"
+            head += f"for {loop.name} in range(me * share{k}, ti.min({loop.rounds}, (me + 1) * share{k})):\n"
+        lines += indent(head + indent(loop.text, STEP), STEP * 3)
+    return lines

@@ -1,0 +1,272 @@
+"""The texts of products of matrices: how panels are laid out, and tiles computed.
+
+A tile is some rows and vectors of columns of the result, whose sums stay in registers.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from itertools import product
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from minigrad.backends.taichi.codegen import source
+from minigrad.backends.taichi.runtime import muladd
+from minigrad.backends.taichi.runtime.kernel import Kernel, compiled
+
+__all__ = ["BLOCK", "DOTS", "LANES", "SERIAL", "Tiles", "dotting", "left_of", "packing", "tiling", "unit_of", "vectors"]
+
+LANES = {np.dtype("float32"): 16, np.dtype("float64"): 8}  # numbers in a vector of 64 bytes
+DOTS = (8, 3) if source.ROOMY else (3, 2)  # rows and columns of a tile of sums along the operands
+SERIAL = 2**22  # up to so many a second core is not worth waking
+BLOCK = 256  # so many products are added up, and then those sums: it keeps more digits than one long sum
+
+
+def vectors(dtype: str, count: int) -> str:
+    return f"ti.types.ndarray(dtype=ti.types.vector({count}, ti.{source.TI[dtype]}), ndim=1)"
+
+
+# How a panel, `width` numbers for each of the `depth` places of a sum, is read: `how` the numbers lie.
+_READ = {
+    # side by side, so that a vector is copied
+    "beside": """        for k in range(depth):
+            for u in range({units}):
+                y_[(t * padded + k) * {units} + u] = a_[n * by + k * down + j * {units} + u]
+""",
+    # along the sum, so that they are turned in blocks of four
+    "along": """        for k in range(depth // 4):
+{loads}{stores}""",
+    "any": """        for k in range(padded):
+            for l in range({width}):
+                x = a_[n * by + ti.min(j * {width} + l, size - 1) * right + ti.min(k, depth - 1) * down]
+                y_[(t * padded + k) * {width} + l] = ti.select(k < depth, x, zero)
+""",
+}
+
+
+@lru_cache(maxsize=64)
+def packing(how: str, type: Any, width: int, serial: bool) -> Kernel:
+    dtype, rows = type.name, range(width)
+    loads = [f"            x{r} = a_[n * by + ti.min(j * {width} + {r}, size - 1) * right + k]\n" for r in rows]
+    unit = unit_of(width)
+    units = width // unit
+    stores = [
+        f"            y_[(t * padded + k * 4 + {s}) * {units} + {u}] = "
+        f"ti.Vector([{', '.join(f'x{r}[{s}]' for r in rows[u * unit : (u + 1) * unit])}])\n"
+        for s, u in product(range(4), range(units))
+    ]
+    body = _READ[how].format(width=width, units=units, loads="".join(loads), stores="".join(stores))
+    out = source.array_of(dtype) if how == "any" else vectors(dtype, unit)
+    given = {"beside": vectors(dtype, unit), "along": vectors(dtype, 4)}.get(how, source.array_of(dtype))
+    body = f"        n = t // panels\n        j = t % panels\n        zero = ti.cast(0, ti.{source.TI[dtype]})\n{body}"
+    numbers = ("batches", "panels", "size", "depth", "padded", "by", "right", "down")
+    text = (
+        f"@ti.kernel\ndef pack_{how}_{width}_kernel(y_: {out}, a_: {given}, "
+        f"{', '.join(f'{x}: ti.i32' for x in numbers)}):\n{source.spread('batches * panels', body, serial)}"
+    )
+    return compiled(f"pack_{how}_{width}", text, "aa" + "i" * len(numbers))
+
+
+class _Left(NamedTuple):
+    """How a tile reads the left operand: the places of the sum in one step, how many numbers its memory is seen in at
+    once, what is known before the loop, and number r of place s in step k. `deep` steps make the sum."""
+
+    steps: int
+    seen: int
+    before: str
+    number: str
+
+
+def unit_of(rows: int) -> int:
+    """How many numbers can be one vector in memory, if so many lie side by side time and again."""
+    return rows & -rows
+
+
+def left_of(how: str, rows: int) -> _Left:
+    unit = unit_of(rows)
+    row = f"r{{r}} = n * by_a + ti.min(i * {rows} + {{r}}, m - 1) * down_a"
+    return {
+        "panels": _Left(
+            1, unit, f"first = (n * by_a + i * deep) * {rows // unit}", f"a_[first + k * {rows // unit} + {{u}}][{{l}}]"
+        ),
+        "rows": _Left(8, 8, row, "a_[r{r} + k][{s}]"),
+        "columns": _Left(
+            1, unit, f"far = n * by_a + i * {rows // unit} + block * {BLOCK} * right_a", "a_[far + {u}][{l}]"
+        ),
+        "any": _Left(1, 1, row, "a_[r{r} + k * right_a]"),
+    }[how]
+
+
+_NUMBERS = (  # in memory, since each would cost a launch as an argument 0.4 µs
+    "down", "chunks", "rows", "right", "across", "m", "size", "deep", "by_a", "down_a", "right_a",
+    "by_b", "step_b", "panel_b", "right_b", "step_z", "one",
+)  # fmt: skip
+
+
+class Tiles(NamedTuple):
+    """What decides about the text of a product: see `tiling`. Its kernel reads numbers from the array `table`."""
+
+    type: Any
+    left: str
+    gathered: bool
+    tile: tuple[int, int]
+    whole: bool
+    once: bool
+    serial: bool
+
+    @property
+    def table(self) -> int:
+        """The place of that array among the arguments."""
+        return 4
+
+    @property
+    def lanes(self) -> int:
+        """How many numbers of the result are a vector."""
+        return LANES[self.type]
+
+    def items(self, numbers: Any, tiles: int) -> int:
+        """How many numbers the result has, by those that the kernel reads, and its tiles."""
+        down, chunks, _, right, across, m = map(int, numbers[:6])
+        return tiles // (down * chunks * across) * m * right * self.lanes
+
+    def kernel(self, end: source.End | None = None) -> Kernel:
+        """That of the product, or with an end."""
+        return tiling(self, end or source.NO_END)
+
+
+@lru_cache(maxsize=256)
+def tiling(tiles: Tiles, end: source.End = source.NO_END) -> Kernel:
+    """Tiles that read the left operand so, the right one in vectors or `gathered`, and write `whole` vectors or not;
+    the sum is one block, gone through `once`, or several.
+
+    Rows, vectors and columns past the end are the last ones again, which are written again. LLVM cannot count the loop
+    along the sum, whose step is read from memory: it would take two at once, and not have registers for them.
+    """
+    type, left, gathered, (high, wide), whole, _, serial = tiles
+    dtype, lanes = type.name, LANES[type]
+    steps, seen, _, _ = left_of(left, high)
+    each, alone = vectors(dtype, lanes), source.array_of(dtype)
+    arrays = {"y_": each if whole else alone, "a_": source.array_of(dtype, seen), "b_": alone if gathered else each}
+    arrays |= {"z_": each, "numbers_": source.array_of("int32")}
+    blocks, places = BLOCK // steps, range(lanes) if gathered else ()
+    lines = [f"{x} = numbers_[{k}]" for k, x in enumerate(_NUMBERS)]
+    lines += ["for group in range(first_t // down, (last_t + down - 1) // down):"]  # tiles of the same columns
+    for v in range(wide):
+        lines += [f"    j{v} = ti.min(group % across * {wide} + {v}, right - 1)"]
+        lines += [f"    o{v}_{k} = ti.min(j{v} * {lanes} + {k}, size - 1)" for k in places]
+    lines += [
+        "    n = group // across // chunks",
+        "    begin = group // across % chunks * down",
+        "    end = ti.min(begin + ti.min(last_t - group * down, down), rows)",
+        f"    for block in range((deep + {blocks - 1}) // {blocks}):",
+        "        for i in range(begin + ti.max(first_t - group * down, 0), end):",
+    ]
+    inner = [*_sums(tiles), *(_end_of(end, tiles.tile, blocks) if end.lines else [])]
+    lines += [f"            {line}" for line in inner]
+    known = [f"    {source.repeated(f'{x}_', x, lanes)}" for x in end.numbers]
+    loop = source.shared("tiles", "".join(f"            {line}\n" for line in lines), serial, "".join(known))
+    name = f"matmul_{left}{'_gathered' * gathered}{'_ended' * bool(end.lines)}"
+    head = [f"{x}: {what}" for x, what in arrays.items()] + ["tiles: ti.i32"]
+    head += [f"{x}_: {each}" for x in end.arrays] + [f"{x}_: ti.{source.TI[dtype]}" for x in end.numbers]
+    kinds = "aaaaai" + "a" * len(end.arrays) + "f" * len(end.numbers)
+    text = f"{end.functions}@ti.kernel\ndef {name}_kernel({', '.join(head)}):\n{loop}"
+    made = compiled(name, text, kinds)
+    if whole and type.name == "float32":
+        made.work = tiles
+    return made
+
+
+def _sums(tiles: Tiles) -> list[str]:
+    """Lines that compute tile i of a group, or add one block of its sum to it."""
+    type, left, _, (high, wide), whole, once, _ = tiles
+    dtype, lanes, rows, columns = type.name, LANES[type], range(high), range(wide)
+    steps, _, before, number = left_of(left, high)
+    cells = list(product(rows, columns))
+    start = "z_[j{v} * step_z]" if once else f"ti.Vector([ti.{source.TI[dtype]}(0.0) for _ in range({lanes})])"
+    lines = [before.format(r=r) for r in (rows if "{r}" in before else (0,))]
+    lines += [f"at{v} = n * by_b + j{v} * panel_b + block * {BLOCK} * step_b" for v in columns]
+    lines += [f"c{r}_{v} = {start.format(v=v)}" for r, v in cells]
+    lines += [f"k = block * {BLOCK // steps}", f"last = ti.min(deep, k + {BLOCK // steps})", "while k < last:"]
+    lines += [f"    {line}" for line in [*_products(tiles, number), "k += one"]]
+    lines += [f"row{r} = n * m + ti.min(i * {high} + {r}, m - 1)" for r in rows]
+    if not once:
+        lines += [f"d{r}_{v} = z_[j{v} * step_z]" for r, v in cells]
+        lines += ["if block > 0:", *_cells(cells, "d{r}_{v}{l} = {y}", whole, lanes, "    ")]
+        lines += [f"c{r}_{v} += d{r}_{v}" for r, v in cells]
+    return lines + _cells(cells, "{y} = c{r}_{v}{l}", whole, lanes, "")
+
+
+def _products(tiles: Tiles, number: str) -> list[str]:
+    """Lines that add the products of one step along the sum to those of a tile."""
+    lanes, (high, wide), unit = LANES[tiles.type], tiles.tile, unit_of(tiles.tile[0])
+    lines = []
+    for s in range(left_of(tiles.left, high).steps):
+        for v in range(wide):
+            column = ", ".join(f"b_[at{v} + o{v}_{k} * right_b]" for k in range(lanes))
+            lines += [f"b{v} = " + (f"ti.Vector([{column}])" if tiles.gathered else f"b_[at{v}]")]
+            lines += [f"at{v} += step_b"]
+        for r in range(high):
+            lines += [f"a = {number.format(r=r, s=s, u=r // unit, l=r % unit)}"]
+            lines += [muladd.added_product(f"c{r}_{v}", f"b{v}", "a", tiles.type.name) for v in range(wide)]
+        lines += ["far += right_a"] if tiles.left == "columns" else []
+    return lines
+
+
+def _end_of(end: source.End, tile: tuple[int, int], blocks: int) -> list[str]:
+    """Lines that go through the vectors of a tile, each once, after the last block of its sum."""
+    high, wide = tile
+    start, first = "(n * m + row) * right", f"group % across * {wide}"
+    return [
+        f"if (block + 1) * {blocks} >= deep:",
+        f"    for row in range(i * {high}, ti.min(m, (i + 1) * {high})):",
+        f"        for e in range({start} + {first}, {start} + ti.min(right, {first} + {wide})):",
+        *[f"            {line}" for line in end.lines.splitlines()],
+    ]
+
+
+def _cells(cells: list[tuple[int, int]], line: str, whole: bool, lanes: int, pad: str) -> list[str]:
+    """A line for the vector of the result at each row and vector of a tile, or for each of its numbers."""
+    if whole:
+        return [pad + line.format(r=r, v=v, l="", y=f"y_[row{r} * right + j{v}]") for r, v in cells]
+    lines = []
+    for last in dict.fromkeys(v for _, v in cells):
+        lines.append(f"{pad}for l in range(ti.min({lanes}, size - j{last} * {lanes})):")
+        y = f"y_[row{{r}} * size + j{last} * {lanes} + l]"
+        lines += [f"{pad}    {line.format(r=r, v=v, l='[l]', y=y.format(r=r))}" for r, v in cells if v == last]
+    return lines
+
+
+@lru_cache(maxsize=16)
+def dotting(type: Any, serial: bool) -> Kernel:
+    """Tiles that read both operands along the sum, as they lie."""
+    dtype, lanes, rows, columns = type.name, LANES[type], range(DOTS[0]), range(DOTS[1])
+    cells = list(product(rows, columns))
+    names = ("down", "across", "m", "size", "deep", "by_a", "down_a", "by_b", "right_b", "step_z", "one")
+    lines = [f"{x} = numbers_[{k}]" for k, x in enumerate(names)]
+    lines += [
+        "for t in range(first_t, last_t):",
+        "    i = t // across % down",
+        "    j = t % across",
+        "    n = t // across // down",
+        *[f"    row{r} = ti.min(i * {len(rows)} + {r}, m - 1)" for r in rows],
+        *[f"    a{r} = n * by_a + row{r} * down_a" for r in rows],
+        *[f"    column{c} = ti.min(j * {len(columns)} + {c}, size - 1)" for c in columns],
+        *[f"    b{c} = n * by_b + column{c} * right_b" for c in columns],
+        *[f"    c{r}_{c} = ti.Vector([ti.{source.TI[dtype]}(0.0) for _ in range({lanes})])" for r, c in cells],
+        "    k = 0",
+        "    while k < deep:",
+        *[f"        y{c} = b_[b{c} + k]" for c in columns],
+    ]
+    for r in rows:
+        lines += [f"        x = a_[a{r} + k]"]
+        lines += [f"        {muladd.added_products(f'c{r}_{c}', 'x', f'y{c}', dtype)}" for c in columns]
+    lines += ["        k += one", f"    s = ti.{source.TI[dtype]}(0.0)"]
+    for r, c in cells:
+        lines += [f"    {muladd.summed('s', f'c{r}_{c}', dtype)}"]
+        lines += [f"    y_[(n * m + row{r}) * size + column{c}] = s + z_[column{c} * step_z]"]
+    each, alone = vectors(dtype, lanes), source.array_of(dtype)
+    arrays = {"y_": alone, "a_": each, "b_": each, "z_": alone, "numbers_": source.array_of("int32")}
+    head = ", ".join([*[f"{x}: {what}" for x, what in arrays.items()], "tiles: ti.i32"])
+    loop = source.shared("tiles", "".join(f"            {line}\n" for line in lines), serial)
+    return compiled("matmul_dots", f"@ti.kernel\ndef matmul_dots_kernel({head}):\n{loop}", "aaaaai")

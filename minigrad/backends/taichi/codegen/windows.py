@@ -1,0 +1,313 @@
+"""What windows see of images, times weights or gradients, on the processor: tiles of sums in registers, one launch.
+
+Each core lays the image that it is about to read out anew, in memory of its own, with the channels of a place side by
+side and zeros around. Then what a spot of the window sees is some vectors, wherever the window stands: columns are
+never made, and a number is found without arithmetic of its own.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from textwrap import indent
+from typing import Any, NamedTuple
+
+from minigrad.backends.taichi.codegen import source
+from minigrad.backends.taichi.codegen.tiles import BLOCK, LANES, vectors
+from minigrad.backends.taichi.runtime import muladd
+from minigrad.backends.taichi.runtime.kernel import Kernel, compiled
+
+__all__ = ["ROWS", "Convolution", "Images", "correlating"]
+
+ROWS = 8  # places, or numbers that windows see, of a tile
+
+
+class Images(NamedTuple):
+    """How images lie, and how one is laid out anew: its places in rows, `padded` channels each, zeros around."""
+
+    channels: int
+    padded: int  # channels, with those that are 0
+    by_n: int
+    by_c: int
+    by_row: int
+    by_col: int
+    row0: int  # the first that is not cut off
+    rows: int
+    col0: int
+    cols: int
+    inside: int  # where the first number goes
+    wide: int  # places in a row, with those around
+    room: int  # for all
+
+
+# --- what both have ---
+
+
+def _known(names: tuple[str, ...], indent: int) -> str:
+    return "".join(f"{' ' * indent}{x} = numbers_[{k}]\n" for k, x in enumerate(names))
+
+
+def _cores(names: tuple[str, ...], count: str, body: str, serial: bool) -> str:
+    """A loop in which each core goes from its first_t up to its last_t, of all below `count`; `me` is its number."""
+    return source.shared(count, body, serial, _known(names, 12))
+
+
+def _turned(indent: int, width: int, read: str, write: str) -> str:
+    """Lines that read four numbers from each of `width` rows, and write `width` numbers of each of four columns."""
+    lines = [f"v{k} = {read.format(k=k)}" for k in range(width)]
+    for s in range(4):
+        lines.append(f"{write.format(s=s)} = ti.Vector([{', '.join(f'v{k}[{s}]' for k in range(width))}])")
+    return "".join(f"{' ' * indent}{line}\n" for line in lines)
+
+
+def _laying(unit: int, fours: bool) -> str:
+    """Image n goes to `mine`, but what is around it, which is 0. In fours the channels that are not there are the last
+    one again."""
+    if not fours:
+        return """                    for row in range(rows):
+                        for c in range(channels):
+                            at = n * by_n + c * by_c + (row0 + row) * by_row + col0 * by_col
+                            to = mine + inside + row * wide * padded + c
+                            for col in range(cols):
+                                s_[to + col * padded] = x_[at + col * by_col]
+"""
+    turned = _turned(
+        32, unit, "x_[at + ti.min({k}, most) * (by_c // 4) + q]", f"a_[to + (q * 4 + {{s}}) * (padded // {unit})]"
+    )
+    return f"""                    for row in range(rows):
+                        for g in range(padded // {unit}):
+                            at = (n * by_n + g * {unit} * by_c + (row0 + row) * by_row + col0) // 4
+                            to = (mine + inside + row * wide * padded) // {unit} + g
+                            most = channels - 1 - g * {unit}
+                            for q in range(cols // 4):
+{turned}"""
+
+
+def _zero(dtype: str, lanes: int) -> str:
+    return f"ti.Vector([ti.{source.TI[dtype]}(0.0) for _ in range({lanes})])"
+
+
+def _kernel(name: str, arrays: dict[str, str], loops: str, end: source.End = source.NO_END) -> Kernel:
+    arrays = arrays | {f"{x}_": vectors("float32", ROWS) for x in end.arrays} | {f"{x}_": "ti.f32" for x in end.numbers}
+    head = ", ".join(f"{x}: {what}" for x, what in arrays.items())
+    kinds = "a" * (len(arrays) - len(end.numbers)) + "f" * len(end.numbers)
+    return compiled(name, f"{end.functions}@ti.kernel\ndef {name}_kernel({head}):\n{loops}", kinds)
+
+
+def _arrays(dtype: str, lanes: int, unit: int, fours: bool, more: dict[str, str]) -> dict[str, str]:
+    """The result, images, what more there is; `s_`, `a_` and `b_` are memory to work in, as numbers and as vectors."""
+    table = source.array_of("int32")
+    arrays = {"y_": source.array_of(dtype), "x_": source.array_of(dtype, 4 if fours else 1), **more}
+    arrays |= {"s_": source.array_of(dtype), "a_": source.array_of(dtype, unit), "b_": vectors(dtype, lanes)}
+    return arrays | {"spots_": table, "places_": table, "numbers_": table}
+
+
+# --- convolution: a tile has 8 places and a vector of channels of the result ---
+
+_CONVOLVED = (
+    "batches", "down", "m", "panels", "count", "deep", "kh", "kw",
+    "by_o", "by_i", "by_h", "by_w", "biased", "by_z", "bias_at", "room_at", "each", *Images._fields,
+)  # fmt: skip
+
+
+def _weights(dtype: str, lanes: int, serial: bool) -> str:
+    """Panels of weights, and the bias, with zeros for channels that are not there."""
+    body = f"""            for j in range(first_t, last_t):
+                for k in range(j * kh * kw * padded, (j + 1) * kh * kw * padded):
+                    b_[k] = {_zero(dtype, lanes)}
+                b_[bias_at // {lanes} + j] = {_zero(dtype, lanes)}
+                for o in range(j * {lanes}, ti.min(count, (j + 1) * {lanes})):
+                    if biased == 1:
+                        s_[bias_at + o] = z_[o * by_z]
+                    for c in range(channels):
+                        for i in range(kh):
+                            to = ((j * kh * kw + i * kw) * padded + c) * {lanes} + o - j * {lanes}
+                            at = o * by_o + c * by_i + i * by_h
+                            for k in range(kw):
+                                s_[to + k * padded * {lanes}] = w_[at + k * by_w]
+"""
+    return _cores(_CONVOLVED, "panels", body, serial)
+
+
+def _sums(lanes: int, unit: int, dtype: str) -> str:
+    """Those of a tile: d0 to d7, of places that begin at r0 to r7."""
+    rows, step, zero = range(ROWS), BLOCK // unit, _zero(dtype, lanes)
+    lines = [
+        *[f"    d{r} = b_[bias_at // {lanes} + j]" for r in rows],
+        f"    for block in range((deep + {step - 1}) // {step}):",
+        *[f"        c{r} = {zero}" for r in rows],
+        f"        for k in range(block * {step}, ti.min(deep, (block + 1) * {step})):",
+        "            far = spots_[k]",
+    ]
+    for s in range(unit):
+        number = f"[{s}]" if unit > 1 else ""
+        lines.append(f"            b = b_[(j * deep + k) * {unit} + {s}]")
+        for r in rows:
+            lines += [
+                f"            a = a_[far + r{r}]{number}",
+                f"            {muladd.added_product(f'c{r}', 'b', 'a', dtype)}",
+            ]
+    lines += [f"        d{r} += c{r}" for r in rows]
+    return "".join(f"                {line}\n" for line in lines)
+
+
+def _written(lanes: int, whole: bool, end: source.End) -> str:
+    """Channel by channel: of tiles that are `whole` eight places at once, turned in registers, else by memory; and what
+    is done with these eight then."""
+    rows, lines = range(ROWS), []
+    if whole:
+        for k in range(lanes):
+            column = ", ".join(f"d{r}[{k}]" for r in rows)
+            lines.append(f"if j * {lanes} + {k} < count:")
+            lines.append(f"    y_[(n * count + j * {lanes} + {k}) * down + i] = ti.Vector([{column}])")
+        if end.lines:
+            lines.append(f"for o in range(j * {lanes}, ti.min(count, (j + 1) * {lanes})):")
+            lines += [f"    {line}" for line in ["e = (n * count + o) * down + i", *end.lines.splitlines()]]
+    else:
+        lines += [f"b_[(mine + room) // {lanes} + {r}] = d{r}" for r in rows]
+        lines.append(f"for l in range(ti.min({lanes}, count - j * {lanes})):")
+        lines.append(f"    to = (n * count + j * {lanes} + l) * m + i * {ROWS}")
+        lines.append(f"    for r in range(ti.min({ROWS}, m - i * {ROWS})):")
+        lines.append(f"        y_[to + r] = s_[mine + room + r * {lanes} + l]")
+    return "".join(f"                    {line}\n" for line in lines)
+
+
+class Convolution(NamedTuple):
+    """What decides about the text of a convolution, whose kernel reads numbers from the array `table`."""
+
+    type: Any
+    unit: int
+    fours: bool
+    whole: bool
+    little: bool
+    serial: bool
+
+    @property
+    def table(self) -> int:
+        """The place of that array among the arguments."""
+        return 9
+
+    @property
+    def lanes(self) -> int:
+        """How many numbers of the result are a vector."""
+        return ROWS
+
+    def items(self, numbers: Any) -> int:
+        """How many numbers the result has, by those that the kernel reads."""
+        known = dict(zip(_CONVOLVED, numbers, strict=False))
+        return int(known["batches"]) * int(known["m"]) * int(known["count"])
+
+    def kernel(self, end: source.End | None = None) -> Kernel:
+        """That of the convolution, or with an end."""
+        return _convolving(self, end or source.NO_END)
+
+
+@lru_cache(maxsize=64)
+def _convolving(what: Convolution, end: source.End) -> Kernel:
+    type, unit, fours, whole, little, serial = what
+    dtype, lanes = type.name, LANES[type]
+    begins = [f"r{r} = mine // {unit} + places_[ti.min(i * {ROWS} + {r}, m - 1)]" for r in range(ROWS)]
+    body = f"""            mine = room_at + me * each
+            for k in range(ti.select(first_t < last_t, room // {lanes}, 0)):
+                b_[mine // {lanes} + k] = {_zero(dtype, lanes)}
+            for t in range(first_t, last_t):
+                n = t // down
+                i = t % down
+                if (i == 0) | (t == first_t):
+{_laying(unit, fours)}{"".join(f"                {line}{chr(10)}" for line in begins)}\
+                for j in range(panels):
+{_sums(lanes, unit, dtype)}{_written(lanes, whole, end)}"""
+    arrays = _arrays(dtype, lanes, unit, fours, dict.fromkeys(("w_", "z_"), source.array_of(dtype)))
+    if whole:
+        arrays["y_"] = vectors(dtype, ROWS)
+    body = "".join(f"    {source.repeated(f'{x}_', x, ROWS)}" for x in end.numbers) + body
+    loops = _weights(dtype, lanes, little) + _cores(_CONVOLVED, "batches * down", body, serial)
+    made = _kernel(f"convolve{'_ended' * bool(end.lines)}", arrays, loops, end)
+    if whole and type.name == "float32":
+        made.work = what
+    return made
+
+
+# --- correlation: a tile has 8 numbers that a window sees and a vector of channels of the result's gradient ---
+
+_CORRELATED = (
+    "units", "bands", "down", "m", "panels", "count", "deep", "spots", "parts", "sums_at", "size", "each",
+    *Images._fields,
+)  # fmt: skip
+
+
+def _slopes(lanes: int, fours: bool) -> str:
+    """Gradients of image n, in vectors of channels."""
+    if fours:
+        read = f"g_[(n * count + ti.min(j * {lanes} + {{k}}, count - 1)) * (m // 4) + q]"
+        turned = _turned(28, lanes, read, f"b_[(mine + room) // {lanes} + j * m + q * 4 + {{s}}]")
+        return f"""                    for j in range(panels):
+                        for q in range(m // 4):
+{turned}"""
+    return f"""                    for o in range(count):
+                        to = mine + room + o // {lanes} * m * {lanes} + o % {lanes}
+                        for p in range(m):
+                            s_[to + p * {lanes}] = g_[(n * count + o) * m + p]
+"""
+
+
+def _products(lanes: int, unit: int, dtype: str) -> str:
+    """Of each tile the sums over some places, added to those of the part."""
+    rows = range(ROWS)
+    lines = ["for i in range(down):"]
+    for k in range(ROWS // unit):
+        lines.append(f"    q{k} = mine // {unit} + spots_[ti.min(i * {ROWS // unit} + {k}, deep - 1)]")
+    lines += [
+        "    for j in range(panels):",
+        f"        at = (mine + room) // {lanes} + j * m",
+        f"        to = (sums_at + t * size) // {lanes} + (j * down + i) * {ROWS}",
+        *[f"        c{r} = {_zero(dtype, lanes)}" for r in rows],
+        f"        for p in range(band * {BLOCK}, ti.min(m, (band + 1) * {BLOCK})):",
+        "            b = b_[at + p]",
+        "            far = places_[p]",
+    ]
+    number = [f"[{r % unit}]" if unit > 1 else "" for r in rows]
+    for r in rows:
+        lines += [
+            f"            a = a_[far + q{r // unit}]{number[r]}",
+            f"            {muladd.added_product(f'c{r}', 'b', 'a', dtype)}",
+        ]
+    lines += [f"        b_[to + {r}] = b_[to + {r}] + c{r}" for r in rows]
+    return "".join(f"                    {line}\n" for line in lines)
+
+
+def _totals(lanes: int, serial: bool) -> str:
+    """The sums of all parts, as weights lie."""
+    body = f"""            for j in range(first_t, last_t):
+                begin = sums_at // {lanes} + j * down * {ROWS}
+                for k in range(begin, begin + down * {ROWS}):
+                    total = b_[k]
+                    for part in range(1, parts):
+                        total = total + b_[k + part * (size // {lanes})]
+                    b_[k] = total
+                for o in range(j * {lanes}, ti.min(count, (j + 1) * {lanes})):
+                    for c in range(channels):
+                        at = (begin + c) * {lanes} + o - j * {lanes}
+                        for k in range(spots):
+                            y_[(o * channels + c) * spots + k] = s_[at + k * padded * {lanes}]
+"""
+    return _cores(_CORRELATED, "panels", body, serial)
+
+
+@lru_cache(maxsize=64)
+def correlating(type: Any, unit: int, fours: bool, lines: bool, little: bool, serial: bool) -> Kernel:
+    dtype, lanes = type.name, LANES[type]
+    zero = _zero(dtype, lanes)
+    body = f"""            mine = me * each
+            for k in range(ti.select(first_t < last_t, each // {lanes}, 0)):
+                b_[mine // {lanes} + k] = {zero}
+            for t in range(first_t, last_t):
+                for k in range(size // {lanes}):
+                    b_[(sums_at + t * size) // {lanes} + k] = {zero}
+                first_u = t * units // parts
+                for u in range(first_u, (t + 1) * units // parts):
+                    n = u // bands
+                    band = u % bands
+                    if (band == 0) | (u == first_u):
+{indent(_laying(unit, fours) + _slopes(lanes, lines), "    ")}{_products(lanes, unit, dtype)}"""
+    arrays = _arrays(dtype, lanes, unit, fours, {"g_": source.array_of(dtype, 4 if lines else 1)})
+    return _kernel("correlate", arrays, _cores(_CORRELATED, "parts", body, serial) + _totals(lanes, little))

@@ -1,0 +1,1 @@
+"""The kernels of operations: each file registers those of a family."""

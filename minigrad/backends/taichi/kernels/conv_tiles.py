@@ -1,0 +1,149 @@
+"""Convolutions on the processor: the tables, sizes and memory that the kernels of `windows` get, and their launch."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from math import prod
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from minigrad.backends.taichi.codegen import source
+from minigrad.backends.taichi.codegen.tiles import BLOCK, LANES, SERIAL
+from minigrad.backends.taichi.codegen.windows import ROWS, Convolution, Images, correlating
+from minigrad.backends.taichi.kernels.shape import in_rows
+from minigrad.backends.taichi.runtime.array import empty, lasting
+from minigrad.backends.taichi.runtime.kernel import Kernel
+
+__all__ = ["convolved", "correlated"]
+
+Shape = tuple[int, ...]
+Window = Any  # size, stride, padding, dilation: minigrad.ops.conv.Window
+Memory = tuple[int, int, int]
+
+PARTS = 8  # images are cut into so many parts, each with sums of its own, which are added up in the end
+MANY = 1 << 20  # so many weights have no more than two
+FEW = 1 << 16  # up to so many weights are laid out, or sums added up, by one core
+
+
+def _images(shape: Shape, steps: Shape, window: Window, unit: int) -> Images:
+    _, channels, height, width = shape
+    (above, below), (before, after) = window.padding
+    padded = -(-channels // unit) * unit
+    row0, col0, wide = max(0, -above), max(0, -before), width + before + after
+    inside = ((row0 + above) * wide + col0 + before) * padded
+    rows, cols = min(height, height + below) - row0, min(width, width + after) - col0
+    room = -(-(height + above + below) * wide * padded // 16) * 16
+    by_n, by_c, by_row, by_col = steps
+    return Images(channels, padded, by_n, by_c, by_row, by_col, row0, rows, col0, cols, inside, wide, room)
+
+
+def _unit(channels: int) -> int:
+    """How many channels of a place are read at once. Of 1 or 2, four would be zeros for the most part; eight or sixteen
+    at once are no quicker, and take up to eight seconds to compile."""
+    return 1 if channels < 3 else 4
+
+
+def _reach(images: Images, window: Window, places: Shape, unit: int) -> tuple[Any, Any]:
+    """How far each spot of a window is from its first, for each `unit` of channels, and each place from the first."""
+    (kh, kw), (sh, sw), _, (dh, dw) = window
+    vectors, wide = images.padded // unit, images.wide
+    spot = np.arange(kh)[:, None] * (dh * wide) + np.arange(kw) * dw
+    place = np.arange(places[0])[:, None] * (sh * wide) + np.arange(places[1]) * sw
+    return spot.reshape(-1, 1) * vectors + np.arange(vectors), place * vectors
+
+
+def _in_fours(images: Images, unit: int, odd: int, length: int) -> bool:
+    """Whether four numbers of a row can be read at once, each of as many channels as are written at once."""
+    steps = (images.by_n, images.by_c, images.by_row, images.col0, images.cols)
+    return unit > 1 and images.by_col == 1 and odd % (4 * length) == 0 and not any(step % 4 for step in steps)
+
+
+class Plan(NamedTuple):
+    """A kernel, with its tables, and how many numbers it works in."""
+
+    kernel: Kernel
+    tables: tuple[Memory, ...]
+    scratch: int
+    kept: list[Any]  # what the tables lie in
+
+
+def _planned(kernel: Kernel, tables: tuple[Any, ...], scratch: int) -> Plan:
+    kept = [lasting(np.ascontiguousarray(table, np.int32)) for table in tables]
+    return Plan(kernel, tuple([(table.ctypes.data, 1, 1) for table in kept]), scratch, kept)
+
+
+def _memory(x: Any) -> Memory:
+    return x.address or x.__array_interface__["data"][0], 1, 1  # kernels here know their sizes
+
+
+@lru_cache(maxsize=1024)
+def _convolution(
+    dtype: Any, odd: int, shape: Shape, count: int, window: Window, places: Shape, steps: Shape, weights: Shape,
+    bias: Shape | None,
+) -> Plan:  # fmt: skip
+    lanes, m, spots, unit = LANES[dtype], prod(places), prod(window.size), _unit(shape[1])
+    images = _images(shape, steps, window, unit)
+    spot, place = _reach(images, window, places, unit)
+    down, panels = -(-m // ROWS), -(-count // lanes)
+    bias_at = panels * spots * images.padded * lanes
+    room_at = -(-(bias_at + panels * lanes) // 16) * 16
+    each = images.room + ROWS * lanes
+    serial = shape[0] * m * bias_at <= SERIAL
+    fours = images.channels == images.padded and _in_fours(images, unit, odd, dtype.itemsize)  # 0 times inf is nan
+    numbers = (
+        shape[0], down, m, panels, count, spot.size, *window.size, *weights, int(bias is not None), *(bias or (0,)),
+        bias_at, room_at, each, *images,
+    )  # fmt: skip
+    kernel = Convolution(dtype, unit, fours, m % ROWS == 0, serial or bias_at <= FEW, serial).kernel()
+    return _planned(kernel, (spot, place, numbers), room_at + each * (1 if serial else source.CORES))
+
+
+def _steps(x: Any) -> Shape:
+    return tuple([by // x.itemsize for by in x.strides])
+
+
+def convolved(x: Any, w: Any, bias: Any, window: Window, places: Shape) -> Any:
+    """Each place of a window times all weights: (N, count, *places), of x (N, C, H, W) and w (count, C, kH, kW)."""
+    start = _memory(x)
+    how = (window, places, _steps(x), _steps(w), None if bias is None else _steps(bias))
+    plan = _convolution(x.dtype, start[0] % 64, x.shape, len(w), *how)
+    out, scratch = empty((len(x), len(w), *places), x.dtype), empty((plan.scratch,), x.dtype)
+    room = _memory(scratch)
+    added = room if bias is None else _memory(bias)
+    plan.kernel.launch(_memory(out), start, _memory(w), added, room, room, room, *plan.tables)
+    return out
+
+
+@lru_cache(maxsize=1024)
+def _correlation(
+    dtype: Any, odd: int, odd_g: int, shape: Shape, count: int, window: Window, places: Shape, steps: Shape
+) -> Plan:
+    lanes, m, unit = LANES[dtype], prod(places), _unit(shape[1])
+    images = _images(shape, steps, window, unit)
+    spot, place = _reach(images, window, places, unit)
+    panels, bands = -(-count // lanes), -(-m // BLOCK)
+    down, units = -(-spot.size * unit // ROWS), shape[0] * bands
+    size, each = down * ROWS * panels * lanes, images.room + -(-panels * m * lanes // 16) * 16
+    serial = shape[0] * m * size <= SERIAL
+    parts = 1 if serial else min(units, PARTS if size <= MANY else 2)
+    sums_at = each * (1 if serial else source.CORES)
+    numbers = (
+        units, bands, down, m, panels, count, spot.size, prod(window.size), parts, sums_at, size, each, *images,
+    )  # fmt: skip
+    fours, lines = _in_fours(images, unit, odd, dtype.itemsize), not (m % 4 or odd_g % (4 * dtype.itemsize))
+    kernel = correlating(dtype, unit, fours, lines, serial or size * parts <= FEW, serial)
+    return _planned(kernel, (spot, place, numbers), sums_at + parts * size)
+
+
+def correlated(g: Any, x: Any, window: Window, places: Shape) -> Any:
+    """Each spot of the window times the result's gradients, summed over places and images: (count, C, kH, kW), of
+    g (N, count, *places) and x (N, C, H, W)."""
+    g = in_rows(g)
+    start, slopes = _memory(x), _memory(g)
+    count = g.shape[1]
+    plan = _correlation(x.dtype, start[0] % 64, slopes[0] % 64, x.shape, count, window, places, _steps(x))
+    out, scratch = empty((count, x.shape[1], *window.size), x.dtype), empty((plan.scratch,), x.dtype)
+    room = _memory(scratch)
+    plan.kernel.launch(_memory(out), start, slopes, room, room, room, *plan.tables)
+    return out

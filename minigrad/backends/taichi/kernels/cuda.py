@@ -1,0 +1,423 @@
+"""Kernels for CUDA whose threads work together: products of matrices by tiles, and rows that a block of threads shares.
+
+A block of threads has memory of its own, near and small. A tile of the operands is copied there once and read many
+times; the numbers of the next one are fetched meanwhile. Of a row each thread keeps its numbers in registers, so that
+it is read once.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from functools import cache
+from math import prod
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from minigrad.backends.taichi.codegen import source
+from minigrad.backends.taichi.runtime import driver
+from minigrad.backends.taichi.runtime.array import empty, like, pointer
+from minigrad.backends.taichi.runtime.kernel import compiled
+from minigrad.backends.taichi.runtime.vector_functions import typed
+
+__all__ = ["FLOAT", "Table", "parts", "rows", "seen", "serves_product", "serves_rows", "table_of", "times"]
+
+FLOAT = np.dtype(np.float32)
+
+
+# --- rows ---
+
+THREADS = 256  # that share a row
+MOST = 32  # so many numbers a thread keeps; of longer rows they are read again
+LEAST = 128  # a row of fewer is one thread's
+
+
+def serves_rows(arrays: Sequence[Any], dim: int) -> bool:
+    """Whether arrays lie in rows, along `dim`, that are worth a block of threads."""
+    return driver.arch() == "cuda" and all(
+        x.dtype == FLOAT and dim == x.ndim - 1 and x.shape[dim] >= LEAST and x.size and x.flags.c_contiguous
+        for x in arrays
+    )
+
+
+def _shared(join: str, s: str, first: int) -> str:
+    """The lines that join `s` of all threads of a block, through its memory from `first` on."""
+    take, merge = ("ti.max({}, {})", "ti.max") if join == "max" else ("({} + {})", "")
+    near = take.format(s, f"ti.simt.warp.shfl_down_f32(ti.u32(0xFFFFFFFF), {s}, by)")
+    warps = [f"near[{first + w}]" for w in range(THREADS // 32)]
+    whole = warps[0]
+    for w in warps[1:]:
+        whole = f"{merge}({whole}, {w})" if merge else f"({whole} + {w})"
+    return (
+        f"        for by in ti.static((16, 8, 4, 2, 1)):\n            {s} = {near}\n"
+        f"        if lane % 32 == 0:\n            near[{first} + lane // 32] = {s}\n"
+        f"        ti.simt.block.sync()\n        {s} = {whole}\n"
+    )
+
+
+@cache
+def _rows(
+    name: str,
+    arrays: tuple[str, ...],
+    ones: tuple[str, ...],
+    top: bool,
+    summed: str,
+    after: str,
+    result: str,
+    each: int,
+    few: bool,
+) -> tuple[str, str]:
+    """The text in which a thread keeps `each` numbers, or reads them again where that is 0."""
+
+    def read(k: Any, at: str, indent: int) -> str:
+        pad = " " * indent
+        zero = "ti.f32(-inf)" if top else "ti.f32(0.0)"
+        lines = [f"{pad}{x}{k} = {zero if x == 'a' else 'ti.f32(0.0)'}\n" for x in arrays]
+        lines.append(f"{pad}if {at} < n:\n" + "".join(f"{pad}    {x}{k} = {x}_[start + {at}]\n" for x in arrays))
+        return "".join(lines)
+
+    def named(text: str, k: Any) -> str:
+        for x in arrays:
+            text = _renamed(text, x, f"{x}{k}")
+        return text
+
+    def loop(lines: Any) -> str:
+        """Lines for each number of the thread: written out, or in a loop that reads it first."""
+        if each:
+            return "".join(lines(k, f"lane + {k * THREADS}", 8) for k in range(each))
+        head = (
+            f"        for turn in range((n + {THREADS - 1}) // {THREADS}):\n            at = lane + turn * {THREADS}\n"
+        )
+        return f"{head}{read('', 'at', 12)}{lines('', 'at', 12)}"
+
+    body = f"        ti.simt.block.sync()\n        start = t // {THREADS} * n\n        lane = t % {THREADS}\n"
+    body += f"        near = ti.simt.block.SharedArray(({2 * THREADS // 32},), ti.f32)\n"
+    body += "".join(f"        {x} = {x}_[t // {THREADS}]\n" for x in ones)
+    body += "".join(read(k, f"lane + {k * THREADS}", 8) for k in range(each))
+    if top:
+        body += "        top = ti.f32(-inf)\n"
+        body += loop(lambda k, at, pad: f"{' ' * pad}top = ti.max(top, a{k})\n") + _shared("max", "top", 0)
+    if summed:
+        body += "        total = ti.f32(0.0)\n"
+        body += loop(lambda k, at, pad: f"{' ' * pad}x{k} = {named(summed, k)}\n{' ' * pad}total = total + x{k}\n")
+        body += _shared("sum", "total", THREADS // 32)
+        body += f"        s64 = ti.cast(total, ti.f64)\n        whole = ti.cast({after}, ti.f32)\n"
+
+    def store(k: Any, at: str, pad: int) -> str:
+        again = "" if each or not summed else f"{' ' * pad}x = {named(summed, '')}\n"
+        value = _renamed(named(result, k), "x", f"x{k}")
+        return f"{again}{' ' * pad}if {at} < n:\n{' ' * pad}    y_[start + {at}] = {value}\n"
+
+    body += loop(store)
+    takes = [f"{x}_: {source.array_of('float32')}" for x in ("y", *arrays, *ones)]
+    blocks = source.blocks("lines", THREADS, typed(body, "f32"), few)
+    return (
+        f"@ti.kernel\ndef {name}_kernel({', '.join(takes)}, lines: ti.i32, n: ti.i32):\n{blocks}",
+        "a" * len(takes) + "ii",
+    )
+
+
+def _renamed(text: str, name: str, to: str) -> str:
+    return re.sub(rf"(?<![\w.]){name}(?!\w)", to, text)
+
+
+def rows(
+    name: str,
+    arrays: Mapping[str, Any],
+    y: Any,
+    result: str,
+    summed: str = "",
+    after: str = "s64",
+    top: bool = False,
+    kept: bool = False,
+    ones: Mapping[str, Any] = MappingProxyType({}),
+) -> None:
+    """Fill the rows of `y`, along its last dimension, with `result`, as `wide_lines.rows` does."""
+    n = y.shape[-1]
+    each = -(-n // THREADS)
+    texts = [text.replace("exp16(", "ti.exp(") for text in (summed, after, result)]
+    lines = y.size // n
+    made = _rows(
+        f"{name}_by_blocks",
+        tuple(arrays),
+        tuple(ones),
+        top,
+        *texts,
+        each if each <= MOST else 0,
+        lines <= source.FEW_BLOCKS,
+    )
+    given = [pointer(x) for x in (*arrays.values(), *ones.values())]
+    compiled(f"{name}_by_blocks", *made)(pointer(y), *given, lines, n)
+
+
+# --- products of matrices ---
+
+
+class Tile(NamedTuple):
+    """What a block of threads makes of a product, and each of its threads; all in fours, which are moved at once."""
+
+    rows: int
+    columns: int
+    high: int
+    wide: int
+    depth: int
+    """So many places of the sum are near at once."""
+
+    @property
+    def threads(self) -> int:
+        return self.rows // self.high * (self.columns // self.wide)
+
+
+LARGE = Tile(128, 128, 8, 16, 8)
+NARROW = Tile(128, 64, 8, 8, 8)  # of few columns
+BUSY = 64  # so many tiles keep a GPU busy
+MANY = 320  # so many keep it busy throughout
+PIECE, PIECES = 192, 6  # numbers of a piece of a sum, at least, and pieces at most
+PAD = 4  # numbers between the lines of a tile in the near memory
+SLIM = Tile(128, 32, 8, 4, 16)
+
+
+def serves_product(m: int, n: int, depth: int, batches: int) -> bool:
+    """Whether tiles serve a product: enough of them to keep the GPU busy, and none too empty."""
+    enough = batches * m * n >= (1 << 14 if depth > 1024 else 1 << 12)
+    return driver.arch() == "cuda" and min(m, n) >= 32 and depth >= 8 and enough
+
+
+class Table(NamedTuple):
+    """How a product sees images. Of each of its rows, and of each number k of its sum, `numbers` has how far from the
+    first number of an image that is; where padding is `around`, a code too: both together are 65,536 times the row in
+    the image with its padding, plus the column.
+    """
+
+    numbers: Any
+    shape: tuple[int, int, int]
+    """Of the result."""
+    tiles: int
+    how: tuple[Tile, tuple[bool, bool], bool, str, bool]
+    """What decides about the text."""
+
+
+class Fetch(NamedTuple):
+    """How a thread fetches numbers of a side, `count` of them: the place in the sum and in the tile of number j.
+
+    Neighbours in a block fetch neighbours in memory: along the sum, or across it.
+    """
+
+    side: str
+    near: str
+    row: int
+    places: tuple[tuple[str, str], ...]
+
+
+def _fetches(tile: Tile, along: tuple[bool, bool]) -> list[Fetch]:
+    found = []
+    for side, near, size, by_sum in (("a", "near_a", tile.rows, along[0]), ("b", "near_b", tile.columns, along[1])):
+        count, apart = size * tile.depth // tile.threads, tile.threads // tile.depth
+        if by_sum:
+            places = [(f"lane % {tile.depth}", f"lane // {tile.depth} + {j * apart}") for j in range(count)]
+        elif tile.threads >= size:
+            places = [(f"lane // {size} + {j * (tile.threads // size)}", f"lane % {size}") for j in range(count)]
+        else:
+            parts = size // tile.threads
+            places = [(f"{j // parts}", f"lane + {j % parts * tile.threads}") for j in range(count)]
+        found.append(Fetch(side, near, size + PAD, tuple(places)))
+    return found
+
+
+def _fetch(fetches: list[Fetch], whole: bool, seen: str, pad: str, start: str) -> str:
+    """Lines that read numbers of both operands into registers: where not all is `whole`, 0 beyond the sum."""
+    lines = []
+    for one in fetches:
+        for j, (k, _) in enumerate(one.places):
+            name, at = f"{one.side}{j}", f"{start} + {k}"
+            k, inside = at if whole else f"ti.min({at}, depth - 1)", [] if whole else [f"({at} < depth)"]
+            place = f"{name}_at + ({k}) * {one.side}_k"
+            if seen and one.side == "a":
+                place = f"{name}_at + table_[down + {k}]"
+                if seen == "around":
+                    lines.append(f"code = {name}_code + table_[down_code + {k}]")
+                    inside.append("(ti.cast((code >> 16) - above, ti.u32) < ti.cast(rows, ti.u32))")
+                    inside.append("(ti.cast((code & 65535) - before, ti.u32) < ti.cast(columns, ti.u32))")
+                    lines.append(f"inside = {' & '.join(inside)}")
+                    inside, place = ["inside"], f"ti.select(inside, {place}, 0)"
+            number = f"{one.side}_[{place}]"
+            lines.append(f"{name} = " + (f"ti.select({' & '.join(inside)}, {number}, zero)" if inside else number))
+    return "".join(f"{pad}{line}\n" for line in lines)
+
+
+def _store(fetches: list[Fetch], pad: str, half: str) -> str:
+    return "".join(
+        f"{pad}{one.near}[({half} + {k}) * {one.row} + {place}] = {one.side}{j}\n"
+        for one in fetches
+        for j, (k, place) in enumerate(one.places)
+    )
+
+
+def _head(tile: Tile, fetches: list[Fetch], whole: bool, seen: str) -> str:
+    """Lines that say which tile a block makes, and where in memory what a thread fetches begins."""
+    lines = [f"{name} = table_[{k}]" for k, name in enumerate(SIZES)] if seen else []
+    if seen:
+        lines += [
+            f"right = {len(SIZES)}",
+            "down = right + m",
+            "right_code = down + depth",
+            "down_code = right_code + m",
+        ]
+    lines += [
+        "ti.simt.block.sync()",
+        f"lane = t % {tile.threads}",
+        f"tile = t // {tile.threads}",
+        "batch = tile // (high * wide)",
+        f"top = tile % (high * wide) // wide * {tile.rows}",
+        f"first = tile % wide * {tile.columns}",
+        f"x = lane % {tile.columns // tile.wide}",
+        f"y = lane // {tile.columns // tile.wide}",
+        f"near_a = ti.simt.block.SharedArray(({2 * tile.depth * (tile.rows + PAD)},), ti.f32)",
+        f"near_b = ti.simt.block.SharedArray(({2 * tile.depth * (tile.columns + PAD)},), ti.f32)",
+        "zero = ti.f32(0.0)",
+        "a_start, b_start = batch * a_by, batch * b_by",
+    ]
+    ends = {"a": ("top", "m", "a_start"), "b": ("first", "n", "b_start")}
+    for one in fetches:
+        begin, size, start = ends[one.side]
+        for j, (_, place) in enumerate(one.places):
+            place = f"{begin} + {place}" if whole else f"ti.min({begin} + {place}, {size} - 1)"
+            by = f"table_[right + {place}]" if seen and one.side == "a" else f"({place}) * {one.side}_{size}"
+            lines.append(f"{one.side}{j}_at = {start} + {by}")
+            if seen == "around" and one.side == "a":
+                lines.append(f"a{j}_code = table_[right_code + {place}]")
+    for r in range(tile.high):
+        lines += [f"c{r}_{c} = zero" for c in range(tile.wide)]
+    return "".join(f"        {line}\n" for line in lines)
+
+
+@cache
+def _product(tile: Tile, along: tuple[bool, bool], whole: bool, seen: str, few: bool, biased: bool) -> tuple[str, str]:
+    """The text. Operands lie `along` the sum or across it; where sizes are `whole` tiles no number is outside.
+
+    If "seen", a is read where a table says, without padding or with padding "around", and each column of the result is
+    a line of it.
+    """
+    apart_y, apart_x = tile.rows // tile.high, tile.columns // tile.wide
+    fetches = _fetches(tile, along)
+    body = (
+        _head(tile, fetches, whole, seen) + _fetch(fetches, whole, seen, " " * 8, "0") + _store(fetches, " " * 8, "0")
+    )
+    body += f"        ti.simt.block.sync()\n        turns = (depth + {tile.depth - 1}) // {tile.depth}\n"
+    body += f"        for turn in range(turns):\n            half = (turn & 1) * {tile.depth}\n"
+    body += f"            ahead = ti.min(turn + 1, turns - 1) * {tile.depth}\n"
+    body += _fetch(fetches, whole, seen, " " * 12, "ahead")
+    body += f"            for d in ti.static(range({tile.depth})):\n"
+    pad = " " * 16
+    body += f"{pad}at = (half + d) * {tile.rows + PAD} + y * 4\n"
+    body += "".join(f"{pad}l{r} = near_a[at + {r // 4 * apart_y * 4 + r % 4}]\n" for r in range(tile.high))
+    body += f"{pad}at = (half + d) * {tile.columns + PAD} + x * 4\n"
+    body += "".join(f"{pad}r{c} = near_b[at + {c // 4 * apart_x * 4 + c % 4}]\n" for c in range(tile.wide))
+    for r in range(tile.high):
+        body += "".join(f"{pad}c{r}_{c} += l{r} * r{c}\n" for c in range(tile.wide))
+    body += (
+        f"            half = {tile.depth} - half\n{_store(fetches, ' ' * 12, 'half')}            ti.simt.block.sync()\n"
+    )
+    for r in range(tile.high):
+        body += f"        i = top + (y + {r // 4 * apart_y}) * 4 + {r % 4}\n"
+        for c in range(tile.wide):
+            column = f"first + (x + {c // 4 * apart_x}) * 4 + {c % 4}"
+            into = f"(batch * n + {column}) * m + i" if seen else f"(batch * m + i) * n + {column}"
+            guard = "" if whole else f"if (i < m) & ({column} < n):\n            "
+            added = f" + z_[{column if whole else f'ti.min({column}, n - 1)'}]" if biased else ""
+            body += f"        {guard}y_[{into}] = c{r}_{c}{added}\n"
+    numbers: tuple[str, ...] = (
+        "batches",
+        "high",
+        "wide",
+        "m",
+        "n",
+        "depth",
+        "a_by",
+        "a_m",
+        "a_k",
+        "b_by",
+        "b_k",
+        "b_n",
+    )
+    takes = [f"{x}_: {source.array_of('float32')}" for x in ("yabz" if biased else "yab")]
+    tiles, name = "batches * high * wide", "matmul_by_blocks"
+    if seen:
+        takes, numbers = [*takes, f"table_: {source.array_of('int32')}"], ("tiles",)
+        tiles, name = "tiles", "seen_by_blocks"
+    text = (
+        f"@ti.kernel\ndef {name}_kernel({', '.join(takes)}, {', '.join(f'{x}: ti.i32' for x in numbers)}):\n"
+        f"{source.blocks(tiles, tile.threads, body, few)}"
+    )
+    return text, "a" * len(takes) + "i" * len(numbers)
+
+
+def _tile(batches: int, m: int, n: int) -> Tile:
+    """The largest that is not mostly empty, and of which there are enough to keep a GPU busy; else the smallest."""
+    for tile in (LARGE, NARROW):
+        if n > tile.columns // 2 and batches * -(-m // tile.rows) * -(-n // tile.columns) >= BUSY:
+            return tile
+    return SLIM
+
+
+def parts(m: int, n: int, depth: int) -> int:
+    """In how many pieces a sum is cut where there are too few tiles for all processors of a GPU, as of the gradients of
+    weights: each is a product of its own."""
+    tiles = -(-m // LARGE.rows) * -(-n // LARGE.columns)
+    for count in range(min(MANY // tiles, depth // PIECE, PIECES), 1, -1):
+        if depth % (count * LARGE.depth) == 0:
+            return count
+    return 1
+
+
+def times(a: Any, b: Any, batch: tuple[int, ...], by_a: int, by_b: int, bias: Any = None) -> Any:
+    """The products of matrices a and b, whose batches begin `by_a` and `by_b` numbers apart, plus a number for each
+    column; any strides."""
+    (m, depth), n = a.shape[-2:], b.shape[-1]
+    out, tile = empty((*batch, m, n), FLOAT), _tile(prod(batch), m, n)
+    (a_m, a_k), (b_k, b_n) = [tuple(by // 4 for by in x.strides[-2:]) for x in (a, b)]
+    whole = m % tile.rows == n % tile.columns == depth % tile.depth == 0
+    sizes = (prod(batch), -(-m // tile.rows), -(-n // tile.columns), m, n, depth)
+    made = compiled(
+        "matmul_by_blocks",
+        *_product(tile, (a_k == 1, b_k == 1), whole, "", prod(sizes[:3]) <= source.FEW_BLOCKS, bias is not None),
+    )
+    more = () if bias is None else (pointer(bias),)
+    made(pointer(out), pointer(a), pointer(b), *more, *sizes, by_a, a_m, a_k, by_b, b_k, b_n)
+    return out
+
+
+# What the kernel of a convolution finds in memory: an argument costs a launch 0.6 µs, and a window has many.
+SIZES = ("high", "wide", "m", "n", "depth", "a_by", "b_by", "b_k", "b_n", "rows", "columns", "above", "before")
+
+
+def table_of(
+    right: Any, down: Any, codes: tuple[Any, Any] | None, image: tuple[int, ...], batches: int, n: int,
+    steps: tuple[int, int, int],
+) -> Table:  # fmt: skip
+    """What says how `batches` products of `n` columns see images: see `Table`.
+
+    An `image` is so many numbers, rows, columns, and lines of padding above and before it. `steps` lead to the next
+    batch of b, its next number in the sum, and its next column.
+    """
+    m, depth = len(right), len(down)
+    tile = _tile(batches, m, n)
+    high, wide = -(-m // tile.rows), -(-n // tile.columns)
+    sizes = (high, wide, m, n, depth, image[0], *steps, *image[1:])
+    host = np.concatenate([sizes, right, down, *(codes or ())]).astype(np.int32)
+    whole = m % tile.rows == n % tile.columns == depth % tile.depth == 0
+    tiles = batches * high * wide
+    how = tile, (False, steps[1] == 1), whole, "around" if codes else "seen", tiles <= source.FEW_BLOCKS
+    return Table(like(host), (batches, n, m), tiles, how)
+
+
+def seen(x: Any, b: Any, table: Table, bias: Any = None) -> Any:
+    """The sums over k of what row and k see of x[batch], times b at batch, k and column, plus bias[column]; each column
+    is a line: (batches, n, rows)."""
+    out = empty(table.shape, FLOAT)
+    made = compiled("seen_by_blocks", *_product(*table.how, bias is not None))
+    more = () if bias is None else (pointer(bias),)
+    made(pointer(out), pointer(x), pointer(b), *more, pointer(table.numbers), table.tiles)
+    return out

@@ -1,0 +1,195 @@
+"""Random numbers from a counter, Philox4x32-10: the same bits, from the same streams, as those of the device ``numpy``.
+
+One block of the generator is four words of 32 bits: four numbers of 32 bits, or two of 64. Each is computed from its
+place alone.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from math import pi
+from typing import Any
+
+import numpy as np
+
+from minigrad.backends.numpy.random import BITS, LOW, MULTIPLIERS, NORMAL, NORMAL64, STEPS, UNIFORM, UNIFORM64
+from minigrad.backends.taichi.codegen import source
+from minigrad.backends.taichi.kernels.elementwise import computed, pointer
+from minigrad.backends.taichi.kernels.shape import in_rows
+from minigrad.backends.taichi.kernels.sorting import order
+from minigrad.backends.taichi.runtime.array import DEVICE, empty
+from minigrad.backends.taichi.runtime.driver import check_rounds
+from minigrad.backends.taichi.runtime.kernel import compiled
+from minigrad.core.dispatch import kernel
+
+__all__: list[str] = []
+
+Shape = tuple[int, ...]
+
+_PHILOX = f"""@ti.func
+def philox(block, stream, key_low, key_high):
+    a, b = ti.cast(block, ti.u32), ti.cast(block >> ti.i64(32), ti.u32)
+    c, d = ti.cast(stream, ti.u32), ti.cast(0, ti.u32)
+    low, high = ti.cast(key_low, ti.u32), ti.cast(key_high, ti.u32)
+    for _ in ti.static(range(10)):
+        p = ti.cast(a, ti.u64) * ti.u64({MULTIPLIERS[0]})
+        q = ti.cast(c, ti.u64) * ti.u64({MULTIPLIERS[1]})
+        a = ti.cast(q >> ti.u64(32), ti.u32) ^ b ^ low
+        c = ti.cast(p >> ti.u64(32), ti.u32) ^ d ^ high
+        b, d = ti.cast(q, ti.u32), ti.cast(p, ti.u32)
+        low += ti.u32({STEPS[0]})
+        high += ti.u32({STEPS[1]})
+    return a, b, c, d
+
+
+"""
+_PAIRS = """        s = (ti.cast(b, ti.u64) << ti.u64(32)) | ti.cast(a, ti.u64)
+        t = (ti.cast(d, ti.u64) << ti.u64(32)) | ti.cast(c, ti.u64)
+"""
+# Evenly from [0, 1): as many steps as a float has digits there, exactly.
+_EVEN = {
+    "float32": "".join(
+        f"        e{k} = ti.cast({w} >> ti.u32(8), ti.f32) * ti.f32({2.0**-24!r})\n" for k, w in enumerate("abcd")
+    ),
+    "float64": _PAIRS
+    + "".join(
+        f"        e{k} = ti.cast(ti.cast({w} >> ti.u64(11), ti.i64), ti.f64) * ti.f64({2.0**-53!r})\n"
+        for k, w in enumerate("st")
+    ),
+}
+_SPREAD = {False: _PAIRS, True: _PAIRS + "        s %= span\n        t %= span\n"}
+
+
+def _normal(real: str, count: int) -> str:
+    """Each two even numbers made into two of the normal distribution, by Box and Muller."""
+    lines = ""
+    for k in range(0, count, 2):
+        lines += f"        r{k} = ti.sqrt(ti.{real}(-2.0) * ti.log(ti.{real}(1.0) - e{k}))\n"
+        lines += f"        w{k} = e{k + 1} * ti.{real}({2 * pi!r})\n"
+        lines += f"        z{k}, z{k + 1} = r{k} * ti.cos(w{k}), r{k} * ti.sin(w{k})\n"
+    return lines
+
+
+@cache
+def _kernel(kind: str, dtype: str, serial: bool) -> Any:
+    """Numbers of a kind, "uniform", "normal", "int" (of a span) or "bits" (of all ints), one block at a time."""
+    real = source.TI[dtype]
+    if kind in ("uniform", "normal"):
+        each = 4 if dtype == "float32" else 2
+        body = _EVEN[dtype] + (_normal(real, each) if kind == "normal" else "")
+        values = [f"{'z' if kind == 'normal' else 'e'}{k}" for k in range(each)]
+    else:
+        each, body = 2, _SPREAD[kind == "int"]
+        values = [f"ti.cast(ti.cast({x}, ti.i64) + low, ti.{real})" for x in "st"]
+    stores = "".join(
+        f"        if (at + {k} >= 0) & (at + {k} < count):\n            y_[at + {k}] = {value}\n"
+        for k, value in enumerate(values)
+    )
+    names = ["first", "stream", "key_low", "key_high", "span_low", "span_high", "low"]
+    text = (
+        f"{_PHILOX}@ti.kernel\ndef random_{kind}_kernel(\n    y_: {source.array_of(dtype)}, "
+        f"{', '.join(f'{name}: ti.i64' for name in names)}, skipped: ti.i32, blocks: ti.i32, count: ti.i32\n):\n"
+        "    span = (ti.cast(span_high, ti.u64) << ti.u64(32)) | ti.cast(span_low, ti.u64)\n"
+        + ("    ti.loop_config(serialize=True)\n" if serial else "")
+        + "    for i in range(blocks):\n"
+        + "        a, b, c, d = philox(first + ti.cast(i, ti.i64), stream, key_low, key_high)\n"
+        + f"{body}        at = i * {each} - skipped\n{stores}"
+    )
+    return compiled(f"random_{kind}", text, "a" + "i" * (len(names) + 3))
+
+
+def _drawn(kind: str, stream: int, key: int, offset: int, shape: Shape, dtype: str, span: int = 0, low: int = 0) -> Any:
+    """Numbers `offset` and so on of a stream, as an array of `shape`."""
+    out = empty(shape, dtype)
+    if not out.size:
+        return out
+    each = 4 if kind in ("uniform", "normal") and dtype == "float32" else 2
+    first, skipped = divmod(offset, each)
+    _kernel(kind, dtype, out.size <= source.SERIAL)(
+        pointer(out), first, stream, key & LOW, key >> 32, span & LOW, span >> 32, low,
+        skipped, -(-(skipped + out.size) // each), out.size,
+    )  # fmt: skip
+    return out
+
+
+@kernel("random_uniform", DEVICE)
+def random_uniform(*, key: int, offset: int, shape: Shape, dtype: Any) -> Any:
+    return _drawn("uniform", UNIFORM if dtype.name == "float32" else UNIFORM64, key, offset, shape, dtype.name)
+
+
+@kernel("random_normal", DEVICE)
+def random_normal(*, key: int, offset: int, shape: Shape, dtype: Any) -> Any:
+    return _drawn("normal", NORMAL if dtype.name == "float32" else NORMAL64, key, offset, shape, dtype.name)
+
+
+@kernel("random_int", DEVICE)
+def random_int(*, key: int, offset: int, shape: Shape, low: int, high: int, dtype: Any) -> Any:
+    kind, span = ("int", high - low) if high - low < 2**64 else ("bits", 0)
+    return _drawn(kind, BITS, key, offset, shape, dtype.name, span, low)
+
+
+@kernel("random_permutation", DEVICE)
+def random_permutation(*, key: int, offset: int, count: int) -> Any:
+    drawn = _drawn("bits", BITS, key, offset, (1, count), "int64", low=-(2**63))  # from there on, in the same order
+    return order(drawn).reshape(count)
+
+
+@kernel("random_choice", DEVICE)
+def random_choice(a: Any, *, key: int, offset: int, count: int, replacement: bool) -> Any:
+    """Indices into the last dimension, in proportion to `a`, as the device ``numpy`` finds them."""
+    size = a.shape[-1]
+    weights = in_rows(a).reshape(-1, size)
+    lines = len(weights)
+    if not replacement:
+        drawn = _drawn("uniform", UNIFORM64, key, offset, weights.shape, "float64")
+        times = computed("times", "-log1p(-a) / ti.f64(b)", (drawn, weights), np.float64)
+        return in_rows(order(times)[:, :count]).reshape(*a.shape[:-1], count)
+    shares, out = empty(weights.shape, np.float64), empty((*a.shape[:-1], count), np.int64)
+    drawn = _drawn("uniform", UNIFORM64, key, offset, (lines, count), "float64")
+    if out.size:
+        serial = weights.size <= source.SERIAL
+        check_rounds("random_choice", size)
+        _shares(weights.dtype.name, serial)(pointer(shares), pointer(weights), lines, size)
+        _found(out.size <= source.SERIAL)(pointer(out), pointer(shares), pointer(drawn), out.size, count, size)
+    return out
+
+
+_SERIAL = "    ti.loop_config(serialize=True)\n"
+
+
+@cache
+def _shares(dtype: str, serial: bool) -> Any:
+    """Running totals of each line, in parts of its total; the last is 1 exactly, so that every draw is below it."""
+    text = f"""@ti.kernel
+def running_shares_kernel(y_: {source.array_of("float64")}, x_: {source.array_of(dtype)}, lines: ti.i32, size: ti.i32):
+{_SERIAL * serial}    for i in range(lines):
+        total = ti.cast(0, ti.f64)
+        for k in range(i * size, i * size + size):
+            total += ti.cast(x_[k], ti.f64)
+            y_[k] = total
+        for k in range(i * size, i * size + size):
+            y_[k] = y_[k] / total
+"""
+    return compiled("running_shares", text, "aaii")
+
+
+@cache
+def _found(serial: bool) -> Any:
+    """The first place in a line whose share is above what was drawn, by halving."""
+    text = f"""@ti.kernel
+def share_found_kernel(
+    y_: {source.array_of("int64")}, shares_: {source.array_of("float64")}, drawn_: {source.array_of("float64")},
+    draws: ti.i32, count: ti.i32, size: ti.i32
+):
+{_SERIAL * serial}    for i in range(draws):
+        line = i // count * size
+        low, high = 0, size
+        while low < high:
+            half = (low + high) // 2
+            if shares_[line + half] > drawn_[i]:
+                high = half
+            else:
+                low = half + 1
+        y_[i] = ti.cast(low, ti.i64)
+"""
+    return compiled("share_found", text, "aaaiii")

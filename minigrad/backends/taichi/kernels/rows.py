@@ -1,0 +1,145 @@
+"""Kernels along one dimension, and softmax and its kin.
+
+A line is what one dimension makes of an array, with all other indices fixed. A kernel has a text for one line, which
+reads and writes number k of it at ``at + k * step``, and what there is one of for each line at ``i``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from minigrad.backends.taichi.codegen import source
+from minigrad.backends.taichi.kernels import cuda, wide_lines
+from minigrad.backends.taichi.kernels.elementwise import pointer, taken
+from minigrad.backends.taichi.kernels.shape import contiguous, in_rows
+from minigrad.backends.taichi.runtime.array import DEVICE, empty
+from minigrad.backends.taichi.runtime.driver import check_rounds
+from minigrad.backends.taichi.runtime.kernel import Remembered, compiled
+from minigrad.core.dispatch import kernel
+
+__all__ = ["along", "stretched_to", "typed_as", "without"]
+
+Shape = tuple[int, ...]
+
+
+def along(name: str, body: str, shape: Shape, dim: int, y: Any, others: Mapping[str, Any]) -> None:
+    """Run `body` for each line of `shape` along `dim`.
+
+    In it the arrays `y`, the first result, and `others`, all row by row, have their names with a "_" after; so have
+    numbers their names. `n` is the length of a line.
+    """
+    lines = prod(shape[:dim]) * prod(shape[dim + 1 :])
+    if not lines:
+        return
+    n, step = shape[dim], prod(shape[dim + 1 :])
+    check_rounds(name, n)
+    given = [pointer(x) if isinstance(x, np.ndarray) else x for x in others.values()]
+    types = [x.dtype if isinstance(x, np.ndarray) else x.__class__ for x in others.values()]
+    key = (name, body, y.dtype, *others, *types, lines * n <= source.SERIAL)
+    made = _kernels.get(key)
+    if made is None:
+        made = _kernels[key] = _made(name, body, y, others, key[-1])
+    made(pointer(y), *given, lines, n, step)
+
+
+def _made(name: str, body: str, y: Any, others: Mapping[str, Any], serial: bool) -> Any:
+    floats = [x.dtype for x in (y, *others.values()) if isinstance(x, np.ndarray) and x.dtype.kind == "f"]
+    work = np.result_type(*floats).name if floats else "float64"
+    takes = [taken(letter, x, work) for letter, x in others.items()]
+    start = "        i = t\n        at = i // step * (n * step) + i % step\n"
+    lined = start + "".join(f"        {line}\n" for line in body.splitlines())
+    text = source.wrapped(name, takes, y.dtype.name, work, ["lines", "n", "step"], "lines", lined, serial, 1, True)
+    return compiled(name, *text)
+
+
+_kernels: dict[Any, Any] = Remembered()
+
+
+def stretched_to(x: Any, shape: Shape) -> Any:
+    """`x`, which broadcasts to `shape`, written out row by row."""
+    return in_rows(x) if x.shape == shape else contiguous(np.broadcast_to(x, shape, subok=True))
+
+
+def without(shape: Shape, dim: int, keepdim: bool = False) -> Shape:
+    """A shape with its dimension `dim` gone, or of size 1."""
+    return (*shape[:dim], *((1,) if keepdim else ()), *shape[dim + 1 :])
+
+
+# --- softmax ---
+
+TOP = """top = {type}(-inf)
+for k in range(n):
+    x = {type}(a_[at + k * step])
+    top = ti.select((x > top) | ((x == x) == 0), x, top)
+s = ti.cast(0, ti.f64)
+"""
+_SOFTMAX = """for k in range(n):
+    x = ti.exp(a_[at + k * step] - top)
+    y_[at + k * step] = x
+    s = s + x
+for k in range(n):
+    y_[at + k * step] = ti.cast(y_[at + k * step] / s, {type})
+"""
+_LOG_SOFTMAX = """for k in range(n):
+    s = s + ti.exp(a_[at + k * step] - top)
+s = ti.log(s)
+for k in range(n):
+    y_[at + k * step] = ti.cast(a_[at + k * step] - top - s, {type})
+"""
+_SOFTMAX_BACKWARD = """s = ti.cast(0, ti.f64)
+for k in range(n):
+    s = s + u_[at + k * step] * ti.cast(s_[at + k * step], ti.f64)
+whole = ti.cast(s, {type})
+for k in range(n):
+    y_[at + k * step] = (u_[at + k * step] - whole) * s_[at + k * step]
+"""
+_LOG_SOFTMAX_BACKWARD = """s = ti.cast(0, ti.f64)
+for k in range(n):
+    s = s + u_[at + k * step]
+whole = ti.cast(s, {type})
+for k in range(n):
+    y_[at + k * step] = u_[at + k * step] - ti.exp(s_[at + k * step]) * whole
+"""
+
+
+@cache
+def typed_as(body: str, dtype: Any) -> str:
+    """A body for a type of the result."""
+    return body.replace("{type}", f"ti.{source.TI[dtype.name]}")
+
+
+def _row_wise(name: str, body: str, dim: int, y: Any, arrays: dict[str, Any], in_vectors: dict[str, Any]) -> Any:
+    if cuda.serves_rows([y, *arrays.values()], dim):
+        cuda.rows(name, arrays, y, **in_vectors)
+    elif all(wide_lines.in_rows_of(x, dim) for x in arrays.values()):
+        wide_lines.rows(name, arrays, y, **in_vectors)
+    elif all(wide_lines.in_columns_of(x, dim) for x in arrays.values()):
+        wide_lines.columns(name, arrays, dim, y, **in_vectors)
+    else:
+        along(name, typed_as(body, y.dtype), y.shape, dim, y, arrays)
+    return y
+
+
+def _of_scores(name: str, body: str, **in_vectors: Any) -> None:
+    @kernel(name, DEVICE)
+    def run(a: Any, *, dim: int) -> Any:
+        return _row_wise(name, TOP + body, dim, empty(a.shape, a.dtype), {"a": in_rows(a)}, in_vectors)
+
+
+def _of_slopes(name: str, body: str, **in_vectors: Any) -> None:
+    @kernel(name, DEVICE)
+    def run(u: Any, s: Any, *, dim: int) -> Any:
+        y = empty(s.shape, np.result_type(u, s))
+        return _row_wise(name, body, dim, y, {"u": stretched_to(u, s.shape), "s": in_rows(s)}, in_vectors)
+
+
+_exp = "exp16(a - top)"
+_of_scores("softmax", _SOFTMAX, top=True, summed=_exp, kept=True, after="1 / s64", result="x * whole")
+_of_scores("log_softmax", _LOG_SOFTMAX, top=True, summed=_exp, after="ti.log(s64)", result="(a - top) - whole")
+_of_slopes("softmax_backward", _SOFTMAX_BACKWARD, summed="u * s", after="s64", result="(u - whole) * s")
+_of_slopes("log_softmax_backward", _LOG_SOFTMAX_BACKWARD, summed="u", after="s64", result="u - exp16(s) * whole")

@@ -1,0 +1,86 @@
+"""Sampling images at points, between their pixels: off the image there are zeros."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from minigrad.backends.taichi.codegen import source
+from minigrad.backends.taichi.codegen.functions import needed
+from minigrad.backends.taichi.kernels.elementwise import pointer
+from minigrad.backends.taichi.kernels.shape import in_rows
+from minigrad.backends.taichi.runtime.array import DEVICE, empty
+from minigrad.backends.taichi.runtime.kernel import compiled
+from minigrad.backends.taichi.runtime.vector_functions import typed
+from minigrad.core.dispatch import kernel
+
+__all__: list[str] = []
+
+Shape = tuple[int, ...]
+
+# Of each point the corners around it: `inside`, and if so its `pixel`, and its `weight`.
+_CORNERS = """{indent}x = b_[point]
+{indent}y = c_[point]
+{indent}left = {low}(x)
+{indent}top = {low}(y)
+{indent}for corner in ti.static(range({corners})):
+{indent}    column = left + ti.cast(corner % 2, ti.{type})
+{indent}    row = top + ti.cast(corner // 2, ti.{type})
+{indent}    inside = (column >= 0) & (column < width) & (row >= 0) & (row < height)
+{indent}    weight = {weight}
+"""
+_WEIGHT = (
+    """ti.select(corner % 2 == 1, x - left, 1.0 - (x - left)) * ti.select(corner // 2 == 1, y - top, 1.0 - (y - top))"""
+)
+_PIXEL = "plane * height * width + ti.cast(row, ti.i32) * width + ti.cast(column, ti.i32)"
+
+# Each number of the result is read at a point of its plane, a channel of an image.
+_SAMPLE = f"""    for i in range(images * channels * points):
+        plane = i // points
+        point = plane // channels * points + i % points
+        s = 0.0
+{{corners}}            number = 0.0
+            if inside:
+                number = a_[{_PIXEL}]
+            s += number * weight
+        y_[i] = s
+"""
+# Each plane is written by one thread, point after point.
+_PUT = f"""    for plane in range(images * channels):
+        for k in range(height * width):
+            y_[plane * height * width + k] = 0.0
+        for k in range(points):
+            point = plane // channels * points + k
+            number = a_[plane * points + k]
+{{corners}}                if inside:
+                    pixel = {_PIXEL}
+                    y_[pixel] = y_[pixel] + number * weight
+"""
+
+
+def _run(name: str, body: str, out: Any, inputs: tuple[Any, ...], image: Shape, nearest: bool, indent: int) -> Any:
+    points = inputs[1].size // max(image[0], 1)
+    dtype, serial = out.dtype.name, image[0] * image[1] * points <= source.SERIAL
+    low, weight = ("rounded", "1.0") if nearest else ("ti.floor", _WEIGHT)
+    kind = source.TI[dtype]
+    corners = _CORNERS.format(indent=" " * indent, low=low, corners=1 if nearest else 4, type=kind, weight=weight)
+    body = body.format(corners=corners)
+    name = f"{name}_nearest" if nearest else name
+    takes = ", ".join(f"{x}_: {source.array_of(dtype)}" for x in "yabc")
+    numbers = ", ".join(f"{x}: ti.i32" for x in ("images", "channels", "height", "width", "points"))
+    loop = f"    ti.loop_config(serialize={serial})\n"
+    text = f"{needed(body, kind)}@ti.kernel\ndef {name}_kernel({takes}, {numbers}):\n{loop}{typed(body, kind)}"
+    if out.size:
+        arrays = [out, *map(in_rows, inputs)]
+        compiled(name, text, "aaaaiiiii")(*map(pointer, arrays), *image, points)
+    return out
+
+
+@kernel("grid_sample", DEVICE)
+def grid_sample(a: Any, b: Any, c: Any, *, nearest: bool) -> Any:
+    out = empty((a.shape[0], a.shape[1], *b.shape[1:]), a.dtype)
+    return _run("grid_sample", _SAMPLE, out, (a, b, c), a.shape, nearest, 8)
+
+
+@kernel("grid_put", DEVICE)
+def grid_put(a: Any, b: Any, c: Any, *, shape: Shape, nearest: bool) -> Any:
+    return _run("grid_put", _PUT, empty(shape, a.dtype), (a, b, c), shape, nearest, 12)

@@ -1,0 +1,132 @@
+"""Singular values and vectors, by rotations of pairs of rows until all are at right angles: Hestenes 1958, one-sided
+Jacobi. Golub, Van Loan, "Matrix Computations", 8.6.3.
+
+Rows beside which an identity stands are rotated as they are: then their lengths are the singular values, their
+directions the vectors on one side, and what became of the identity has those on the other. There are as many rows as
+the smaller size. A thread has a matrix to itself. All is computed in float64, of numbers up to 1, so that no square
+overflows.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from minigrad.backends.numpy.linalg import NOT_FINITE
+from minigrad.backends.taichi.codegen import source
+from minigrad.backends.taichi.kernels.elementwise import arange, computed, pointer
+from minigrad.backends.taichi.runtime.array import DEVICE, current, empty
+from minigrad.backends.taichi.runtime.checks import doubt, settle
+from minigrad.backends.taichi.runtime.driver import check_rounds
+from minigrad.backends.taichi.runtime.kernel import compiled
+from minigrad.core.dispatch import kernel, kernels_of
+from minigrad.core.errors import LinAlgError
+
+__all__: list[str] = []
+
+ROUNDS = 60  # of rotations of all pairs, at most: ten are enough, unless rows are almost equal
+
+# y has rows of `size` numbers, and `count` more beside them; s gets their lengths.
+_ROTATE = """        from_ = t * count * (size + count)
+        width = size + count
+        turned = 1
+        for _ in range(ROUNDS):
+            if turned == 1:
+                turned = 0
+                for p in range(count):
+                    for q in range(p + 1, count):
+                        one, two, both = ti.cast(0, ti.f64), ti.cast(0, ti.f64), ti.cast(0, ti.f64)
+                        for j in range(size):
+                            a, b = y_[from_ + p * width + j], y_[from_ + q * width + j]
+                            one, two, both = one + a * a, two + b * b, both + a * b
+                        if ti.abs(both) > EPS * ti.sqrt(one) * ti.sqrt(two):
+                            turned = 1
+                            half = (two - one) / (2.0 * both)
+                            tangent = ti.select(half < 0, -1.0, 1.0) / (ti.abs(half) + ti.sqrt(1.0 + half * half))
+                            cosine = 1.0 / ti.sqrt(1.0 + tangent * tangent)
+                            for j in range(width):
+                                a, b = y_[from_ + p * width + j], y_[from_ + q * width + j]
+                                y_[from_ + p * width + j] = cosine * (a - tangent * b)
+                                y_[from_ + q * width + j] = cosine * (tangent * a + b)
+"""
+_SORT = """        for p in range(count):
+            total = ti.cast(0, ti.f64)
+            for j in range(size):
+                total = total + y_[from_ + p * width + j] * y_[from_ + p * width + j]
+            s_[t * count + p] = ti.sqrt(total)
+            if (total == total) == 0:
+                wrong_[0] = 1
+        for p in range(count):
+            best = p
+            for q in range(p + 1, count):
+                if s_[t * count + q] > s_[t * count + best]:
+                    best = q
+            if best != p:
+                kept = s_[t * count + p]
+                s_[t * count + p] = s_[t * count + best]
+                s_[t * count + best] = kept
+                for j in range(width):
+                    kept = y_[from_ + p * width + j]
+                    y_[from_ + p * width + j] = y_[from_ + best * width + j]
+                    y_[from_ + best * width + j] = kept
+"""
+# A row without length has no direction: it gets one at right angles to those before it, of which the axes have one.
+_DIRECT = """        for p in range(count):
+            length, axis = s_[t * count + p], 0
+            for _ in range(size):
+                if (length == 0) & (axis < size):
+                    for j in range(size):
+                        y_[from_ + p * width + j] = ti.select(j == axis, 1.0, 0.0)
+                    for again in range(2):
+                        for q in range(p):
+                            both = ti.cast(0, ti.f64)
+                            for j in range(size):
+                                both = both + y_[from_ + p * width + j] * y_[from_ + q * width + j]
+                            for j in range(size):
+                                y_[from_ + p * width + j] = y_[from_ + p * width + j] - both * y_[from_ + q * width + j]
+                    total = ti.cast(0, ti.f64)
+                    for j in range(size):
+                        total = total + y_[from_ + p * width + j] * y_[from_ + p * width + j]
+                    length = ti.select(total * 2.0 * size > 1.0, ti.sqrt(total), 0.0)
+                    axis = axis + 1
+            for j in range(size):
+                y_[from_ + p * width + j] = y_[from_ + p * width + j] / length
+"""
+
+
+@cache
+def _rotating(dtype: str, serial: bool) -> Any:
+    takes = [source.Taken("a", "s", dtype), source.Taken("a", "wrong", "int32")]
+    body = (_ROTATE + _SORT + _DIRECT).replace("ROUNDS", str(ROUNDS))
+    body = body.replace("EPS", repr(4 * float(np.finfo(dtype).eps)))
+    numbers = ["matrices", "count", "size"]
+    return compiled(
+        "rotate", *source.wrapped("rotate", takes, dtype, dtype, numbers, "matrices", body, serial, long=True)
+    )
+
+
+@kernel("thin_svd", DEVICE)
+def thin_svd(a: Any) -> tuple[Any, Any, Any]:
+    batch, (m, n), dtype = a.shape[:-2], a.shape[-2:], a.dtype
+    count, size = min(m, n), max(m, n)
+    wide = np.dtype(dtype if current().narrow else np.float64)
+    rows, lengths = empty((*batch, count, size + count), wide), empty((*batch, count), wide)
+    if not rows.size:
+        return empty((*batch, m, count), dtype), empty(lengths.shape, dtype), empty((*batch, count, n), dtype)
+    most = kernels_of("amax")[DEVICE](abs(a), dim=(a.ndim - 2, a.ndim - 1), keepdim=True)
+    by = computed("scale", "ti.select(a > 0, a, 1)", (most,), dtype)
+    computed("scaled", "a / b", (a.mT if m > n else a, by), wide, rows[..., :size])
+    computed("ones", "ti.select(a == b, 1, 0)", (arange(count)[:, None], arange(count)), wide, rows[..., size:])
+    check_rounds("thin_svd", count * count * size)
+    wrong = doubt(LinAlgError, NOT_FINITE)
+    matrices = prod(batch)
+    run = _rotating(wide.name, matrices * count * count * size <= source.SERIAL)
+    run(pointer(rows), pointer(lengths), pointer(wrong), matrices, count, size)
+    settle(wrong, LinAlgError, NOT_FINITE)
+    long, short = rows[..., :size], rows[..., size:]
+    left, right = (long.mT, short) if m > n else (short.mT, long)
+    u, v = (computed("cast", "a", (x,), dtype, empty(x.shape, dtype)) for x in (left, right))
+    return u, computed("scaled_back", "a * b", (lengths, by[..., 0]), dtype), v

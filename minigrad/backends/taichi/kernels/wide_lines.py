@@ -1,0 +1,227 @@
+"""Kernels of float32 along lines, sixteen numbers at a time: softmax and its kin, and what is made of arrays that
+broadcast.
+
+A row may begin and end anywhere, as in `wide`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cache
+from math import prod
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+
+from minigrad.backends.taichi.codegen import source
+from minigrad.backends.taichi.codegen.walks import collapsed, stretched
+from minigrad.backends.taichi.codegen.wide import EDGES, LEAST, NUMBER, VECTOR, add, packed, text_of
+from minigrad.backends.taichi.runtime.array import LINE, pointer
+from minigrad.backends.taichi.runtime.kernel import Remembered, compiled
+
+__all__ = ["aligned", "broadcast", "columns", "in_columns_of", "in_rows_of", "rows", "top_and_total"]
+
+FLOAT = np.dtype(np.float32)
+SERIAL_ROWS = 1 << 17  # the same where there are exponentials to compute
+
+
+def aligned(x: Any) -> bool:
+    """Whether `x` is float32 and begins where a vector may."""
+    return source.VECTORIZED and x.dtype == FLOAT and pointer(x)[0] % LINE == 0
+
+
+# --- what is made of arrays that broadcast ---
+
+
+@cache
+def _broadcast(name: str, snippet: str, inner: tuple[bool, ...], ndim: int, serial: bool) -> tuple[str, str]:
+    letters, dims = source.LETTERS[: len(inner)], range(ndim)
+    lines = [f"        i{k} = rest % n{k}\n        rest = rest // n{k}\n" for k in reversed(dims) if k]
+    lines = ["        rest = i\n", *lines, "        i0 = rest\n"]
+    for x, along in zip(letters, inner, strict=True):
+        place = " + ".join(f"i{k} * {x}{k}" for k in dims)
+        lines.append(f"        {x}_at = {place}\n" if along else f"        {x} = {x}_[{place}]\n")
+    lines.append("        for m in range(n):\n")
+    lines += [f"            {x} = {x}_[{x}_at + m]\n" for x, along in zip(letters, inner, strict=True) if along]
+    lines.append(f"            y_[i * n + m] = {snippet}\n")
+    arguments = [
+        ("y_", VECTOR),
+        *[(f"{x}_", VECTOR if along else NUMBER) for x, along in zip(letters, inner, strict=True)],
+    ]
+    arguments += [(f"{x}{k}", "ti.i32") for x in letters for k in dims]
+    arguments += [(f"n{k}", "ti.i32") for k in dims] + [("n", "ti.i32")]
+    return text_of(f"{name}_broadcast", arguments, " * ".join(f"n{k}" for k in dims), "".join(lines), serial)
+
+
+def broadcast(name: str, snippet: str, inputs: Sequence[Any], y: Any) -> bool:
+    """Fill `y`, which is new, with a snippet of arrays that broadcast to its shape. Whether vectors can do that."""
+    given = [pointer(x) for x in inputs]
+    if not source.VECTORIZED or not y.size or y.dtype != FLOAT or any(at[0] % LINE for at in given):
+        return False
+    key = (name, snippet, y.shape, *[(x.shape, x.strides, x.dtype) for x in inputs])
+    if key not in _plans:
+        if len(_plans) >= PLANS:
+            _plans.clear()
+        _plans[key] = _planned(name, snippet, inputs, y)
+    plan = _plans[key]
+    if plan is not None:
+        plan[0](pointer(y), *given, *plan[1])
+    return plan is not None
+
+
+PLANS = 4096  # that are remembered
+_plans: dict[Any, tuple[Any, tuple[int, ...]] | None] = Remembered()
+
+
+def _planned(name: str, snippet: str, inputs: Sequence[Any], y: Any) -> tuple[Any, tuple[int, ...]] | None:
+    """A kernel and its sizes, if there is one."""
+    vectors = packed(snippet)
+    sizes, strides = collapsed(y.shape, [stretched(x, y.shape) for x in inputs])
+    if vectors is None or sizes[-1] % 16 or any(x.dtype != FLOAT for x in inputs):
+        return None
+    if len(sizes) == 1:
+        sizes, strides = [1, *sizes], [[0, *by] for by in strides]
+    inner = tuple([by[-1] == 1 for by in strides])
+    for by, along in zip(strides, inner, strict=True):
+        if (along and any(step % 16 for step in by[:-1])) or (not along and by[-1]):
+            return None
+    steps = [step // 16 if along else step for by, along in zip(strides, inner, strict=True) for step in by[:-1]]
+    text = _broadcast(name, vectors, inner, len(sizes) - 1, y.size <= SERIAL_ROWS)
+    return compiled(f"{name}_broadcast", *text), (*steps, *sizes[:-1], sizes[-1] // 16)
+
+
+# --- what is made of a row and of its sum ---
+
+_OWN = (("first", "lanes >= low"), ("last", "lanes < high"))  # the vectors at the edges of a row, and its lanes there
+
+
+def _reads(arrays: Sequence[str], indent: int, at: str) -> str:
+    return "".join(f"{' ' * indent}{x} = {x}_[{at}]\n" for x in arrays)
+
+
+def _peak() -> str:
+    """The lines that find `top`, the largest number of a."""
+    edges = [f"        peaks = ti.max(peaks, ti.select({own}, a_[{at}], least))\n" for at, own in _OWN]
+    between = "        for k in range(first + 1, last):\n            peaks = ti.max(peaks, a_[k])\n"
+    return f"        least = none - inf\n        peaks = least\n{between}{''.join(edges)}        top = peaks.max()\n"
+
+
+def _sum(arrays: Sequence[str], summed: str, kept: bool = False) -> str:
+    """The lines that make s64, the sum of a text, and keep in y what is summed."""
+    lines = ["        sums = ti.Vector([ti.cast(0, ti.f64) for j in range(16)])\n"]
+    lines.append(f"        for k in range(first + 1, last):\n{_reads(arrays, 12, 'k')}            x = {summed}\n")
+    lines.append(("            y_[k] = x\n" if kept else "") + add(12, "x"))
+    for at, own in _OWN:
+        lines.append(f"{_reads(arrays, 8, at)}        x = ti.select({own}, {summed}, none)\n{add(8, 'x')}")
+    return f"{''.join(lines)}        s64 = sums.sum()\n"
+
+
+@cache
+def _rows(
+    name: str, arrays: tuple[str, ...], ones: tuple[str, ...], top: bool, summed: str, after: str, result: str,
+    kept: bool, serial: bool,
+) -> tuple[str, str]:  # fmt: skip
+    lines = [f"        start = i * n\n        end = start + n\n{EDGES}{_reads(ones, 8, 'i')}"]
+    if top:
+        lines.append(_peak())
+    if summed:
+        lines.append(f"{_sum(arrays, summed, kept)}        whole = ti.cast({after}, ti.f32)\n")
+    inner = "            x = y_[k]\n" if kept else _reads(arrays, 12, "k")
+    lines.append(f"        for k in range(first + 1, last):\n{inner}            y_[k] = {result}\n")
+    for at, own in _OWN:
+        lines.append(_reads(arrays, 8, at) + (f"        x = {summed}\n" if kept else "") + f"        x = {result}\n")
+        own = own.replace("lanes", "ti.cast(j, ti.f32)")
+        lines.append(f"        for j in ti.static(range(16)):\n            if {own}:\n")
+        lines.append(f"                z_[{at} * 16 + j] = x[j]\n")
+    arguments = [
+        ("y_", VECTOR),
+        ("z_", NUMBER),
+        *[(f"{x}_", VECTOR) for x in arrays],
+        *[(f"{x}_", NUMBER) for x in ones],
+    ]
+    return text_of(f"{name}_rows", [*arguments, ("lines", "ti.i32"), ("n", "ti.i32")], "lines", "".join(lines), serial)
+
+
+def rows(
+    name: str,
+    arrays: Mapping[str, Any],
+    y: Any,
+    result: str,
+    summed: str = "",
+    after: str = "s64",
+    top: bool = False,
+    kept: bool = False,
+    ones: Mapping[str, Any] = MappingProxyType({}),
+) -> None:
+    """Fill the rows of `y`, along its last dimension, with `result`.
+
+    It is a text in the arrays' numbers, in those of `ones`, of which a row has one, and in `whole`: that is `after` of
+    s64, the sum over the row of `summed`, a text in which `top` is the largest of a. If `kept`, what was summed is x.
+    """
+    n = y.shape[-1]
+    text = _rows(name, tuple(arrays), tuple(ones), top, summed, after, result, kept, y.size <= SERIAL_ROWS)
+    given = [pointer(x) for x in (*arrays.values(), *ones.values())]
+    compiled(f"{name}_rows", *text)(pointer(y), pointer(y), *given, y.size // n, n)
+
+
+@cache
+def _columns(
+    name: str, arrays: tuple[str, ...], top: bool, summed: str, after: str, result: str, kept: bool, serial: bool
+) -> tuple[str, str]:
+    each = f"        for k in range(n):\n            at = start + k * step\n{_reads(arrays, 12, 'at')}"
+    lines = ["        start = i // step * n * step + i % step\n"]
+    if top:
+        lines.append(f"        top = a_[start]\n{each}            top = ti.max(top, a)\n")
+    lines.append("        sums = ti.Vector([ti.cast(0, ti.f64) for j in range(16)])\n")
+    lines.append(f"{each}            x = {summed}\n{'            y_[at] = x' if kept else ''}\n{add(12, 'x')}")
+    last = after.replace("s64", "sums[j]")
+    lines.append(f"        whole = ti.Vector([ti.cast({last}, ti.f32) for j in range(16)])\n")
+    lines.append(f"{each}{'            x = y_[at]' if kept else ''}\n            y_[at] = {result}\n")
+    arguments = [("y_", VECTOR), *[(f"{x}_", VECTOR) for x in arrays]]
+    arguments += [(x, "ti.i32") for x in ("count", "n", "step")]
+    return text_of(f"{name}_columns", arguments, "count", "".join(lines), serial)
+
+
+def columns(
+    name: str,
+    arrays: Mapping[str, Any],
+    dim: int,
+    y: Any,
+    result: str,
+    summed: str,
+    after: str = "s64",
+    top: bool = False,
+    kept: bool = False,
+) -> None:
+    """The same along another dimension: sixteen lines beside one another."""
+    text = _columns(name, tuple(arrays), top, summed, after, result, kept, y.size <= SERIAL_ROWS)
+    n, step = y.shape[dim], prod(y.shape[dim + 1 :]) // 16
+    given = [pointer(x) for x in arrays.values()]
+    compiled(f"{name}_columns", *text)(pointer(y), *given, y.size // (16 * n), n, step)
+
+
+@cache
+def _top_and_total(serial: bool) -> tuple[str, str]:
+    body = (
+        f"        start = i * n\n        end = start + n\n{EDGES}{_peak()}{_sum(('a',), 'exp16(a - top)')}"
+        "        y_[i] = top\n        z_[i] = ti.cast(s64, ti.f32)\n"
+    )
+    arguments = [("y_", NUMBER), ("z_", NUMBER), ("a_", VECTOR), ("lines", "ti.i32"), ("n", "ti.i32")]
+    return text_of("top_and_total", arguments, "lines", body, serial)
+
+
+def top_and_total(a: Any, top: Any, total: Any) -> None:
+    """Fill `top` with the largest number of each row of `a`, and `total` with the sum of exp(a - top)."""
+    made = compiled("top_and_total", *_top_and_total(a.size <= SERIAL_ROWS))
+    made(pointer(top), pointer(total), pointer(a), top.size, a.shape[-1])
+
+
+def in_columns_of(a: Any, dim: int) -> bool:
+    """Whether sixteen lines of `a` along `dim` lie beside one another, and the next begin where a vector may."""
+    return bool(a.size and prod(a.shape[dim + 1 :]) % 16 == 0 and aligned(a) and a.flags.c_contiguous)
+
+
+def in_rows_of(a: Any, dim: int) -> bool:
+    """Whether lines of `a` along `dim` are rows that vectors are good for."""
+    return bool(dim == a.ndim - 1 and a.shape[dim] >= LEAST and a.size and aligned(a) and a.flags.c_contiguous)

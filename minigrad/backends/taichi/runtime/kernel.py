@@ -1,0 +1,235 @@
+"""Texts as kernels: they are compiled, and launched, and who listens is told of that.
+
+Taichi's public call of a kernel takes 40 µs, most of it in Python; `Kernel.__call__` does the same by way of what the
+call comes down to, a launch context that is filled and handed over, in a quarter of that. A test holds the two to the
+same results.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import linecache
+import os
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from minigrad.backends.taichi.runtime.driver import GPUS, NARROW, on_restart, start, state
+from minigrad.backends.taichi.runtime.launchers import buffer_launcher, launcher
+from minigrad.backends.taichi.runtime.locking import lock
+from minigrad.backends.taichi.runtime.offsets import Moved, moved, truncated
+from minigrad.core.errors import DeviceError
+from minigrad.core.symbolic import plain
+
+__all__ = ["Kernel", "Remembered", "bytes_of", "calls", "compiled", "for_gpu", "launches"]
+
+_OURS = {"real_matrix_scalarize": False, "fast_math": False}  # what our texts ask of the compiler, and no others
+
+_listeners: list[Callable[[Kernel, tuple[Any, ...]], None]] = []  # who is told of launches
+_compiled: list[Kernel] = []  # the kernels that can be launched
+_kernels: dict[Any, Kernel] = {}  # by name, source and kinds of arguments
+
+
+class Remembered(dict[Any, Any]):
+    """What was planned for an architecture, by what it is for: it is forgotten when that changes."""
+
+
+def _forget() -> None:
+    """Let every kernel start anew, and be compiled."""
+    for made in _compiled:
+        made.launch = made._first
+    _compiled.clear()
+
+
+on_restart(_forget)
+os.register_at_fork(after_in_child=_forget)
+
+
+class Kernel:
+    """A text of Taichi's Python as something to call, with arrays (in memory, row by row) and numbers.
+
+    `kinds` has a letter for each argument: "a" an array, given as its address, count and bytes, on a GPU with its block
+    of memory too; "h" one that is the host's anyhow; "p" one whose text takes the address alone; "i" an int, "f" a
+    fraction. `launch` is the quick way to call it: it changes when the text is compiled, and while somebody listens, so
+    look it up for each call. A `long` text is left
+    to LLVM to optimise: what Taichi does before takes a minute where that takes a second, and gains nothing. `made` is
+    said of a text that is for a GPU already.
+    """
+
+    __slots__ = ("_long", "_made", "_ready", "kinds", "launch", "name", "text", "work")
+
+    def __init__(self, name: str, text: str, kinds: str, long: bool = False, made: Moved | None = None) -> None:
+        self.name, self.text, self.kinds, self._long, self._made = name, text, kinds, long, made
+        self.work: Any = None  # of a snippet in vectors what it is; see `source.Work`
+        self._ready: Any = None
+        self.launch: Any = self._first
+
+    def __call__(self, *args: Any) -> None:
+        self.launch(*args)
+
+    def _first(self, *args: Any) -> None:
+        start()
+        if state.arch in GPUS and any(kind == "a" and len(x) == 3 for kind, x in zip(self.kinds, args, strict=True)):
+            raise DeviceError(
+                f"{self.name}: Taichi runs on {state.arch} now, so that NumPy computes what is on the cpu.\n"
+                "  Repeat the operation."
+            )
+        self.prepare()
+        self.launch(*args)
+
+    def prepare(self) -> None:
+        """Compile the text now. Raises DeviceError where Taichi cannot."""
+        ti = start()
+        with lock:
+            if self.launch == self._first:
+                self._compile(ti)
+
+    def unheard(self, *args: Any) -> None:
+        """Launch, and tell nobody."""
+        self.prepare()
+        self._ready(*args)
+
+    def _heard(self, *args: Any) -> None:
+        for listener in tuple(_listeners):
+            listener(self, args)
+        self._ready(*map(plain, args))
+
+    def _again(self, *args: Any) -> None:
+        """Launch after Taichi was started otherwise, by the reader."""
+        start()
+        self.launch(*args)
+
+    @property
+    def ran(self) -> str:
+        """The text as it was compiled, for a GPU another; on `cpu` but for how it divides, see `truncated`."""
+        return (self._made or for_gpu(self.text)).text if state.arch in GPUS else self.text
+
+    def _compile(self, ti: Any) -> None:
+        made = self._made or for_gpu(self.text) if state.arch in GPUS else None
+        text = made.text if made is not None else self.text if self._long else truncated(self.text)
+        file = f"<minigrad kernel {self.name}>"
+        linecache.cache[file] = (len(text), None, text.splitlines(True), file)  # where Taichi looks for it
+        space: dict[str, Any] = {"ti": ti, **({"muladd": _muladd()} if "muladd." in text else {})}
+        exec(compile(text, file, "exec", dont_inherit=True), space)  # with annotations as they are
+        primal = space[f"{self.name}_kernel"]._primal
+        samples = [_sample(argument.annotation) for argument in primal.arguments]
+        program = state.program
+        with _compiling_as_ours(ti, {"advanced_optimization": False} if self._long else {}):
+            try:
+                prepared = primal.compiled_kernels[primal.ensure_compiled(*samples)]
+                ready = program.compile_kernel(program.config(), program.get_device_caps(), prepared)
+            except Exception as error:
+                raise DeviceError(_not_compiled(self.name, error)) from error
+        if made is None:
+            make = launcher(self.kinds)
+        else:
+            make = buffer_launcher(self.kinds, tuple(map(bytes_of, made.arrays)), made.written)
+        self._ready = make(lock, prepared.make_launch_context, program.launch_kernel, ready, state.core, self._again)
+        self.launch = self._heard if _listeners else self._ready
+        _compiled.append(self)
+
+
+@functools.cache
+def _muladd() -> Any:
+    """What texts for the processor call to multiply and add in one instruction, of LLVM's: see muladd.ll."""
+    from taichi.lang.source_builder import SourceBuilder
+
+    return SourceBuilder.from_file(str(Path(__file__).with_name("muladd.bc")))
+
+
+def for_gpu(text: str) -> Moved:
+    """A text as the GPU that Taichi runs on gets it."""
+    return moved(text, state.arch in NARROW, state.arch == "cuda")
+
+
+def _not_compiled(name: str, error: Exception) -> str:
+    reason = str(error).strip().splitlines()[-1] if str(error).strip() else type(error).__name__
+    return (
+        f"{name}: Taichi cannot compile this kernel for {state.arch}: {reason}\n"
+        '  Compute it elsewhere: x.to("cpu"), or x.to("numpy").'
+    )
+
+
+def _place(context: Any, node: Any) -> str:
+    """Where a node is in a text. Taichi's own wraps the line and marks the place in it, for each node of a text, be
+    there an error or not: it took two fifths of the time in which a text is compiled."""
+    return f'File "{context.file}", line {node.lineno + context.lineno_offset}:\n{context.src[node.lineno - 1]}\n'
+
+
+@contextlib.contextmanager
+def _compiling_as_ours(ti: Any, more: dict[str, bool]) -> Iterator[None]:
+    """A block in which Taichi compiles with our settings, also where the reader started it with others."""
+    config, core = ti.lang.impl.current_cfg(), state.core
+    ours = {**_OURS, "real_matrix_scalarize": state.arch in NARROW, **more}
+    before, real = {name: getattr(config, name) for name in ours}, core.default_fp
+    core.default_fp = ti.f32 if state.arch in NARROW else ti.f64
+    for name, value in ours.items():
+        setattr(config, name, value)
+    context = ti.lang.ast.ast_transformer_utils.ASTTransformerContext
+    said, context.get_pos_info = context.get_pos_info, _place
+    try:
+        yield
+    finally:
+        context.get_pos_info = said
+        core.default_fp = real
+        for name, value in before.items():
+            setattr(config, name, value)
+
+
+def launches(listener: Callable[[Kernel], None]) -> contextlib.AbstractContextManager[None]:
+    """A block in which `listener` is told of each kernel that this thread launches, before it is."""
+    return calls(lambda made, args: listener(made))
+
+
+@contextlib.contextmanager
+def calls(listener: Callable[[Kernel, tuple[Any, ...]], None]) -> Iterator[None]:
+    """The same, and with which arguments; numbers among them may be traced."""
+    thread = threading.get_ident()
+
+    def told(made: Kernel, args: tuple[Any, ...]) -> None:
+        if threading.get_ident() == thread:
+            listener(made, args)
+
+    with lock:
+        _listeners.append(told)
+        for made in _compiled:
+            made.launch = made._heard
+    try:
+        yield
+    finally:
+        with lock:
+            _listeners.remove(told)
+            for made in _compiled:
+                made.launch = made._heard if _listeners else made._ready
+
+
+def _sample(note: Any) -> Any:
+    """An argument such as a kernel asks for, to compile with."""
+    if not hasattr(note, "dtype"):
+        return 1
+    if hasattr(note.dtype, "n"):
+        return np.zeros((4, note.dtype.n), _numpy(note.dtype.dtype))
+    return np.zeros(16, _numpy(note.dtype))
+
+
+def _numpy(dtype: Any) -> Any:
+    return np.dtype(_NAMES[dtype.to_string()])
+
+
+_NAMES = {"f32": "float32", "f64": "float64", "i32": "int32", "i64": "int64", "u8": "uint8"}
+
+
+def bytes_of(element: str) -> int:
+    """Of an element of an array: "f32" has 4, "f32*16" 64."""
+    kind, _, count = element.partition("*")
+    return np.dtype(_NAMES[kind]).itemsize * int(count or 1)
+
+
+@functools.cache
+def compiled(name: str, text: str, kinds: str) -> Kernel:
+    """The kernel of a text, compiled when it is first launched."""
+    return _kernels.setdefault((name, text, kinds), Kernel(name, text, kinds))  # one for all threads

@@ -1,0 +1,203 @@
+"""Texts as they are compiled: with divisions as processors have them, and for a GPU with buffers and places to begin.
+
+On the processor an array is an address. On a GPU several arrays lie in one buffer, which has no address to add to. So
+each array of a kernel gets an int beside it, where its first number is: what is read or written lies so much further.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import NamedTuple, TypeGuard
+
+from minigrad.backends.taichi.runtime.locking import parse
+from minigrad.backends.taichi.runtime.vector_functions import alone
+
+__all__ = ["EXACT", "Moved", "moved", "truncated"]
+
+COARSE = ("log",)  # what a GPU without float64 computes with few digits
+EXACT = ("div_kernel", "floor_divide_kernel")  # whose quotients are right to the last bit
+
+FLOORED = ("floor_divide_kernel", "remainder_kernel")  # which divide what may be negative
+
+
+class _Truncated(ast.NodeTransformer):
+    """`//` and `%` as divisions that round towards 0, one instruction: Python's, which look at signs too, took LLVM up
+    to seven times as long to compile where loops follow strides. Places and sizes are never negative."""
+
+    def visit_BinOp(self, node: ast.BinOp) -> ast.AST:
+        self.generic_visit(node)
+        name = {ast.FloorDiv: "raw_div", ast.Mod: "raw_mod"}.get(node.op.__class__)
+        if name is None:
+            return node
+        return ast.Call(ast.Attribute(ast.Name("ti", ast.Load()), name, ast.Load()), [node.left, node.right], [])
+
+
+def _truncated(tree: ast.Module) -> None:
+    for node in tree.body:
+        if _is_kernel(node) and node.name not in FLOORED:
+            node.body = [_Truncated().visit(line) for line in node.body]
+
+
+def truncated(text: str) -> str:
+    """A text for the processor.
+
+    >>> print(truncated("@ti.kernel\\ndef k(y_: ti.types.ndarray(), n: ti.i32):\\n    y_[n // 2] = n % 2\\n"), end="")
+    @ti.kernel
+    def k(y_: ti.types.ndarray(), n: ti.i32):
+        y_[ti.raw_div(n, 2)] = ti.raw_mod(n, 2)
+    """
+    if "//" not in text and "%" not in text:
+        return text
+    tree = parse(text)
+    _truncated(tree)
+    return ast.unparse(ast.fix_missing_locations(tree)) + "\n"
+
+
+class Moved(NamedTuple):
+    """A text for a GPU."""
+
+    text: str
+    arrays: tuple[str, ...]
+    """The types of the elements of each array, as in ``"f32"``, or ``"f32*16"`` of vectors."""
+    written: tuple[bool, ...]
+    """Whether the kernel writes to each array."""
+
+
+def moved(text: str, narrow: bool, cuda: bool = False) -> Moved:
+    """`text` with an int after each array; float64 is float32 where the GPU is `narrow`, that is, has no other.
+
+    For `cuda` loops have a fixed number of threads, which go on while there is work: for a loop whose end is an
+    argument Taichi launches another kernel before, only to compute that. What is made for blocks counts for itself.
+    And quotients of float32 are computed in float64 where they are what was asked for: Taichi's own are off by a bit
+    there, and 0 where the divisor is above 2**126. The product of two numbers rounded there comes out as the quotient
+    does, since no quotient of numbers of 24 bits is nearer than 2**-49 to where float32 rounds otherwise.
+
+    >>> kernel = "@ti.kernel\\ndef k(y_: ti.types.ndarray(dtype=ti.f32, ndim=1), n: ti.i32):\\n    y_[n] = 1.0\\n"
+    >>> print(moved(kernel, False).text, end="")
+    @ti.kernel
+    def k(y_: ti.types.ndarray(dtype=ti.f32, ndim=1), y_from: ti.i32, n: ti.i32):
+        y_[y_from + n] = 1.0
+    """
+    coarse = [name for name in COARSE if narrow and f"ti.{name}(" in text]
+    tree = parse("".join(map(alone, coarse)) + text)
+    _truncated(tree)
+    functions: dict[str, list[bool | None]] = {}
+    exact = cuda and "ti.f64" not in text and any(_is_kernel(x) and x.name in EXACT for x in ast.walk(tree))
+    found = Moved(text, (), ())
+    for node in tree.body:
+        if isinstance(node, ast.FunctionDef):
+            function = _Function(node, functions, narrow, exact)
+            node.args.args = function.arguments
+            node.body = [function.visit(line) for line in node.body]
+            functions[node.name] = [
+                name in function.written if name in function.arrays else None for name in function.names
+            ]
+            if _is_kernel(node):
+                if cuda and "block_dim" not in text:
+                    node.body = [_counted(line) for line in node.body]
+                found = Moved(
+                    "", tuple(function.arrays.values()), tuple(x in function.written for x in function.arrays)
+                )
+    return found._replace(text=ast.unparse(ast.fix_missing_locations(tree)) + "\n")
+
+
+def _is_kernel(node: ast.AST) -> TypeGuard[ast.FunctionDef]:
+    return isinstance(node, ast.FunctionDef) and any(ast.unparse(x) == "ti.kernel" for x in node.decorator_list)
+
+
+THREADS = 1 << 20
+_COUNTED = f"""
+for {{i}}_thread in range({THREADS}):
+    {{i}} = {{i}}_thread
+    {{i}}_end = {{end}}
+    while {{i}} < {{i}}_end:
+        {{i}} = ti.select({{i}} < {{i}}_end - {THREADS}, {{i}} + {THREADS}, {{i}}_end)
+"""  # at the end no number is passed that an int cannot be
+
+
+def _counted(line: ast.stmt) -> ast.stmt:
+    if not (isinstance(line, ast.For) and isinstance(line.target, ast.Name) and isinstance(line.iter, ast.Call)):
+        return line
+    ends = line.iter.args
+    if len(ends) != 1 or isinstance(ends[0], ast.Constant):
+        return line
+    loop = parse(_COUNTED.format(i=line.target.id, end=ast.unparse(ends[0]))).body[0]
+    assert isinstance(loop, ast.For)
+    inner = loop.body[-1]
+    assert isinstance(inner, ast.While)
+    inner.body = [*line.body, *inner.body]
+    return loop
+
+
+class _Function(ast.NodeTransformer):
+    def __init__(
+        self, node: ast.FunctionDef, functions: dict[str, list[bool | None]], narrow: bool, exact: bool
+    ) -> None:
+        self.functions, self.narrow, self.exact = functions, narrow, exact
+        self.names = [x.arg for x in node.args.args]
+        self.arrays: dict[str, str] = {}
+        self.written: set[str] = set()
+        self.arguments: list[ast.arg] = []
+        for argument in node.args.args:
+            if argument.annotation is not None:
+                argument.annotation = self.visit(argument.annotation)
+            self.arguments.append(argument)
+            note = ast.unparse(argument.annotation) if argument.annotation else ""
+            if "ndarray" in note or note == "ti.template()":
+                self.arrays[argument.arg] = _element(argument.annotation)
+                annotation = parse("ti.i32", mode="eval").body if "ndarray" in note else None
+                self.arguments.append(ast.arg(_start(argument.arg), annotation))
+
+    def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
+        if self.narrow and node.attr in COARSE and isinstance(node.value, ast.Name) and node.value.id == "ti":
+            return ast.Name(f"{node.attr}_alone", ast.Load())
+        if self.narrow and node.attr == "f64" and isinstance(node.value, ast.Name) and node.value.id == "ti":
+            node.attr = "f32"
+        return self.generic_visit(node)
+
+    def visit_BinOp(self, node: ast.BinOp) -> ast.AST:
+        self.generic_visit(node)
+        if not (self.exact and isinstance(node.op, ast.Div)):
+            return node
+        above, below = ast.unparse(node.left), ast.unparse(node.right)
+        quotient: ast.AST = parse(f"ti.f32(ti.f64({above}) * (1.0 / ti.f64({below})))", mode="eval").body
+        return quotient
+
+    def visit_Subscript(self, node: ast.Subscript) -> ast.AST:
+        if isinstance(node.value, ast.Name) and node.value.id in self.arrays:
+            name = node.value.id
+            if isinstance(node.ctx, ast.Store):
+                self.written.add(name)
+            place = self.visit(node.slice)
+            node.slice = ast.BinOp(ast.Name(_start(name), ast.Load()), ast.Add(), place)
+            return node
+        return self.generic_visit(node)
+
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        given: list[ast.expr] = []
+        takes = self.functions.get(node.func.id, []) if isinstance(node.func, ast.Name) else []
+        for k, x in enumerate(node.args):
+            given.append(self.visit(x))
+            if isinstance(x, ast.Name) and x.id in self.arrays:
+                given.append(ast.Name(_start(x.id), ast.Load()))
+                if takes[k]:
+                    self.written.add(x.id)
+        node.args = given
+        node.func = self.visit(node.func)
+        node.keywords = [self.visit(k) for k in node.keywords]
+        return node
+
+
+def _start(name: str) -> str:
+    return f"{name.rstrip('_')}_from"
+
+
+def _element(annotation: ast.expr | None) -> str:
+    """The type of the elements that an annotation tells."""
+    if not isinstance(annotation, ast.Call):
+        return ""
+    dtype = next((ast.unparse(k.value) for k in annotation.keywords if k.arg == "dtype"), "")
+    if dtype.startswith("ti.types.vector("):
+        count, _, kind = dtype.removeprefix("ti.types.vector(").rstrip(")").partition(", ")
+        return f"{kind.removeprefix('ti.')}*{count}"
+    return dtype.removeprefix("ti.")

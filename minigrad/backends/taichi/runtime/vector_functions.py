@@ -1,0 +1,104 @@
+"""exp, log, tanh and abs of sixteen float32, which Taichi has for numbers only, as texts made of arithmetic.
+
+Fractions in a text take the type that the kernel computes in, by `typed`: Taichi would make them all of one type.
+"""
+
+from __future__ import annotations
+
+import re
+from textwrap import indent
+
+from minigrad.backends.taichi.runtime.muladd import FUSED, added_product, added_products, polynomial
+
+__all__ = ["VECTORS", "alone", "typed"]
+
+
+def _clamped(x: str, low: float, high: float) -> str:
+    """Unlike `ti.min` and `ti.max` it lets nan through, and takes two instructions in place of six."""
+    return f"ti.select({x} < {low}, {low}, ti.select({x} > {high}, {high}, {x}))"
+
+
+# Highest power first: of (exp(r) - 1 - r) / r**2, (log(1 + f) - f + f**2 / 2) / f**3; and of tanh(x) / x by x**2,
+# above and below.
+_EXP = (0.001395047939, 0.008368883972, 0.04166620598, 0.1666651888, 0.5000000095)
+_LOG = (0.08700368066, -0.1426748928, 0.1491478999, -0.1657758465, 0.1996306192, -0.2500133705, 0.3333391078)
+_TANH = (-1.220360447e-11, 3.058522652e-08, 2.800754925e-05, 0.003868332374, 0.136799188, 0.9999999987)
+_TANH_BELOW = (1.287372741e-06, 0.0003938639171, 0.02724585586, 0.4701325086, 1.0)
+
+# Number by number, where muladd.ll is not to be called. In a long text LLVM 15 can make of that, for a processor
+# with AVX-512, a vector that there is not, and end the process.
+_SCALED = """half = ti.Vector([
+        ti.bit_cast(((ti.cast(k[j], ti.i32) >> 1) << 23) + 1065353216, ti.f32) for j in range(16)
+    ])
+    rest = ti.Vector([
+        ti.bit_cast(((ti.cast(k[j], ti.i32) - (ti.cast(k[j], ti.i32) >> 1)) << 23) + 1065353216, ti.f32)
+        for j in range(16)
+    ])
+    y = y * half * rest"""
+_SPLIT = """k = ti.Vector([ti.cast((ti.bit_cast(u[j], ti.i32) - 1060439283) >> 23, ti.f32) for j in range(16)])
+    u = ti.Vector([
+        ti.bit_cast(((ti.bit_cast(u[j], ti.i32) - 1060439283) & 8388607) + 1060439283, ti.f32) for j in range(16)
+    ])"""
+
+
+def _vectors(fused: bool) -> dict[str, str]:
+    """Functions of float32 in vectors of sixteen. The polynomials are minimax fits, made with Lawson's weights, to 3e-8
+    or better."""
+
+    def lines(name: str, coefficients: tuple[float, ...], x: str) -> str:
+        return indent(polynomial(name, coefficients, x, fused), "    ").lstrip()
+
+    return {
+        # 2**k exp(r), |r| <= log(2) / 2, where 2**k is a product of two powers, so that denormal numbers come out right
+        "exp16": f"""t = {_clamped("x", -104.0, 89.0)}
+    k = ti.floor(t * 1.4426950408889634 + 0.5)
+    r = t
+    by = -0.693359375
+    {added_product("r", "k", "by", "float32", fused)}
+    by = 2.12194440e-4
+    {added_product("r", "k", "by", "float32", fused)}
+    {lines("p", _EXP, "r")}
+    square, y = r * r, r
+    {added_products("y", "square", "p", "float32", fused)}
+    y = y + 1.0
+    {"muladd.f32_scale(y, k)" if fused else _SCALED}
+    return y""",
+        # x = 2**k (1 + f), sqrt(1/2) <= 1 + f < sqrt(2); 1060439283 are the bits of sqrt(1/2)
+        "log16": f"""tiny = x < 1.17549435e-38
+    u = ti.select(tiny, x * 33554432.0, x)
+    k = u
+    {"muladd.f32_split(u, k)" if fused else _SPLIT}
+    k = k - ti.select(tiny, 25.0, 0.0)
+    f = u - 1.0
+    {lines("p", _LOG, "f")}
+    y = ((f * f * (f * p - 0.5) - k * 2.12194440e-4) + f) + k * 0.693359375
+    return ti.select(x > 0, ti.select(x < inf, y, x), ti.select(x == 0, -inf, nan))""",
+        "tanh16": f"""t = {_clamped("x", -9.02, 9.02)}
+    u = t * t
+    {lines("p", _TANH, "u")}
+    {lines("q", _TANH_BELOW, "u")}
+    y = t * p / q
+    return {_clamped("y", -1.0, 1.0)}""",
+        "abs16": "return ti.select(x <= 0, 0.0 - x, x)",  # of -0 it is 0
+    }
+
+
+VECTORS = _vectors(FUSED)
+_CONSTANTS = {"inf": "ti.math.inf", "nan": "ti.math.nan"}
+_FRACTION = re.compile(r"(?<![\w.])(\d+\.\d*(?:e[+-]?\d+)?|\d+e[+-]?\d+|inf|nan)(?!\w)")
+
+
+def typed(text: str, dtype: str) -> str:
+    """A text with its fractions of one of Taichi's types.
+
+    >>> typed("0.5 * x + 1", "f32")
+    'ti.f32(0.5) * x + 1'
+    """
+    return _FRACTION.sub(lambda found: f"ti.{dtype}({_CONSTANTS.get(found[1], found[1])})", text)
+
+
+def alone(name: str) -> str:
+    """The function of VECTORS for single numbers, as ``log_alone``: some GPUs compute their own too coarsely."""
+    plain = _vectors(False)[f"{name}16"]
+    text = re.sub(r"ti\.Vector\(\[\s*(.*?)\s*for j in range\(16\)\s*\]\)", r"(\1)", plain, flags=re.S)
+    return f"@ti.func\ndef {name}_alone(x):\n    {typed(text.replace('[j]', ''), 'f32')}\n"

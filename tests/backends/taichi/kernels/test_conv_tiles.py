@@ -1,0 +1,140 @@
+"""Convolution by tiles is NumPy's, however channels, places and memory are cut, and the same bits on every machine."""
+
+import hashlib
+
+import numpy as np
+import pytest
+
+from alike import numbers, same
+from minigrad.backends.numpy.conv import grid
+from minigrad.backends.taichi.kernels import conv_tiles
+from minigrad.backends.taichi.runtime import kernel
+from minigrad.core.dispatch import dispatch
+from minigrad.ops.conv import Window
+from needs import needs
+from places import HERE, put
+from tiers import choose_cases, cross
+
+needs("taichi")
+
+pytestmark = pytest.mark.needs("memory that NumPy sees")
+
+SAME = Window((3, 3), (1, 1), ((1, 1), (1, 1)), (1, 1))
+SIZES = {  # images, channels, height, width, channels of the result, window
+    "one channel": (20, 1, 9, 12, 20, SAME),
+    "two channels, five by five": (9, 2, 12, 16, 8, Window((5, 5), (1, 1), ((2, 2), (2, 2)), (1, 1))),
+    "three channels": (7, 3, 16, 16, 16, SAME),
+    "five channels, odd rows": (6, 5, 11, 13, 9, SAME),
+    "twelve channels, stride": (5, 12, 12, 16, 33, Window((3, 3), (2, 2), ((1, 1), (1, 1)), (1, 1))),
+    "sixteen channels": (4, 16, 8, 8, 32, SAME),
+    "twenty-four channels, dilation": (3, 24, 12, 12, 17, Window((3, 2), (1, 1), ((2, 1), (0, 1)), (2, 1))),
+    "rows cut off": (6, 16, 16, 16, 16, Window((3, 3), (1, 1), ((-4, 1), (-4, -4)), (1, 1))),
+    "one row": (8, 16, 1, 40, 24, Window((1, 5), (1, 1), ((0, 0), (2, 2)), (1, 1))),
+    "work for two cores": (24, 16, 16, 16, 32, SAME),
+    "one image for two cores": (1, 32, 33, 31, 48, SAME),
+    "weights for two cores": (2, 128, 8, 8, 80, SAME),
+}
+
+
+@cross(1, name=choose_cases(list(SIZES), "", 6), dtype=["float32", "float64"])
+def test_convolution_and_both_gradients(name, dtype):
+    images, inner, height, width, outer, window = SIZES[name]
+    x, w = numbers(images, inner, height, width, dtype=dtype), numbers(outer, inner, *window.size, dtype=dtype)
+    g = numbers(images, outer, *grid(x.shape, window), dtype=dtype)
+    same("conv2d", x, w, None, window=window, groups=1)
+    same("conv2d", x, w, numbers(outer, dtype=dtype), window=window, groups=1)
+    same("conv2d_weight", g, x, window=window, groups=1)
+    same("conv2d_input", g, w, shape=x.shape, window=window, groups=1)
+
+
+def convolved(x, w, bias, g):
+    """All three on the device, as arrays of NumPy's."""
+    attrs = {"window": SAME, "groups": 1}
+    outs = (
+        dispatch("conv2d", HERE, (x, w, bias), attrs),
+        dispatch("conv2d_weight", HERE, (g, x), attrs),
+        dispatch("conv2d_input", HERE, (g, w), {**attrs, "shape": x.shape}),
+    )
+    return [out.host for out in outs]
+
+
+def test_views_anywhere_in_memory_give_the_same_bits():
+    arrays = numbers(4, 16, 8, 8), numbers(32, 16, 3, 3), numbers(32), numbers(4, 32, 8, 8)
+    expected = convolved(*map(put, arrays))
+
+    def odd(x):
+        return put(np.concatenate([[7], x.reshape(-1)]).astype(x.dtype))[1:].reshape(x.shape)
+
+    def steps(x):
+        return put(np.repeat(x, 2, axis=-1))[..., ::2]
+
+    def turned(x):
+        return put(np.ascontiguousarray(x.T)).T
+
+    def backwards(x):
+        return put(np.ascontiguousarray(x[::-1]))[::-1]
+
+    for change in (odd, steps, turned, backwards):
+        for found, one in zip(convolved(*map(change, arrays)), expected, strict=True):
+            np.testing.assert_array_equal(found, one)
+
+
+def test_a_bias_of_one_number_is_added_to_all_channels():
+    x, w, bias = put(numbers(4, 16, 8, 8)), put(numbers(8, 16, 3, 3)), put(np.full(1, 3, "float32"))
+    attrs = {"window": SAME, "groups": 1}
+    found = dispatch("conv2d", HERE, (x, w, np.broadcast_to(bias, 8, subok=True)), attrs)
+    without = dispatch("conv2d", HERE, (x, w, None), attrs)
+    np.testing.assert_allclose(found.host - without.host, 3, atol=1e-5)
+
+
+@pytest.mark.parametrize("channels", [1, 3, 5, 16])
+def test_what_is_not_finite_stays_where_the_window_sees_it(channels):
+    x = numbers(8, channels, 12, 12)
+    x[2, 0, 3, 3], x[5, channels - 1, 11, 11] = np.nan, np.inf
+    found = dispatch(
+        "conv2d", HERE, (put(x), put(np.abs(numbers(16, channels, 3, 3))), None), {"window": SAME, "groups": 1}
+    )
+    where = np.zeros((8, 12, 12), bool)
+    where[2, 2:5, 2:5] = where[5, 10:, 10:] = True
+    np.testing.assert_array_equal(~np.isfinite(found.host), np.broadcast_to(where[:, None], found.shape))
+
+
+def test_a_gradient_summed_over_many_places_keeps_its_digits():
+    x, g = np.full((16, 1, 128, 128), 0.1, "float32"), np.ones((16, 1, 128, 128), "float32")
+    window = Window((3, 3), (1, 1), ((1, 1), (1, 1)), (1, 1))
+    found = dispatch("conv2d_weight", HERE, (put(g), put(x)), {"window": window, "groups": 1}).host
+    assert found[0, 0, 1, 1] == pytest.approx(16 * 128 * 128 * float(np.float32(0.1)), rel=1e-5)
+
+
+@pytest.mark.parametrize("images", [2, 40])
+def test_each_is_one_launch(images):
+    arrays = [put(numbers(*shape)) for shape in ((images, 16, 8, 8), (32, 16, 3, 3), (32,), (images, 32, 8, 8))]
+    heard = []
+    with kernel.launches(lambda kernel: heard.append(kernel.name)):
+        convolved(*arrays)
+    assert heard == ["convolve", "correlate", "convolve"]
+
+
+def test_how_sums_are_cut_depends_on_shapes_alone(monkeypatch):
+    arrays = [put(numbers(*shape)) for shape in ((40, 16, 8, 8), (32, 16, 3, 3), (32,), (40, 32, 8, 8))]
+    expected = convolved(*arrays)
+    again = convolved(*arrays)
+    monkeypatch.setattr(conv_tiles, "FEW", 0)  # weights are laid out, and sums added up, by all cores
+    conv_tiles._convolution.cache_clear(), conv_tiles._correlation.cache_clear()
+    for found, second, one in zip(convolved(*arrays), again, expected, strict=True):
+        np.testing.assert_array_equal(found, one)
+        np.testing.assert_array_equal(second, one)
+    conv_tiles._convolution.cache_clear(), conv_tiles._correlation.cache_clear()
+
+
+def digest():
+    """Of what convolutions give that are work for two cores."""
+    draw = np.random.default_rng(3)
+    found = hashlib.sha256()
+    for shapes in (
+        ((50, 16, 8, 8), (32, 16, 3, 3), (32,), (50, 32, 8, 8)),
+        ((3, 20, 40, 41), (24, 20, 3, 3), (24,), (3, 24, 40, 41)),
+    ):
+        for out in convolved(*[put(draw.normal(size=shape).astype("float32")) for shape in shapes]):
+            found.update(np.ascontiguousarray(out).tobytes())
+    return found.hexdigest()

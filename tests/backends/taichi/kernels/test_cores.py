@@ -1,0 +1,42 @@
+"""Results that would depend on the order in which cores work, if they raced: the same bits on one core as on all."""
+
+import importlib.util
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from needs import needs
+from places import in_memory
+
+needs("taichi")
+
+FAMILIES = ("indexing", "random", "sorting", "conv_tiles")
+
+
+def digests() -> list[str]:
+    """What each family of kernels gives, by its module of tests beside this one."""
+    found = []
+    for family in FAMILIES:
+        spec = importlib.util.spec_from_file_location(f"of_{family}", Path(__file__).with_name(f"test_{family}.py"))
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+        found.append(module.digest())
+    return found
+
+
+@in_memory
+@pytest.mark.nightly
+def test_one_core_gives_the_bits_of_all():
+    """In a process of its own, since Taichi counts cores once, when it starts."""
+    one = subprocess.run(
+        [sys.executable, "-c", "import minigrad.backends.taichi, test_cores as here; print(*here.digests())"],
+        env=os.environ
+        | {"TI_CPU_MAX_NUM_THREADS": "1", "PYTHONPATH": os.pathsep.join([str(Path(__file__).parent), *sys.path])},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert digests() == one.stdout.split()

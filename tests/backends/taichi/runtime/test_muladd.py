@@ -1,0 +1,178 @@
+"""What kernels call of LLVM's: products added with one rounding, sums of lanes, and cores that wait for each other."""
+
+import os
+import subprocess
+import sys
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import minigrad as mg
+from minigrad.backends.taichi.codegen import meeting, source
+from minigrad.backends.taichi.runtime.kernel import Kernel
+from minigrad.compiler import jit
+from needs import needs
+
+needs("taichi")
+
+pytestmark = pytest.mark.needs("fused multiply-add", "the device cpu")
+
+TEXT = """@ti.kernel
+def check_{of}_kernel(y_: {vector}, a_: {vector}, b_: {vector}, s_: {number}):
+    ti.loop_config(serialize=True)
+    for i in range(1):
+        one = s_[0]
+        a = a_[0]
+        b = b_[0]
+        c = y_[0]
+        muladd.{of}(c, one, b)
+        y_[1] = c
+        c = y_[0]
+        muladd.{of}_each(c, a, b)
+        y_[2] = c
+        muladd.{of}_total(one, b)
+        s_[1] = one
+"""
+
+
+def lines(count, dtype):
+    """Numbers that begin at a whole line of memory."""
+    room = np.zeros(count + 16, dtype)
+    return room[(-room.ctypes.data % 64) // room.itemsize :][:count]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_products_are_added_with_one_rounding_and_lanes_by_halves(dtype):
+    lanes = 64 // np.dtype(dtype).itemsize
+    rng = np.random.default_rng(0)
+    y, a, b, s = (lines(size, dtype) for size in (3 * lanes, lanes, lanes, 2))
+    a[:], b[:], s[0] = rng.normal(size=lanes), rng.normal(size=lanes), 1 / 3
+    y[:lanes] = -(a * b)  # what is left is what the product lost when it was rounded
+    factor = s[0]
+    vector, number = (source.array_of(dtype, n) for n in (lanes, 1))
+    kernel = Kernel(f"check_{source.TI[dtype]}", TEXT.format(of=source.TI[dtype], vector=vector, number=number), "aaaa")
+    kernel(*[(x.ctypes.data, 1, 64) for x in (y, a, b, s)])
+    for row, left in ((1, np.full(lanes, factor)), (2, a)):
+        exact = [
+            Fraction(float(p)) * Fraction(float(q)) + Fraction(float(c)) for p, q, c in zip(left, b, y, strict=False)
+        ]
+        assert y[row * lanes : (row + 1) * lanes].tolist() == [float(np.dtype(dtype).type(float(x))) for x in exact]
+    assert np.abs(y[2 * lanes :]).max() > 0  # rounded twice, it would be nothing
+    total = b
+    while len(total) > 1:
+        low, high = np.split(total, 2)
+        total = low + high
+    assert s[1] == total[0]
+
+
+FUNCTIONS_OF_FLOATS = """@ti.kernel
+def check_floats_kernel(y_: {vector}, a_: {vector}, b_: {vector}, s_: {number}):
+    ti.loop_config(serialize=True)
+    for i in range(1):
+        by, more = s_[0], s_[1]
+        a = a_[0]
+        c = a_[0]
+        muladd.f32_line(c, by, more)
+        y_[0] = c
+        muladd.f32_next(c, a, by)
+        y_[1] = c
+        b = b_[0]
+        c = a_[0]
+        muladd.f32_scale(c, b)
+        y_[2] = c
+        c = ti.max(y_[2], y_[2] * ti.f32(-1.0))
+        muladd.f32_split(c, b)
+        y_[3] = c
+        y_[4] = b
+"""
+
+
+def test_polynomials_go_on_with_one_rounding_and_powers_of_two_are_exact():
+    rng = np.random.default_rng(0)
+    y, a, b, s = (lines(size, "float32") for size in (80, 16, 16, 2))
+    a[:], b[:], s[:] = rng.normal(size=16), rng.integers(-100, 100, size=16), (1 / 3, -1 / 7)
+    vector, number = (source.array_of("float32", n) for n in (16, 1))
+    kernel = Kernel("check_floats", FUNCTIONS_OF_FLOATS.format(vector=vector, number=number), "aaaa")
+    kernel(*[(x.ctypes.data, 1, 64) for x in (y, a, b, s)])
+    line, following, scaled, left, power = y.reshape(5, 16)
+
+    def rounded(p, q, r):
+        return np.float32(float(Fraction(float(p)) * Fraction(float(q)) + Fraction(float(r))))
+
+    assert line.tolist() == [rounded(x, s[0], s[1]) for x in a]
+    assert following.tolist() == [rounded(p, x, s[0]) for p, x in zip(line, a, strict=True)]
+    assert scaled.tolist() == np.ldexp(a, b.astype(int)).tolist()
+    assert np.ldexp(left, power.astype(int)).tolist() == np.abs(scaled).tolist()
+    assert np.sqrt(0.5) <= left.min()
+    assert left.max() < np.sqrt(2)
+
+
+def stepped(jit):
+    """Weights after steps of a perceptron that is large enough for all cores, and the step."""
+    mg.manual_seed(0)
+    model = mg.nn.Sequential(mg.nn.Linear(784, 256), mg.nn.ReLU(), mg.nn.Linear(256, 10))
+    optimizer = mg.optim.SGD(model.parameters(), lr=0.1)
+    x, y = mg.randn(256, 784), mg.randint(0, 10, (256,))
+
+    def step():
+        optimizer.zero_grad()
+        loss = mg.functional.cross_entropy(model(x), y)
+        loss.backward()
+        optimizer.step()
+        return loss
+
+    step = mg.jit(step) if jit else step
+    losses = [step().item() for _ in range(40)]
+    return losses, [p.tolist() for p in model.parameters()], step
+
+
+can_meet = pytest.mark.needs("cores of its own")
+
+
+@pytest.mark.nightly
+@can_meet
+def test_cores_meet_in_a_joined_step_and_its_numbers_are_those_of_eager_to_the_bit(monkeypatch):
+    monkeypatch.setattr(jit, "JOINED", 1)
+    losses, weights, step = stepped(jit=True)
+    assert (losses, weights) == stepped(jit=False)[:2]
+    text = step.source
+    assert text.count("muladd.meet(") > 2
+    shared = [line for line in text.splitlines() if line.startswith("    for ") and "512)" in line]
+    assert len(shared) == 1  # of all loops that cores share
+
+
+@can_meet
+def test_each_core_has_a_thread_of_its_own():
+    cores = [os.sched_getaffinity(int(name)) for name in os.listdir("/proc/self/task")]
+    alone = sorted(min(one) for one in cores if len(one) == 1)
+    assert len(alone) >= source.CORES
+    assert len(set(alone)) == source.CORES
+
+
+def test_loops_that_cores_share_are_one_from_the_first_to_the_last():
+    one = meeting.Loop(meeting.ONE, "pass\n", "k")
+    each = meeting.Loop(meeting.EACH, "pass\n", "i", "n")
+    other = meeting.Loop(meeting.OTHER, "x = 1\n")
+    text = meeting.joined([one, each, one, one, each, one], "place")
+    assert text.count("muladd.meet(") == 2  # not between what one core does
+    assert text.count("for k in range(1)") == 2  # before, and after
+    order = [text.index(x) for x in ("for k in", "muladd.apart", "for i in", "muladd.meet", "if me == 0")]
+    assert order == sorted(order)
+    assert "muladd" not in meeting.joined([one, each, one], "place")  # one loop is no more than that
+    assert "muladd" not in meeting.joined([each, other, each], "place")
+    assert "muladd" not in meeting.joined([each, each], "")
+
+
+@can_meet
+@pytest.mark.nightly
+def test_processes_that_share_the_cores_do_not_wait_for_ever():
+    """Each waits awake for threads that may stand behind those of the other."""
+    code = "import test_muladd as here; print(sum(here.stepped(True)[0]))"
+    env = os.environ | {"PYTHONPATH": os.pathsep.join([str(Path(__file__).parent), *sys.path])}
+    command = [sys.executable, "-c", code]
+    children = [subprocess.Popen(command, env=env, stdout=subprocess.PIPE, text=True) for _ in range(3)]
+    printed = {child.communicate(timeout=300)[0] for child in children}
+    assert len(printed) == 1
+    assert float(printed.pop()) > 0
