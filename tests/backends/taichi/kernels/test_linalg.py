@@ -13,6 +13,13 @@ from places import HERE, put
 from tiers import choose_cases, cross
 
 needs("taichi")
+BEGIN = RNG.bit_generator.state
+
+
+@pytest.fixture(autouse=True)
+def numbers_of_its_own():
+    """The numbers of a test do not depend on those that were drawn before: their rounding is held to a bound."""
+    RNG.bit_generator.state = BEGIN
 
 
 OPS = (
