@@ -48,9 +48,9 @@ MODULES = [
     *[
         import_module(f"minigrad.backends.taichi.kernels.{name}")  # each registers its kernels
         for name in (
-            "attention", "conv", "conv_tiles", "cuda", "elementwise", "elimination", "extremes", "indexing", "loss",
-            "matmul", "norms", "optim", "pool", "random", "reduce", "rows", "running", "sampling", "segments", "shape",
-            "singular", "sorting", "tape", "wide_lines",
+            "attention", "conv", "conv_tiles", "cuda_products", "cuda_rows", "elementwise", "elimination", "extremes",
+            "indexing", "loss", "matmul", "norms", "optim", "pool", "random", "reduce", "rows", "running", "sampling",
+            "segments", "shape", "singular", "sorting", "tape", "wide_lines",
         )
     ],
 ]  # fmt: skip

@@ -12,7 +12,7 @@ from minigrad.backends.numpy.conv import grid
 from minigrad.backends.numpy.conv import windows as seen
 from minigrad.backends.taichi.codegen import source
 from minigrad.backends.taichi.codegen.tiles import LANES
-from minigrad.backends.taichi.kernels import conv_tiles, cuda
+from minigrad.backends.taichi.kernels import conv_tiles, cuda_products
 from minigrad.backends.taichi.kernels.elementwise import computed, filled, pointer, put
 from minigrad.backends.taichi.kernels.matmul import matmul
 from minigrad.backends.taichi.kernels.reduce import reduced
@@ -118,7 +118,7 @@ def col2im(a: Any, *, shape: Shape, window: Window) -> Any:
 
 def fast(x: Any, window: Window, groups: int) -> bool:
     """Whether tiles serve: many numbers, of a type that has them, and no groups, of which each has few channels."""
-    there = (source.VECTORIZED and x.dtype in LANES) or (driver.arch() == "cuda" and x.dtype == cuda.FLOAT)
+    there = (source.VECTORIZED and x.dtype in LANES) or (driver.arch() == "cuda" and x.dtype == cuda_products.FLOAT)
     return there and groups == 1 and x.shape[1] * prod(window.size) >= 8 and x.size > 1024
 
 
@@ -134,7 +134,7 @@ def _steps(channel: int, row: int, image: Shape, places: Shape, window: Window) 
 @lru_cache(maxsize=256)
 def _table(
     images: Shape, places: Shape, window: Window, around: bool, by_place: bool, n: int, steps: tuple[int, int, int]
-) -> cuda.Table:
+) -> cuda_products.Table:
     """How a product on CUDA sees images, a row of it for each place of the window, or for each spot in it."""
     batches, channels, rows, columns = images
     image = images[1:]
@@ -144,8 +144,8 @@ def _table(
     codes = _steps(0, 1 << 16, image, places, window) if around else None
     size = (channels * rows * columns, rows, columns, above, before)
     if by_place:
-        return cuda.table_of(place, spot, codes and codes[::-1], size, batches, n, steps)
-    return cuda.table_of(spot, place, codes, size, batches, n, steps)
+        return cuda_products.table_of(place, spot, codes and codes[::-1], size, batches, n, steps)
+    return cuda_products.table_of(spot, place, codes, size, batches, n, steps)
 
 
 LITTLE = 1 << 30  # up to so many products it pays to ask for each number whether it is padding, and to copy nothing
@@ -159,7 +159,7 @@ def _by_blocks(x: Any, b: Any, window: Window, places: Shape, by_place: bool, n:
         x = in_rows(x)
     else:
         x, around = padded(x, window), False
-    return cuda.seen(x, b, _table(x.shape, places, window, around, by_place, n, steps), bias)
+    return cuda_products.seen(x, b, _table(x.shape, places, window, around, by_place, n, steps), bias)
 
 
 def convolved(x: Any, w: Any, bias: Any, window: Window, places: Shape) -> Any:

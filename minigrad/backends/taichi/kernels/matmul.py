@@ -31,7 +31,7 @@ from minigrad.backends.taichi.codegen.tiles import (
     unit_of,
 )
 from minigrad.backends.taichi.codegen.walks import collapsed
-from minigrad.backends.taichi.kernels import cuda
+from minigrad.backends.taichi.kernels import cuda_products
 from minigrad.backends.taichi.kernels.elementwise import computed, filled
 from minigrad.backends.taichi.kernels.reduce import reduced
 from minigrad.backends.taichi.kernels.shape import in_rows
@@ -202,15 +202,18 @@ def _batches(a: Any, b: Any) -> int:
 def _by_blocks(a: Any, b: Any, bias: Any) -> Any:
     """a @ b + bias on CUDA."""
     batch = () if a.ndim == b.ndim == 2 else broadcast_shapes(a.shape[:-2], b.shape[:-2], op="matmul")
-    parts = 1 if batch else cuda.parts(len(a), b.shape[1], len(b))
+    parts = 1 if batch else cuda_products.parts(len(a), b.shape[1], len(b))
     if parts > 1:
         some = len(b) // parts
         by_a, by_b = some * a.strides[1] // a.itemsize, some * b.strides[0] // b.itemsize
-        products = [*cuda.times(a[:, :some], b[:some], (parts,), by_a, by_b), *([] if bias is None else [bias])]
+        products = [
+            *cuda_products.times(a[:, :some], b[:some], (parts,), by_a, by_b),
+            *([] if bias is None else [bias]),
+        ]
         return computed("matmul_parts", " + ".join(source.LETTERS[: len(products)]), products, a.dtype)
     (a, by_a), (b, by_b) = _batched(a, batch), _batched(b, batch)
     early = bias if bias is not None and bias.shape == b.shape[-1:] and bias.flags.c_contiguous else None
-    out = cuda.times(a, b, batch, by_a, by_b, early)
+    out = cuda_products.times(a, b, batch, by_a, by_b, early)
     return out if bias is early else computed("add", "a + b", (out, bias), out.dtype, out)
 
 
@@ -219,7 +222,7 @@ def _product(a: Any, b: Any, bias: Any = None) -> Any:
     tiled = source.VECTORIZED and a.dtype == b.dtype and a.dtype in LANES and min(m, n) > 1
     if tiled and _batches(a, b) * m * depth * n > PLAIN:
         return times(a, b, bias)
-    if a.dtype == b.dtype == cuda.FLOAT and cuda.serves_product(m, n, depth, _batches(a, b)):
+    if a.dtype == b.dtype == cuda_products.FLOAT and cuda_products.serves_product(m, n, depth, _batches(a, b)):
         return _by_blocks(a, b, bias)
     dtype = np.result_type(a.dtype, b.dtype)
     ends = "(s == 0) == 0" if dtype.kind == "b" else "s"

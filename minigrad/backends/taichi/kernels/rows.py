@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from minigrad.backends.taichi.codegen import source
-from minigrad.backends.taichi.kernels import cuda, wide_lines
+from minigrad.backends.taichi.kernels import cuda_rows, wide_lines
 from minigrad.backends.taichi.kernels.elementwise import pointer, taken
 from minigrad.backends.taichi.kernels.shape import contiguous, in_rows
 from minigrad.backends.taichi.runtime.array import DEVICE, empty
@@ -114,8 +114,8 @@ def typed_as(body: str, dtype: Any) -> str:
 
 
 def _row_wise(name: str, body: str, dim: int, y: Any, arrays: dict[str, Any], in_vectors: dict[str, Any]) -> Any:
-    if cuda.serves_rows([y, *arrays.values()], dim):
-        cuda.rows(name, arrays, y, **in_vectors)
+    if cuda_rows.serves_rows([y, *arrays.values()], dim):
+        cuda_rows.rows(name, arrays, y, **in_vectors)
     elif all(wide_lines.in_rows_of(x, dim) for x in arrays.values()):
         wide_lines.rows(name, arrays, y, **in_vectors)
     elif all(wide_lines.in_columns_of(x, dim) for x in arrays.values()):

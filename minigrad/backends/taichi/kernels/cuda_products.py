@@ -1,17 +1,13 @@
-"""Kernels for CUDA whose threads work together: products of matrices by tiles, and rows that a block of threads shares.
+"""Products of matrices on CUDA, by tiles of which each is made by a block of threads.
 
 A block of threads has memory of its own, near and small. A tile of the operands is copied there once and read many
-times; the numbers of the next one are fetched meanwhile. Of a row each thread keeps its numbers in registers, so that
-it is read once.
+times; the numbers of the next one are fetched meanwhile.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping, Sequence
 from functools import cache
 from math import prod
-from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,139 +16,10 @@ from minigrad.backends.taichi.codegen import source
 from minigrad.backends.taichi.runtime import driver
 from minigrad.backends.taichi.runtime.array import empty, like, pointer
 from minigrad.backends.taichi.runtime.kernel import compiled
-from minigrad.backends.taichi.runtime.vector_functions import typed
 
-__all__ = ["FLOAT", "Table", "parts", "rows", "seen", "serves_product", "serves_rows", "table_of", "times"]
+__all__ = ["FLOAT", "Table", "parts", "seen", "serves_product", "table_of", "times"]
 
 FLOAT = np.dtype(np.float32)
-
-
-# --- rows ---
-
-THREADS = 256  # that share a row
-MOST = 32  # so many numbers a thread keeps; of longer rows they are read again
-LEAST = 128  # a row of fewer is one thread's
-
-
-def serves_rows(arrays: Sequence[Any], dim: int) -> bool:
-    """Whether arrays lie in rows, along `dim`, that are worth a block of threads."""
-    return driver.arch() == "cuda" and all(
-        x.dtype == FLOAT and dim == x.ndim - 1 and x.shape[dim] >= LEAST and x.size and x.flags.c_contiguous
-        for x in arrays
-    )
-
-
-def _shared(join: str, s: str, first: int) -> str:
-    """The lines that join `s` of all threads of a block, through its memory from `first` on."""
-    take, merge = ("ti.max({}, {})", "ti.max") if join == "max" else ("({} + {})", "")
-    near = take.format(s, f"ti.simt.warp.shfl_down_f32(ti.u32(0xFFFFFFFF), {s}, by)")
-    warps = [f"near[{first + w}]" for w in range(THREADS // 32)]
-    whole = warps[0]
-    for w in warps[1:]:
-        whole = f"{merge}({whole}, {w})" if merge else f"({whole} + {w})"
-    return (
-        f"        for by in ti.static((16, 8, 4, 2, 1)):\n            {s} = {near}\n"
-        f"        if lane % 32 == 0:\n            near[{first} + lane // 32] = {s}\n"
-        f"        ti.simt.block.sync()\n        {s} = {whole}\n"
-    )
-
-
-@cache
-def _rows(
-    name: str,
-    arrays: tuple[str, ...],
-    ones: tuple[str, ...],
-    top: bool,
-    summed: str,
-    after: str,
-    result: str,
-    each: int,
-    few: bool,
-) -> tuple[str, str]:
-    """The text in which a thread keeps `each` numbers, or reads them again where that is 0."""
-
-    def read(k: Any, at: str, indent: int) -> str:
-        pad = " " * indent
-        zero = "ti.f32(-inf)" if top else "ti.f32(0.0)"
-        lines = [f"{pad}{x}{k} = {zero if x == 'a' else 'ti.f32(0.0)'}\n" for x in arrays]
-        lines.append(f"{pad}if {at} < n:\n" + "".join(f"{pad}    {x}{k} = {x}_[start + {at}]\n" for x in arrays))
-        return "".join(lines)
-
-    def named(text: str, k: Any) -> str:
-        for x in arrays:
-            text = _renamed(text, x, f"{x}{k}")
-        return text
-
-    def loop(lines: Any) -> str:
-        """Lines for each number of the thread: written out, or in a loop that reads it first."""
-        if each:
-            return "".join(lines(k, f"lane + {k * THREADS}", 8) for k in range(each))
-        head = (
-            f"        for turn in range((n + {THREADS - 1}) // {THREADS}):\n            at = lane + turn * {THREADS}\n"
-        )
-        return f"{head}{read('', 'at', 12)}{lines('', 'at', 12)}"
-
-    body = f"        ti.simt.block.sync()\n        start = t // {THREADS} * n\n        lane = t % {THREADS}\n"
-    body += f"        near = ti.simt.block.SharedArray(({2 * THREADS // 32},), ti.f32)\n"
-    body += "".join(f"        {x} = {x}_[t // {THREADS}]\n" for x in ones)
-    body += "".join(read(k, f"lane + {k * THREADS}", 8) for k in range(each))
-    if top:
-        body += "        top = ti.f32(-inf)\n"
-        body += loop(lambda k, at, pad: f"{' ' * pad}top = ti.max(top, a{k})\n") + _shared("max", "top", 0)
-    if summed:
-        body += "        total = ti.f32(0.0)\n"
-        body += loop(lambda k, at, pad: f"{' ' * pad}x{k} = {named(summed, k)}\n{' ' * pad}total = total + x{k}\n")
-        body += _shared("sum", "total", THREADS // 32)
-        body += f"        s64 = ti.cast(total, ti.f64)\n        whole = ti.cast({after}, ti.f32)\n"
-
-    def store(k: Any, at: str, pad: int) -> str:
-        again = "" if each or not summed else f"{' ' * pad}x = {named(summed, '')}\n"
-        value = _renamed(named(result, k), "x", f"x{k}")
-        return f"{again}{' ' * pad}if {at} < n:\n{' ' * pad}    y_[start + {at}] = {value}\n"
-
-    body += loop(store)
-    takes = [f"{x}_: {source.array_of('float32')}" for x in ("y", *arrays, *ones)]
-    blocks = source.blocks("lines", THREADS, typed(body, "f32"), few)
-    return (
-        f"@ti.kernel\ndef {name}_kernel({', '.join(takes)}, lines: ti.i32, n: ti.i32):\n{blocks}",
-        "a" * len(takes) + "ii",
-    )
-
-
-def _renamed(text: str, name: str, to: str) -> str:
-    return re.sub(rf"(?<![\w.]){name}(?!\w)", to, text)
-
-
-def rows(
-    name: str,
-    arrays: Mapping[str, Any],
-    y: Any,
-    result: str,
-    summed: str = "",
-    after: str = "s64",
-    top: bool = False,
-    kept: bool = False,
-    ones: Mapping[str, Any] = MappingProxyType({}),
-) -> None:
-    """Fill the rows of `y`, along its last dimension, with `result`, as `wide_lines.rows` does."""
-    n = y.shape[-1]
-    each = -(-n // THREADS)
-    texts = [text.replace("exp16(", "ti.exp(") for text in (summed, after, result)]
-    lines = y.size // n
-    made = _rows(
-        f"{name}_by_blocks",
-        tuple(arrays),
-        tuple(ones),
-        top,
-        *texts,
-        each if each <= MOST else 0,
-        lines <= source.FEW_BLOCKS,
-    )
-    given = [pointer(x) for x in (*arrays.values(), *ones.values())]
-    compiled(f"{name}_by_blocks", *made)(pointer(y), *given, lines, n)
-
-
-# --- products of matrices ---
 
 
 class Tile(NamedTuple):
