@@ -9,7 +9,8 @@ from minigrad.backends.taichi.codegen import wide
 from minigrad.backends.taichi.kernels import wide_lines
 from minigrad.backends.taichi.kernels.elementwise import arange, computed, pointer
 from minigrad.backends.taichi.kernels.matmul import matmul
-from minigrad.backends.taichi.kernels.reduce import reduced, sum_to
+from minigrad.backends.taichi.kernels.reduce import sum_to
+from minigrad.backends.taichi.kernels.reduction import reduced
 from minigrad.backends.taichi.runtime.array import DEVICE
 from minigrad.backends.taichi.runtime.kernel import compiled
 from minigrad.core.dispatch import kernel, kernels_of

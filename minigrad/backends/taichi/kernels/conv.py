@@ -15,7 +15,7 @@ from minigrad.backends.taichi.codegen.tiles import LANES
 from minigrad.backends.taichi.kernels import conv_tiles, cuda_products
 from minigrad.backends.taichi.kernels.elementwise import computed, filled, pointer, put
 from minigrad.backends.taichi.kernels.matmul import matmul
-from minigrad.backends.taichi.kernels.reduce import reduced
+from minigrad.backends.taichi.kernels.reduction import reduced
 from minigrad.backends.taichi.kernels.shape import in_rows
 from minigrad.backends.taichi.runtime import driver
 from minigrad.backends.taichi.runtime.array import DEVICE, empty, shaped

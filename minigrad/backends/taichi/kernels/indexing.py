@@ -19,7 +19,7 @@ from minigrad.backends.taichi.codegen import source
 from minigrad.backends.taichi.codegen.walks import collapsed
 from minigrad.backends.taichi.codegen.walks import stretched as strides_of
 from minigrad.backends.taichi.kernels.elementwise import arange, computed, filled, fitting, pointer
-from minigrad.backends.taichi.kernels.reduce import reduced
+from minigrad.backends.taichi.kernels.reduction import reduced
 from minigrad.backends.taichi.kernels.segments import walked_by_places
 from minigrad.backends.taichi.kernels.shape import in_rows
 from minigrad.backends.taichi.runtime.array import DEVICE, empty, like

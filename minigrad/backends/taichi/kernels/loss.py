@@ -10,7 +10,7 @@ import numpy as np
 from minigrad.backends.taichi.codegen import source
 from minigrad.backends.taichi.kernels import wide_lines
 from minigrad.backends.taichi.kernels.elementwise import computed, filled, pointer
-from minigrad.backends.taichi.kernels.reduce import reduced
+from minigrad.backends.taichi.kernels.reduction import reduced
 from minigrad.backends.taichi.kernels.rows import TOP, along, stretched_to, typed_as, without
 from minigrad.backends.taichi.kernels.shape import in_rows
 from minigrad.backends.taichi.runtime.array import DEVICE, empty, recorder

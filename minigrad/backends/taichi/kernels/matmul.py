@@ -33,7 +33,7 @@ from minigrad.backends.taichi.codegen.tiles import (
 from minigrad.backends.taichi.codegen.walks import collapsed
 from minigrad.backends.taichi.kernels import cuda_products
 from minigrad.backends.taichi.kernels.elementwise import computed, filled
-from minigrad.backends.taichi.kernels.reduce import reduced
+from minigrad.backends.taichi.kernels.reduction import reduced
 from minigrad.backends.taichi.kernels.shape import in_rows
 from minigrad.backends.taichi.runtime.array import DEVICE, LINE, empty, lasting, shaped
 from minigrad.backends.taichi.runtime.kernel import Kernel

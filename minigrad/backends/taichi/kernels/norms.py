@@ -11,7 +11,7 @@ import numpy as np
 from minigrad.backends.taichi.codegen import source, wide
 from minigrad.backends.taichi.kernels import wide_lines
 from minigrad.backends.taichi.kernels.elementwise import computed, filled, pointer, taken
-from minigrad.backends.taichi.kernels.reduce import reduced
+from minigrad.backends.taichi.kernels.reduction import reduced
 from minigrad.backends.taichi.kernels.rows import stretched_to
 from minigrad.backends.taichi.kernels.shape import in_rows, reshape
 from minigrad.backends.taichi.runtime.array import DEVICE, current, empty

@@ -1,0 +1,331 @@
+"""Reductions: a snippet of what is taken in, how it joins what is there, and what becomes of it in the end.
+
+A result of few numbers, from many, is made in two steps, so that all cores work: first of stretches of fixed length,
+then of those. What is summed is summed as float64, so sums keep the digits of what they are of; and nothing depends on
+how many cores there are. Where float32 lie in rows or columns, `wide` takes sixteen numbers at a time. How a shape is
+reduced is planned once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from math import prod as product
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from minigrad.backends.taichi.codegen import blocks, source, wide
+from minigrad.backends.taichi.codegen.walks import collapsed, stretched
+from minigrad.backends.taichi.kernels import wide_lines
+from minigrad.backends.taichi.kernels.elementwise import pointer
+from minigrad.backends.taichi.runtime.array import LINE, current, empty
+from minigrad.backends.taichi.runtime.kernel import Remembered, compiled
+from minigrad.core.shapes import broadcast_shapes
+
+__all__ = ["reduced"]
+
+STRETCH = 8192  # so many numbers at least for each first step
+WHOLE = 64  # so many results need no first step
+PIECE, THREADS = 64, 1 << 18  # on a GPU: so many numbers at least, and so many threads at most
+
+# A stretch is a piece of memory. On a GPU it is what is so far apart that threads beside one another read what is so.
+ROUNDS = {
+    True: "        for r in range(first, ti.min(first + length, count)):\n",
+    False: "        part = i % stretches\n        for turn in range((count - part + stretches - 1) // stretches):\n"
+    "            r = part + turn * stretches\n",
+}
+# Without float64 eight numbers are added up, and then those sums: fewer digits are lost than in one long sum.
+EIGHTS = (
+    "            near = near + x\n            if turn % 8 == 7:\n                s = s + near\n"
+    "                near = near - near\n"
+)
+JOINS = {
+    "sum": ("s + x", "0"),
+    "prod": ("s * x", "1"),
+    "max": ("ti.select((x > s) | ((x == x) == 0), x, s)", "-inf"),
+    "min": ("ti.select((x < s) | ((x == x) == 0), x, s)", "inf"),
+    "any": ("s | ti.i32((x == 0) == 0)", "0"),
+    "all": ("s & ti.i32((x == 0) == 0)", "1"),
+}
+_LEAST = {
+    "max": {"int32": "-2147483647 - 1", "int64": "-ti.i64(9223372036854775807) - ti.i64(1)", "uint8": "0", "bool": "0"},
+    "min": {"int32": "2147483647", "int64": "ti.i64(9223372036854775807)", "uint8": "255", "bool": "1"},
+}
+
+
+class Step(NamedTuple):
+    """A launch: its kernel, the shape and type of its result, and the numbers that it takes after the arrays."""
+
+    kernel: Any
+    shape: tuple[int, ...]
+    dtype: Any
+    numbers: tuple[Any, ...]
+
+
+_plans: dict[Any, list[Step]] = Remembered()
+PLANS = 4096  # that are remembered
+
+
+def reduced(
+    name: str,
+    join: str,
+    snippet: str,
+    inputs: Sequence[Any],
+    dims: Sequence[int] | None,
+    keepdim: bool,
+    dtype: Any,
+    end: str = "s",
+    numbers: Mapping[str, float] = MappingProxyType({}),
+) -> Any:
+    """What `join` makes of the snippet of arrays that broadcast together, along `dims`; then `end` of that, s.
+
+    The result is of `dtype`, and `numbers` are what the end names.
+    """
+    given = [pointer(x) for x in inputs]
+    walks = [(x.shape, x.strides, x.dtype, at[0] % LINE == 0) for x, at in zip(inputs, given, strict=True)]
+    key = (name, join, snippet, end, dims if dims is None else tuple(dims), keepdim, dtype, *walks, *numbers.values())
+    steps = _plans.get(key)
+    if steps is None:
+        if len(_plans) >= PLANS:
+            _plans.clear()
+        steps = _plans[key] = _planned(name, join, snippet, inputs, dims, keepdim, np.dtype(dtype), end, numbers)
+    out: Any = None
+    for step in steps:
+        made = empty(step.shape, step.dtype)
+        step.kernel(pointer(made), *given, *step.numbers)
+        given, out = [pointer(made)], made  # the one before has been read by now, and may go
+    return out
+
+
+def _planned(
+    name: str,
+    join: str,
+    snippet: str,
+    inputs: Sequence[Any],
+    dims: Sequence[int] | None,
+    keepdim: bool,
+    dtype: Any,
+    end: str,
+    numbers: Mapping[str, float],
+) -> list[Step]:
+    shape = broadcast_shapes(*[x.shape for x in inputs], op=name)
+    dims = range(len(shape)) if dims is None else dims
+    result = tuple([1 if k in dims else n for k, n in enumerate(shape) if keepdim or k not in dims])
+    if not product(result):
+        return [Step(lambda *_: None, result, dtype, ())]
+    strides = [stretched(x, shape) for x in inputs]
+    rest = [k for k in range(len(shape)) if k not in dims]
+    walk = Walk(
+        *collapsed([shape[k] for k in rest], [[by[k] for k in rest] for by in strides]),
+        *collapsed([shape[k] for k in dims], [[by[k] for k in dims] for by in strides]),
+    )
+    types = tuple([x.dtype for x in inputs])
+    in_vectors = join in wide.JOINS and all(map(wide_lines.aligned, inputs))
+    return _steps(Reduction(name, join, snippet, types, result, dtype, end, numbers), walk, in_vectors)
+
+
+class Walk(NamedTuple):
+    """How arrays are gone through: sizes and, for each array, strides, for the results and for what each is made of."""
+
+    outer: list[int]
+    outer_steps: list[list[int]]
+    inner: list[int]
+    inner_steps: list[list[int]]
+
+
+class Reduction(NamedTuple):
+    """What is to be computed, of arrays of these types."""
+
+    name: str
+    join: str
+    snippet: str
+    types: tuple[Any, ...]
+    shape: tuple[int, ...]
+    dtype: Any
+    end: str
+    numbers: Mapping[str, float]
+
+
+def _steps(what: Reduction, walk: Walk, in_vectors: bool) -> list[Step]:
+    """In one launch, or in two: of stretches, and then of these."""
+    outs, count = product(walk.outer), product(walk.inner)
+    lines, cut = _lines(what, walk) if in_vectors else None, None
+    if in_vectors and lines is None and len(walk.outer) == 1 and len(walk.inner) == 2:
+        runs = _runs(what, walk)
+        if runs is not None:
+            return runs
+    if lines is not None:
+        few, numbers = outs <= (WHOLE if lines.rows else wide.STRETCH // 16), outs * count
+        stretches = min(-(-numbers // wide.STRETCH), -(-count // 64)) if few and numbers > wide.SERIAL else 1
+        parts, of_rows = stretches if lines.rows else stretches * wide.phases(outs), lines.rows
+    else:
+        cut = blocks.cut_for(outs, count, blocks.beside(walk.outer_steps, walk.inner_steps), _kind(what))
+        parts = stretches = cut.stretches if cut else _stretches(outs, count)
+        of_rows = cut is None
+    kind = _kind(what)
+    first = what
+    if parts > 1:
+        shape = (outs, parts) if of_rows else (parts, outs)
+        first = what._replace(name=f"{what.name}_stretches", shape=shape, dtype=np.dtype(kind), end="s", numbers={})
+    step = _in_lines(first, lines, outs, count, stretches) if lines else _anyhow(first, walk, kind, stretches, cut)
+    if parts == 1:
+        return [step]
+    joined = Walk([outs], [[parts if of_rows else 1]], [parts], [[1 if of_rows else outs]])
+    last = _second(what, first)
+    return [step, *_steps(last, joined, False)]
+
+
+def _second(what: Reduction, first: Reduction) -> Reduction:
+    """What joins the results of `first`."""
+    join = "sum" if what.join == "squares" else what.join
+    return what._replace(name=f"{what.name}_joined", join=join, snippet="a", types=(first.dtype,))
+
+
+def _kind(what: Reduction) -> str:
+    """The type in which numbers are joined."""
+    if what.join in ("any", "all"):
+        return "int32"
+    return what.dtype.name if what.join in ("max", "min") else "float64" if what.dtype.kind == "f" else "int64"
+
+
+def _runs(what: Reduction, walk: Walk) -> list[Step] | None:
+    """Of numbers in runs, such as a channel of each picture, first each run is joined, as a row, and then these."""
+    (outs,), (count, _) = walk.outer, walk.inner
+    over = [(b[0], a[0]) for a, b in zip(walk.outer_steps, walk.inner_steps, strict=True)]
+    rows = Walk(*collapsed([count, outs], [list(by) for by in over]), walk.inner[1:], [b[1:] for b in walk.inner_steps])
+    first = what._replace(
+        name=f"{what.name}_runs", shape=(count, outs), dtype=np.dtype(_kind(what)), end="s", numbers={}
+    )
+    lines = _lines(first, rows)
+    if lines is None or not lines.rows:
+        return None
+    last = _second(what, first)
+    return [
+        _in_lines(first, lines, count * outs, walk.inner[1], 1),
+        *_steps(last, Walk([outs], [[1]], [count], [[outs]]), False),
+    ]
+
+
+def _stretches(outs: int, count: int) -> int:
+    """How many pieces a sum of `count` numbers is made of, where there are `outs` such sums."""
+    if source.VECTORIZED:
+        return -(-count // STRETCH) if outs <= WHOLE and count > 2 * STRETCH else 1
+    return max(1, min(-(-count // PIECE), THREADS // max(outs, 1))) if count > 2 * PIECE else 1
+
+
+class Lines(NamedTuple):
+    """Numbers that lie in rows, or else in columns, and which of them each array has."""
+
+    rows: bool
+    full: tuple[str, ...]
+    snippet: str
+
+
+def _lines(what: Reduction, walk: Walk) -> Lines | None:
+    """How they lie, if vectors can read them so."""
+    snippet = wide.packed(what.snippet)
+    if snippet is None or len(walk.outer) > 1 or len(walk.inner) > 1:
+        return None
+    count, n = walk.outer[0], walk.inner[0]
+    steps = [(a[0], b[0]) for a, b in zip(walk.outer_steps, walk.inner_steps, strict=True)]
+    alone = count == 1  # a step along one number is no step
+    across = [wide.FULL if b == 1 and (alone or a == n) else _one(a, b, alone) for a, b in steps]
+    if n >= wide.LEAST and wide.FULL in across and all(across):
+        return Lines(True, tuple(across), snippet)
+    down = [wide.FULL if a == 1 and b == count else _one(a, b, alone) or _place(a, b) for a, b in steps]
+    if n >= 8 * wide.phases(count) and wide.FULL in down and all(down):
+        return Lines(False, tuple(down), snippet)
+    return None
+
+
+def _one(along_lines: int, in_line: int, alone: bool) -> str:
+    return wide.ONE if in_line == 0 and (alone or along_lines == 1) else ""
+
+
+def _place(along_lines: int, in_line: int) -> str:
+    return wide.PLACE if along_lines == 0 and in_line == 1 else ""
+
+
+def _in_lines(what: Reduction, lines: Lines, outs: int, count: int, stretches: int) -> Step:
+    joined = wide.joined_rows if lines.rows else wide.joined_columns
+    kernel, sizes = joined(
+        what.name,
+        what.join,
+        lines.snippet,
+        lines.full,
+        count,
+        outs,
+        stretches,
+        what.dtype.name,
+        what.end,
+        tuple(what.numbers),
+    )
+    return Step(kernel, what.shape, what.dtype, (*what.numbers.values(), *sizes))
+
+
+def _anyhow(what: Reduction, walk: Walk, kind: str, stretches: int, cut: blocks.Cut | None) -> Step:
+    """Numbers that lie anyhow."""
+    if what.join == "squares":
+        wide_one = f"ti.cast({what.snippet}, ti.f64)"
+        what = what._replace(join="sum", snippet=f"{wide_one} * {wide_one}")
+    outs, count = product(walk.outer), product(walk.inner)
+    work = next((x.name for x in what.types if x.kind == "f"), "float64")
+    takes = tuple([source.Taken("a", letter, x.name) for letter, x in zip(source.LETTERS, what.types, strict=False)])
+    text, kinds = _text(
+        what.name, what.join, what.snippet, takes, what.dtype.name, kind, work,
+        len(walk.outer), len(walk.inner), what.end, tuple(what.numbers), outs * count <= source.SERIAL, cut,
+    )  # fmt: skip
+    steps = [by for a, b in zip(walk.outer_steps, walk.inner_steps, strict=True) for by in (*a, *b)]
+    numbers = (*what.numbers.values(), outs, stretches, -(-count // stretches), count, *steps, *walk.outer, *walk.inner)
+    return Step(compiled(what.name, text, kinds), what.shape, what.dtype, numbers)
+
+
+def _text(
+    name: str,
+    join: str,
+    snippet: str,
+    takes: tuple[source.Taken, ...],
+    out: str,
+    kind: str,
+    work: str,
+    outer: int,
+    inner: int,
+    end: str,
+    numbers: tuple[str, ...],
+    serial: bool,
+    cut: blocks.Cut | None,
+) -> tuple[str, str]:
+    update, start = JOINS[join]
+    start = _LEAST[join].get(kind, start) if join in _LEAST else start
+    arrays = [one.name for one in takes]
+    sizes = [f"o{k}" for k in range(outer)] + [f"r{k}" for k in range(inner)]
+    steps = [f"{a}{s}" for a in arrays for s in sizes]
+    near = {a: " + ".join(f"i{k} * {a}o{k}" for k in range(outer)) for a in arrays}
+    far = {a: " + ".join([f"{a}_at", *[f"j{k} * {a}r{k}" for k in range(inner)]]) for a in arrays}
+    split = [f"        i{k} = rest % o{k}\n        rest = rest // o{k}\n" for k in reversed(range(outer)) if k]
+    walk = [f"            j{k} = left % r{k}\n            left = left // r{k}\n" for k in reversed(range(inner)) if k]
+    start, read = f"ti.cast({start}, ti.{source.TI[kind]})", [f"            {a} = {a}_[{far[a]}]\n" for a in arrays]
+    args = tuple([source.Taken("f", x, "float64") for x in numbers])
+    if cut is not None:
+        begins = "".join(f"        {a}_at = {near[a]}\n" for a in arrays)
+        found = start, "".join(split), begins, "".join([*walk, "            j0 = left\n", *read])
+        types, texts = (out, kind, work), (snippet, update, end)
+        return blocks.text_of(name, (*takes, *args), types, [*steps, *sizes], found, texts, cut)
+    in_eights = join == "sum" and current().narrow
+    update = EIGHTS if in_eights else f"            s = {update}\n"
+    body = (
+        f"        i = t\n        rest = i // stretches\n"
+        f"        first = i % stretches * length\n{''.join(split)}        i0 = rest\n"
+        + "".join(f"        {a}_at = {near[a]}\n" for a in arrays)
+        + f"        s = {start}\n"
+        + "        near = s\n" * in_eights
+        + ROUNDS[source.VECTORIZED]
+        + f"            left = r\n{''.join(walk)}            j0 = left\n"
+        + "".join(read)
+        + f"            x = {snippet}\n{update}"
+        + "        s = s + near\n" * in_eights
+        + f"        y_[i] = ti.cast({end}, ti.{source.TI[out]})\n"
+    )
+    counts = ["outs", "stretches", "length", "count", *steps, *sizes]
+    return source.wrapped(name, (*takes, *args), out, work, counts, "outs * stretches", body, serial, 1, True)
