@@ -49,8 +49,8 @@ MODULES = [
         import_module(f"minigrad.backends.taichi.kernels.{name}")  # each registers its kernels
         for name in (
             "attention", "conv", "conv_tiles", "cuda_products", "cuda_rows", "elementwise", "elimination", "extremes",
-            "indexing", "loss", "matmul", "norms", "optim", "pool", "random", "reduce", "reduction", "rows", "running",
-            "sampling", "segments", "shape", "singular", "sorting", "tape", "wide_lines",
+            "index_walk", "indexing", "loss", "matmul", "norms", "optim", "pool", "random", "reduce", "reduction",
+            "rows", "running", "sampling", "segments", "shape", "singular", "sorting", "tape", "wide_lines",
         )
     ],
 ]  # fmt: skip
