@@ -32,12 +32,12 @@ def launches(listener: Callable[[Any], None]) -> AbstractContextManager[None]:
 
 
 def recordings(device: str) -> Any:
-    """What records the launches of a run on `device`, None where that cannot be done; see `taichi.recording`."""
+    """What records the launches of a run on `device`, None where it cannot be; see `taichi.runtime.recording`."""
     return recording if _compiles and device not in ("", "numpy") else None
 
 
 def joining(device: str) -> Any:
-    """What makes one kernel of recorded launches, None where that cannot be done; see `taichi.joining`."""
+    """What makes one kernel of recorded launches, None where that cannot be done; see `taichi.codegen.joining`."""
     return _joining if _compiles and device not in ("", "numpy") else None
 
 

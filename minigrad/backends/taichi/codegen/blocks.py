@@ -65,7 +65,7 @@ def text_of(
     snippet: tuple[str, str, str],
     cut: Cut,
 ) -> tuple[str, str]:
-    """The kernel of a reduction, and the kinds of its arguments, as `reduce` puts it together.
+    """The kernel of a reduction, and the kinds of its arguments, as `reduction` puts it together.
 
     `types` are those of the result, of what is joined, and of fractions in the snippet; `lines` find where the numbers
     of result `rest` begin, and number `left` of them; `snippet` is what is taken in, how it joins s, and what becomes
