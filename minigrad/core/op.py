@@ -12,7 +12,7 @@ from typing import Any, Literal, NamedTuple
 from minigrad.core.dispatch import apply_raw, dispatch
 from minigrad.core.errors import DeclarationError, DTypeError, a_kind
 
-__all__ = ["ANY", "OPS", "POSITIVE", "Domain", "Op", "Operand", "Plan", "adjoint", "close_table", "forward"]
+__all__ = ["ANY", "OPS", "POSITIVE", "Domain", "Op", "Operand", "Plan", "adjoint", "close_table", "forward", "is_own"]
 
 Rule = Callable[..., Any]
 
@@ -335,6 +335,11 @@ def close_table() -> None:
     """Make the ops declared so far minigrad's own, which no later declaration can replace."""
     global _own
     _own = frozenset(OPS)
+
+
+def is_own(op: Op) -> bool:
+    """Return whether `op` is one of minigrad's own; that of a Function may have the name of one of these."""
+    return op.name in _own and OPS[op.name] is op
 
 
 class Operand:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 import minigrad as mg
-from minigrad.core import op as declared
 from minigrad.core.errors import ArgumentError
+from minigrad.core.op import is_own
 from minigrad_viz.trace.columns import Pass
 from minigrad_viz.trace.notation import plain
 from minigrad_viz.trace.trace import Trace
@@ -98,12 +98,7 @@ def _operation(trace: Trace, node: int) -> mg.Op | None:
 def _comparable(one: mg.Op | None, other: mg.Op | None) -> bool:
     if one is None or other is None:
         return one is other
-    return one.name == other.name or _is_users(one) or _is_users(other)
-
-
-def _is_users(op: mg.Op) -> bool:
-    """Whether an operation is none of minigrad's own; that of a Function may be called as one of these."""
-    return op.name not in declared._own or mg.OPS[op.name] is not op
+    return one.name == other.name or not (is_own(one) and is_own(other))
 
 
 def _operands(trace: Trace, node: int) -> list[tuple[int, int]]:

@@ -12,6 +12,7 @@ from typing import Any
 
 import minigrad as mg
 from minigrad.compiler.jit.capture import CONSTANT, FULL, start_of
+from minigrad.core import graph
 from minigrad.core.errors import ArgumentError
 from minigrad.core.graph import copied
 from minigrad_viz.trace.builder import Builder
@@ -274,7 +275,7 @@ class _Made:
                 yield self._last[view.buffer.number], array
         for x, _, k in self._gradients:
             if hasattr(x, "grad") and x.grad is not None:
-                yield self._last[wanted[k].buffer.number], x.grad._array
+                yield self._last[wanted[k].buffer.number], graph.number(x.grad)
 
 
 def _names(recording: Any, namespaces: Namespaces) -> dict[Any, str]:
@@ -299,7 +300,7 @@ def _memories(recording: Any, called: dict[Any, str]) -> dict[int, str]:
     for number, memory in recording.program.fixed.items():
         first = start_of(memory.flat)
         for x, name in called.items():
-            if first <= start_of(x._array) < first + max(memory.flat.nbytes, 1):
+            if first <= start_of(graph.number(x)) < first + max(memory.flat.nbytes, 1):
                 found[number] = name
     return found
 

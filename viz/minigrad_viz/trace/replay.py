@@ -15,6 +15,7 @@ import minigrad as mg
 from minigrad.core.dispatch import untapped
 from minigrad.core.dtypes import as_dtype
 from minigrad.core.errors import MinigradError
+from minigrad.core.graph import number
 from minigrad.core.modes import Block
 from minigrad.core.snapshot import FREED, NodeRecord
 from minigrad.core.step import SMALL
@@ -120,17 +121,17 @@ class Replay:
 
 def _is_gone(x: Any) -> bool:
     """Whether `x` is not there, or a tensor that `mg.tidy` freed."""
-    return x is None or (isinstance(x, Tensor) and isinstance(x._array, Freed))
+    return x is None or (isinstance(x, Tensor) and isinstance(number(x), Freed))
 
 
 def _constant(x: Any) -> Any:
     """A constant that shares the memory of the tensor `x`; what is no tensor, as it is."""
-    return wrap(x._array) if isinstance(x, Tensor) else x
+    return wrap(number(x)) if isinstance(x, Tensor) else x
 
 
 def _leaf(tensor: Any) -> Any:
     """A leaf that shares the memory of `tensor`."""
-    made = wrap(tensor._array)
+    made = wrap(number(tensor))
     made._requires_grad = True
     return made
 
