@@ -20,7 +20,7 @@ def test_an_old_path_gives_the_module_itself_with_a_warning(name, monkeypatch):
     assert len(warned) == 1
     assert found is import_module(f"minigrad.{MOVED[name]}")
     vars(mg).pop(name)
-    with pytest.warns(DeprecationWarning) as warned:
+    with pytest.warns(DeprecationWarning, match=name) as warned:
         assert getattr(mg, name) is found
     assert warned[0].filename == __file__
 
