@@ -34,19 +34,16 @@ from minigrad.core.dtypes import (
     set_default_dtype,
     uint8,
 )
-from minigrad.core.graph import (
-    Event,
-    Recording,
+from minigrad.core.grad_mode import (
     enable_grad,
     inference_mode,
     is_grad_enabled,
     no_grad,
-    record,
     scope,
     set_grad_enabled,
     strict_shapes,
-    topological,
 )
+from minigrad.core.graph import Event, Recording, record, topological
 from minigrad.core.op import OPS, Domain, Op
 from minigrad.core.packages import explained
 from minigrad.core.storage import device

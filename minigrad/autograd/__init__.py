@@ -5,7 +5,7 @@ from minigrad.autograd.function import Function
 from minigrad.autograd.functional import hessian, hvp, jacobian, jvp, vjp
 from minigrad.autograd.gradcheck import gradcheck, gradgradcheck
 from minigrad.autograd.gradients import backward, events, grad
-from minigrad.core.graph import enable_grad, inference_mode, no_grad, set_grad_enabled
+from minigrad.core.grad_mode import enable_grad, inference_mode, no_grad, set_grad_enabled
 
 __all__ = [
     "Function",

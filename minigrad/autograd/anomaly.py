@@ -10,7 +10,8 @@ from typing import Any
 from minigrad.core.dispatch import Call
 from minigrad.core.effects import Effects, listen
 from minigrad.core.errors import GraphError, caller_line
-from minigrad.core.graph import keep_lines, keep_operands, modes
+from minigrad.core.grad_mode import keep_lines, keep_operands
+from minigrad.core.modes import modes
 from minigrad.core.storage import host
 
 __all__ = ["detect_anomaly"]

@@ -12,7 +12,9 @@ from functools import cache
 from typing import Any
 
 from minigrad.core.errors import DTypeError, GraphError, ShapeError, a_kind
-from minigrad.core.graph import Node, modes, no_grad, number
+from minigrad.core.grad_mode import no_grad
+from minigrad.core.graph import Node, number
+from minigrad.core.modes import modes
 from minigrad.core.op import Op
 from minigrad.core.step import Step, constant, written_since
 from minigrad.core.storage import Storage

@@ -10,7 +10,8 @@ from typing import Any
 
 from minigrad.autograd.gradients import grad
 from minigrad.core.errors import DTypeError, ShapeError, a_kind
-from minigrad.core.graph import Node, enable_grad
+from minigrad.core.grad_mode import enable_grad
+from minigrad.core.graph import Node
 from minigrad.core.value import Value
 
 __all__ = ["hessian", "hvp", "jacobian", "jvp", "vjp"]

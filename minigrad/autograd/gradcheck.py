@@ -8,7 +8,8 @@ from typing import Any
 
 from minigrad.autograd.gradients import grad
 from minigrad.core.errors import DTypeError, GradcheckError, a_kind
-from minigrad.core.graph import Node, enable_grad
+from minigrad.core.grad_mode import enable_grad
+from minigrad.core.graph import Node
 from minigrad.core.value import Value
 
 __all__ = ["gradcheck", "gradgradcheck"]

@@ -9,13 +9,8 @@ from typing import Any, cast
 
 from minigrad.core.dispatch import untapped
 from minigrad.core.errors import DTypeError, GraphError, a_kind
-from minigrad.core.graph import (
-    Event,
-    Node,
-    Recording,
-    modes,
-    propagate,
-)
+from minigrad.core.graph import Event, Node, Recording, propagate
+from minigrad.core.modes import modes
 
 __all__ = ["backward", "events", "grad"]
 

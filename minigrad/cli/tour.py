@@ -14,7 +14,7 @@ from typing import Any
 from minigrad.cli import lessons
 from minigrad.cli.stop import Stop
 from minigrad.core.errors import printable
-from minigrad.core.graph import scope
+from minigrad.core.grad_mode import scope
 from minigrad.core.packages import package
 from minigrad.core.value import Value
 from minigrad.nn.scalar import MLP, cross_entropy

@@ -10,7 +10,8 @@ import numpy as np
 
 from minigrad.core.dtypes import DTYPES, DType, get_default_dtype, of_number, result_type
 from minigrad.core.errors import DTypeError, a_kind
-from minigrad.core.graph import Node, modes
+from minigrad.core.graph import Node
+from minigrad.core.modes import modes
 from minigrad.core.op import OPS, Op
 from minigrad.core.shapes import broadcast_shapes, check_equal_shapes
 

@@ -12,8 +12,8 @@ from weakref import ref
 
 from minigrad.core.dtypes import as_dtype
 from minigrad.core.errors import DTypeError, GraphError, ShapeError, a_kind, caller_line
-from minigrad.core.graph import Node, copied, modes, number
-from minigrad.core.modes import detour
+from minigrad.core.graph import Node, copied, number
+from minigrad.core.modes import detour, modes
 from minigrad.core.op import OPS, Op
 from minigrad.core.shapes import Shape, broadcast_shapes
 from minigrad.core.storage import Storage, common_place

@@ -13,8 +13,9 @@ from minigrad.core import views
 from minigrad.core.dispatch import dispatch
 from minigrad.core.dtypes import DTYPES, DType
 from minigrad.core.errors import DTypeError, GraphError, ShapeError, check_flag, check_function
-from minigrad.core.graph import Node, enable_grad, grad_listeners, grad_lock, modes, number, propagate
-from minigrad.core.modes import detour
+from minigrad.core.grad_mode import enable_grad
+from minigrad.core.graph import Node, grad_listeners, grad_lock, number, propagate
+from minigrad.core.modes import detour, modes
 from minigrad.core.op import OPS, Op
 from minigrad.core.promotion import operand, promoted
 from minigrad.core.shapes import Shape, broadcast_shapes, check_equal_shapes

@@ -8,8 +8,8 @@ from typing import Any, cast
 
 from minigrad.core.dispatch import PYTHON, dispatch, kernels_of
 from minigrad.core.errors import DTypeError, GraphError, a_kind, caller_line
-from minigrad.core.graph import Node, grad_lock, modes, propagate, topological
-from minigrad.core.modes import detour
+from minigrad.core.graph import Node, grad_lock, propagate, topological
+from minigrad.core.modes import detour, modes
 from minigrad.core.op import Op, forward
 
 __all__ = ["Value", "constant", "gradients_of"]

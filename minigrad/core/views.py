@@ -12,7 +12,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from minigrad.core.errors import DTypeError, GraphError, ShapeError
-from minigrad.core.graph import enable_grad, modes
+from minigrad.core.grad_mode import enable_grad
+from minigrad.core.modes import modes
 from minigrad.core.op import Op, forward
 from minigrad.core.shapes import overlapping
 from minigrad.core.step import Step, constant

@@ -12,7 +12,7 @@ from minigrad import random
 from minigrad.compiler.jit import jit as recorded
 from minigrad.core.dtypes import as_dtype, set_default_dtype
 from minigrad.core.errors import ArgumentError, DTypeError, a_kind
-from minigrad.core.graph import no_grad
+from minigrad.core.grad_mode import no_grad
 from minigrad.core.storage import host, set_default_device
 from minigrad.data import DataLoader
 from minigrad.data.workers import seed_all, seed_of

@@ -8,7 +8,8 @@ from typing import Any
 
 from minigrad import functional as F
 from minigrad.core.errors import ArgumentError
-from minigrad.core.graph import modes, no_grad
+from minigrad.core.grad_mode import no_grad
+from minigrad.core.modes import modes
 from minigrad.core.shapes import Shape, numel
 from minigrad.core.tensor import Tensor
 from minigrad.functional.checks import floats_of

@@ -9,7 +9,7 @@ from typing import Any
 from minigrad import ops
 from minigrad.core.dtypes import get_default_dtype
 from minigrad.core.errors import ArgumentError, ShapeError
-from minigrad.core.graph import no_grad
+from minigrad.core.grad_mode import no_grad
 from minigrad.core.tensor import Tensor
 from minigrad.functional.checks import check_option, floats_of
 from minigrad.functional.creation import zeros_like

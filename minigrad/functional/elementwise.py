@@ -15,7 +15,7 @@ from minigrad import ops
 from minigrad.backends.limits import number
 from minigrad.core.dtypes import finfo, get_default_dtype, of_number, result_type
 from minigrad.core.errors import ArgumentError, DivisionError, DTypeError, ShapeError
-from minigrad.core.graph import modes
+from minigrad.core.modes import modes
 from minigrad.core.op import OPS, Op
 from minigrad.core.shapes import numel
 from minigrad.core.tensor import Tensor

@@ -9,7 +9,8 @@ from collections.abc import Callable
 from typing import Any
 
 from minigrad.core.errors import GraphError
-from minigrad.core.graph import enable_grad, modes
+from minigrad.core.grad_mode import enable_grad
+from minigrad.core.modes import modes
 from minigrad.core.tensor import Tensor, wrap
 from minigrad.functional.checks import Dims
 from minigrad.functional.views import squeeze, t, transpose, unsqueeze

@@ -15,8 +15,7 @@ import numpy as np
 
 from minigrad.backends.numpy import DEVICE, quiet
 from minigrad.core.dispatch import kernels_of, tapped
-from minigrad.core.graph import modes
-from minigrad.core.modes import detour
+from minigrad.core.modes import detour, modes
 from minigrad.core.op import Op
 from minigrad.core.step import Step, constant
 from minigrad.core.storage import PLACES, Storage

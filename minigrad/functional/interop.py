@@ -15,7 +15,7 @@ import numpy as np
 from minigrad import ops
 from minigrad.core.dtypes import ALIASES, DType, as_dtype, bool, uint8
 from minigrad.core.errors import DTypeError, GraphError, ShapeError
-from minigrad.core.graph import no_grad
+from minigrad.core.grad_mode import no_grad
 from minigrad.core.shapes import Shape, dim_of
 from minigrad.core.storage import check_device, device, get_default_device, host, is_there, memory
 from minigrad.core.tensor import Tensor, wrap

@@ -9,7 +9,7 @@ from typing import Any, cast
 
 from minigrad import ops
 from minigrad.core.errors import DTypeError, ShapeError, a_kind
-from minigrad.core.graph import modes
+from minigrad.core.modes import modes
 from minigrad.core.shapes import Shape, broadcast_shapes, check_equal_shapes, dim_of
 from minigrad.core.tensor import Tensor
 from minigrad.functional.checks import check_same_type, check_stretches, scaled, tensor_of

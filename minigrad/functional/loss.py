@@ -14,7 +14,7 @@ from typing import Any, cast
 from minigrad import ops
 from minigrad.core.dtypes import int64, uint8
 from minigrad.core.errors import ArgumentError, DTypeError, GraphError, ShapeError
-from minigrad.core.graph import modes
+from minigrad.core.modes import modes
 from minigrad.core.shapes import broadcast_shapes
 from minigrad.core.symbolic import apply
 from minigrad.core.tensor import Tensor

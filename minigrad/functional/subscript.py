@@ -9,7 +9,8 @@ from minigrad import ops
 from minigrad.backends.limits import number
 from minigrad.core.dtypes import DTYPES, DType
 from minigrad.core.errors import DTypeError, ShapeError, a_kind
-from minigrad.core.graph import modes, no_grad
+from minigrad.core.grad_mode import no_grad
+from minigrad.core.modes import modes
 from minigrad.core.shapes import Shape, broadcast_shapes, check_equal_shapes, numel
 from minigrad.core.tensor import Tensor
 from minigrad.functional import creation

@@ -14,7 +14,7 @@ from math import prod
 from typing import Any, Literal, NamedTuple
 
 from minigrad.core.errors import FileFormatError, MinigradError
-from minigrad.core.graph import no_grad
+from minigrad.core.grad_mode import no_grad
 from minigrad.core.storage import memory
 from minigrad.core.tensor import Tensor, wrap
 from minigrad.functional.creation import zeros

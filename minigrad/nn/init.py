@@ -11,7 +11,7 @@ import math
 from typing import Any
 
 from minigrad.core.errors import ArgumentError, ShapeError
-from minigrad.core.graph import no_grad
+from minigrad.core.grad_mode import no_grad
 from minigrad.core.shapes import numel
 from minigrad.core.tensor import Tensor
 from minigrad.functional import argsort, where

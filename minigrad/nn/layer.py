@@ -7,7 +7,7 @@ from typing import Any
 
 from minigrad import functional as F
 from minigrad.autograd import Function
-from minigrad.core.graph import is_grad_enabled
+from minigrad.core.grad_mode import is_grad_enabled
 from minigrad.core.tensor import Tensor
 from minigrad.nn import init
 

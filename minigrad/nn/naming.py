@@ -12,7 +12,8 @@ from typing import Any
 
 from minigrad.core.dispatch import tapped
 from minigrad.core.errors import MinigradError, printable
-from minigrad.core.graph import modes, scope
+from minigrad.core.grad_mode import scope
+from minigrad.core.modes import modes
 
 __all__ = ["blamed", "entered", "note_call", "watched"]
 

@@ -8,7 +8,7 @@ from typing import Any
 from minigrad import functional as F
 from minigrad.core.dtypes import DType, int64
 from minigrad.core.errors import ShapeError
-from minigrad.core.graph import no_grad
+from minigrad.core.grad_mode import no_grad
 from minigrad.core.tensor import Tensor
 from minigrad.functional.creation import ones, tensor, zeros
 from minigrad.nn import init

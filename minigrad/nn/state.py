@@ -13,7 +13,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from minigrad.core.errors import ArgumentError, DTypeError, MinigradError, ShapeError, a_kind
-from minigrad.core.graph import no_grad
+from minigrad.core.grad_mode import no_grad
 from minigrad.core.tensor import Tensor
 from minigrad.functional.creation import as_tensor
 from minigrad.nn.parameter import Parameter

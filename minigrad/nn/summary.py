@@ -10,7 +10,7 @@ from typing import Any
 from minigrad.backends.limits import size_text
 from minigrad.core.dispatch import Call, tap
 from minigrad.core.errors import ArgumentError, printable
-from minigrad.core.graph import no_grad
+from minigrad.core.grad_mode import no_grad
 from minigrad.core.tensor import Tensor
 from minigrad.profiling.profiler import Profile, profile
 from minigrad.random import get_rng_state, set_rng_state

@@ -16,7 +16,9 @@ import numpy as np
 from minigrad.core import views
 from minigrad.core.dispatch import dispatch
 from minigrad.core.errors import ArgumentError, DTypeError, ShapeError, a_kind, caller, printable
-from minigrad.core.graph import enable_grad, grad_lock, modes, no_grad
+from minigrad.core.grad_mode import enable_grad, no_grad
+from minigrad.core.graph import grad_lock
+from minigrad.core.modes import modes
 from minigrad.core.op import Op
 from minigrad.core.storage import common_place, host, memory, place_of
 from minigrad.core.tensor import Tensor, wrap

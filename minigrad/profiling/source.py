@@ -19,7 +19,8 @@ from minigrad.backends import arrays
 from minigrad.core.dispatch import Call, kernels_of, tap, untapped
 from minigrad.core.dtypes import get_default_dtype
 from minigrad.core.errors import ArgumentError, DTypeError, GraphError, a_kind
-from minigrad.core.graph import Node, no_grad
+from minigrad.core.grad_mode import no_grad
+from minigrad.core.graph import Node
 from minigrad.core.op import OPS, Op
 from minigrad.core.step import Step
 from minigrad.core.storage import PLACES, get_default_device, memory

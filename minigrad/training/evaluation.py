@@ -8,7 +8,7 @@ from math import exp, inf
 from typing import Any, NamedTuple
 
 from minigrad.core.errors import DTypeError, ShapeError
-from minigrad.core.graph import no_grad
+from minigrad.core.grad_mode import no_grad
 from minigrad.core.tensor import Tensor
 from minigrad.functional import cross_entropy
 from minigrad.nn.module import Module

@@ -26,7 +26,11 @@ import minigrad as mg  # noqa: E402 -- found by the path above
 from minigrad import core, functional, io, ops, profiling, random  # noqa: E402
 from minigrad.compiler import jit, tape  # noqa: E402
 from minigrad.core import dtypes, tensor  # noqa: E402
-from minigrad.core.op import OPS, Op, Operand  # noqa: E402
+from minigrad.core.op import (  # noqa: E402
+    OPS,
+    Op,
+    Operand,
+)
 from minigrad.functional import bits, creation, elementwise  # noqa: E402
 from minigrad.functional.methods import with_axis  # noqa: E402
 from minigrad_viz.pictures import palette  # noqa: E402

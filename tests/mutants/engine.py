@@ -69,6 +69,13 @@ MUTANTS = (
         ("core/test_dispatch.py", "autograd/test_anomaly.py"),
     ),
     Mutant(
+        "set_grad_enabled as a block leaves its mode behind",
+        "minigrad/core/grad_mode.py",
+        "        _switch(*self._before)\n\n    def __call__",
+        "        _switch(self._mode, not self._mode)\n\n    def __call__",
+        ("core/test_grad_mode.py",),
+    ),
+    Mutant(
         "a second listener silences the first",
         "minigrad/core/effects.py",
         "(*getattr(modes, name), effects)",

@@ -11,7 +11,7 @@ import pytest
 import minigrad as mg
 from cases import merge_cases
 from minigrad.core.errors import ArgumentError, DTypeError, GraphError, ShapeError
-from minigrad.core.graph import keep_operands
+from minigrad.core.grad_mode import keep_operands
 from needs import needs
 from places import HERE
 from strategies import PYTORCH, RELATIVE, SINGLE, TRAJECTORY

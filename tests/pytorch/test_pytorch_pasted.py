@@ -7,8 +7,7 @@ import pytest
 
 import minigrad as mg
 from minigrad.core.errors import DTypeError, MinigradError
-from minigrad.core.graph import modes
-from minigrad.core.modes import detour
+from minigrad.core.modes import detour, modes
 
 
 @pytest.mark.parity

@@ -22,7 +22,8 @@ from minigrad.compiler.jit.scalars import Draw
 from minigrad.compiler.jit.trace_guards import TraceGuards
 from minigrad.core.dispatch import tapped
 from minigrad.core.errors import ArgumentError, CaptureError, DTypeError, a_kind, caller, check_flag, check_function
-from minigrad.core.graph import grad_listeners, grad_lock, modes
+from minigrad.core.graph import grad_listeners, grad_lock
+from minigrad.core.modes import modes
 from minigrad.core.symbolic import replaced, traced
 from minigrad.core.tensor import Tensor, wrap
 

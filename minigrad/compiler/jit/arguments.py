@@ -19,7 +19,7 @@ from minigrad.compiler.jit.capture import span_of
 from minigrad.compiler.jit.guards import is_value
 from minigrad.core.dtypes import DType, get_default_dtype
 from minigrad.core.errors import ArgumentError, CaptureError, a_kind
-from minigrad.core.graph import modes
+from minigrad.core.modes import modes
 from minigrad.core.storage import get_default_device, place_of
 from minigrad.core.symbolic import Book
 from minigrad.core.tensor import Tensor

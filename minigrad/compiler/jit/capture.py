@@ -20,7 +20,7 @@ from minigrad.compiler.jit.watch import Watch
 from minigrad.core.dispatch import Call
 from minigrad.core.effects import Effects, listen
 from minigrad.core.errors import CaptureError, caller_line
-from minigrad.core.graph import modes
+from minigrad.core.modes import modes
 from minigrad.core.storage import PLACES, Memory, memory, place_of
 from minigrad.core.symbolic import Book, plain
 from minigrad.core.tensor import Tensor

@@ -11,7 +11,7 @@ from typing import Any
 
 from minigrad.compiler.jit.arguments import Arguments, Same, overlaps_of
 from minigrad.core.dtypes import get_default_dtype
-from minigrad.core.graph import modes
+from minigrad.core.modes import modes
 from minigrad.core.storage import get_default_device
 from minigrad.core.tensor import Tensor
 from minigrad.utils.pytree import TreeSpec

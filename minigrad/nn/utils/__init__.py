@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from minigrad.core.errors import ArgumentError, ShapeError
-from minigrad.core.graph import no_grad
+from minigrad.core.grad_mode import no_grad
 from minigrad.core.tensor import Tensor
 from minigrad.functional import cat, norm, stack
 from minigrad.functional.checks import check_number

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any, TypeVar
 
 from minigrad.core.errors import ArgumentError
-from minigrad.core.graph import no_grad
+from minigrad.core.grad_mode import no_grad
 from minigrad.core.tensor import RemovableHandle, Tensor
 from minigrad.functional import norm, normalize
 from minigrad.nn.conv import ConvTranspose1d, ConvTranspose2d

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from minigrad.core.errors import ArgumentError, DTypeError, a_kind
-from minigrad.core.graph import no_grad
+from minigrad.core.grad_mode import no_grad
 from minigrad.core.tensor import Tensor
 from minigrad.optim.optimizer import Optimizer
 

@@ -81,7 +81,7 @@ def test_other_structures_are_traced_apart():
     given += [{0.0: x}, collections.deque([x]), collections.deque([x], 1), (x, x), ((x,), y), None, ()]
 
     def described(tree):
-        return pytree.tree_paths(mg.pytree.tree_flatten(tree)[1]), type(tree).__name__
+        return pytree.tree_paths(pytree.tree_flatten(tree)[1]), type(tree).__name__
 
     both(described, *[((one,), {}) for one in [*given, *given[::-1]]], traces=len(given))
 

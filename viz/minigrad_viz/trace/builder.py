@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import minigrad as mg
-from minigrad.core.graph import Scope
+from minigrad.core.grad_mode import Scope
 from minigrad_viz.trace.blocks import divide
 from minigrad_viz.trace.modules import called, modules_of, paths_of, short_names
 from minigrad_viz.trace.names import Namespaces, told_apart

@@ -10,7 +10,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from operator import itemgetter
 from typing import Any
 
-from minigrad.core.graph import Node, Scope
+from minigrad.core.grad_mode import Scope
+from minigrad.core.graph import Node
 from minigrad.core.snapshot import NodeRecord
 
 __all__ = ["scopes_in"]

@@ -185,7 +185,7 @@ def compile_from(path: str, first: int, step: int, device: str = "cpu") -> None:
 def child(code: str, **options) -> subprocess.Popen:
     """A process that has this module as `texts`."""
     path = os.pathsep.join([str(Path(__file__).parent), *sys.path])
-    command = [sys.executable, "-c", f"import test_texts as texts; {code}"]
+    command = [sys.executable, "-c", f"import test_codegen_texts as texts; {code}"]
     return subprocess.Popen(command, env={**os.environ, "PYTHONPATH": path}, text=True, **options)
 
 

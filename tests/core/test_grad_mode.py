@@ -1,0 +1,47 @@
+"""What is recorded in a thread: as a call, as a block, as a decorator, and after an error."""
+
+import pytest
+
+import minigrad as mg
+
+
+def test_set_grad_enabled_lasts_as_a_call_and_not_as_a_block():
+    with mg.set_grad_enabled(False):
+        assert not mg.is_grad_enabled()
+        with mg.set_grad_enabled(True):
+            assert mg.is_grad_enabled()
+        assert not mg.is_grad_enabled()
+    assert mg.is_grad_enabled()
+    mg.set_grad_enabled(False)
+    try:
+        assert not (mg.Value(2.0) * 3.0).requires_grad
+    finally:
+        mg.set_grad_enabled(True)
+    assert (mg.Value(2.0) * 3.0).requires_grad
+
+
+@pytest.mark.parametrize("block", [mg.no_grad, mg.inference_mode, lambda: mg.set_grad_enabled(False)])
+def test_a_block_restores_the_mode_after_an_error(block):
+    with pytest.raises(KeyError), block():
+        assert not mg.is_grad_enabled()
+        raise KeyError
+    assert mg.is_grad_enabled()
+
+
+def test_a_decorator_holds_in_calls_alone():
+    @mg.set_grad_enabled(False)
+    def product(x):
+        return x * 3.0
+
+    assert mg.is_grad_enabled()
+    assert not product(mg.Value(2.0)).requires_grad
+    assert mg.is_grad_enabled()
+
+
+def test_scopes_nest_and_each_entry_is_another():
+    with mg.scope("layer"), mg.scope("neuron"):
+        first = mg.Value(1.0) * 2.0
+    with mg.scope("layer"):
+        second = mg.Value(1.0) * 2.0
+    assert [x.scope for x in (first, second)] == ["layer/neuron", "layer"]
+    assert first.scope.outer is not second.scope
