@@ -285,7 +285,7 @@ CAMPAIGNS = [
     Campaign(
         "programs by the interpreter",
         "the same programs as steps that mg.jit recorded, on numpy, run with two sets of numbers: the same bits",
-        interpreted, many=20_000, few=150, seconds=SECONDS, environment=ONE_THREAD,
+        interpreted, many=5_000, few=50, seconds=SECONDS, environment=ONE_THREAD,
     ),
     Campaign(
         "programs compiled",
