@@ -62,6 +62,7 @@ from minigrad.core.dtypes import (
     set_default_dtype,
     uint8,
 )
+from minigrad.core.grad_mode import is_grad_enabled, scope, strict_shapes
 from minigrad.core.graph import Event, Recording, record, topological
 from minigrad.core.op import OPS, Domain, Op
 from minigrad.core.storage import device
@@ -1147,7 +1148,6 @@ def empty_like(
 float: DType
 inf: builtins.float
 int: DType
-is_grad_enabled: function
 long: DType
 nan: builtins.float
 newaxis: None
@@ -1159,8 +1159,6 @@ def ones_like(
 
 pi: builtins.float
 relu: Unary
-scope: function
-strict_shapes: function
 
 def zeros_like(
     input: Tensor, *, dtype: DType | None = None, device: str | None = None, requires_grad: builtins.bool = False

@@ -38,7 +38,7 @@ from minigrad_viz.pictures import palette  # noqa: E402
 HOUSE = Path(mg.__file__).parent
 LAZY = (functional, tensor, creation, random, profiling, io, tape, jit, dtypes, ops)  # as minigrad looks for a name
 EAGER = (
-    *(mg.autograd, core.graph, core.dispatch, core.op, mg.backends.custom),
+    *(mg.autograd, core.graph, core.grad_mode, core.dispatch, core.op, mg.backends.custom),
     *(core.storage, mg.utils.pytree, core.value),
 )
 ELEMENTWISE = {op.name for op in (*ops.elementwise.ELEMENTWISE, *ops.activation.ACTIVATIONS)}
