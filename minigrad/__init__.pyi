@@ -7,11 +7,9 @@ from minigrad import (
     cli,
     compiler,
     core,
-    cuda,
     data,
     distributed,
     distributions,
-    errors,
     functional,
     io,
     lessons,
@@ -39,6 +37,7 @@ from minigrad.autograd import (
 from minigrad.backends.custom import kernel
 from minigrad.compiler.jit import Jitted, jit
 from minigrad.compiler.tape import Tape
+from minigrad.core import errors
 from minigrad.core.dispatch import dispatch, synchronize, tap
 from minigrad.core.dtypes import (
     ALIASES,
@@ -540,6 +539,7 @@ from minigrad.profiling import (
     set_pool_limit,
     tidy,
 )
+from minigrad.pytorch import cuda
 from minigrad.random import (
     Generator,
     bernoulli,

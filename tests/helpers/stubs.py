@@ -279,8 +279,8 @@ def stub_of(module: types.ModuleType, names: Iterable[str], homes: Sequence[type
             text.named(thing.__module__, name)
         elif home is None and not isinstance(thing, types.ModuleType):  # a constant
             text.lines.append(f"{name}: {text.type(type(thing))}")
-        elif home is None:
-            text.named(module.__name__, name)
+        elif home is None:  # a module
+            text.named(thing.__name__.rpartition(".")[0], name)
         elif home is functional:  # which has a stub of its own
             text.named(home.__name__, name)
         elif home is dtypes and name in dtypes.ALIASES:
