@@ -20,8 +20,9 @@ from minigrad.core.errors import ArgumentError, LinAlgError, ShapeError
 from minigrad.core.tensor import Tensor
 from minigrad.functional.checks import Dims, check_number, floats_of, tensor_as, tensor_of, two_dims_of
 from minigrad.functional.creation import arange, eye
-from minigrad.functional.inverses import SignedLogarithm, sides_of, squares_of
+from minigrad.functional.inverses import sides_of, squares_of
 from minigrad.functional.linalg import matmul
+from minigrad.functional.return_types import SignedLogarithm
 
 __all__ = [
     "LinAlgError",

@@ -13,9 +13,8 @@ from typing import Any
 
 import minigrad as mg
 import minigrad.functional
-from minigrad import functional, random
 from minigrad.core.op import Op
-from minigrad.functional import creation
+from minigrad.core.registry import TOPICS
 
 __all__ = ["ROOMS", "found", "is_object", "methods", "others", "own", "primary", "public", "typed"]
 
@@ -104,13 +103,11 @@ def others(thing: Any) -> list[str]:
 
 @cache
 def methods() -> dict[str, list[str]]:
-    """The methods that families of functions gave to Tensor, a family each; operators and what is private left out."""
-    families = (creation, random.tensors, *functional._FAMILIES)
-    given = {name: family for family in families for name in family.METHODS if not name.startswith("_")}
+    """The methods that modules register, a module each; operators and what is private left out."""
     listed: dict[str, list[str]] = {}
-    for name, family in sorted(given.items()):  # of two families the later gives it
-        topic = family.__name__.removeprefix("minigrad.").removeprefix("functional.").partition(".")[0]
-        listed.setdefault(topic, []).append(name)
+    for module, topic in TOPICS.items():
+        name = module.removeprefix("minigrad.").removeprefix("functional.").partition(".")[0]
+        listed[name] = sorted(method for method in topic.methods if not method.startswith("_"))
     return listed
 
 

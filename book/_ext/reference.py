@@ -32,6 +32,7 @@ from sphinx.util.docutils import SphinxDirective
 import minigrad as mg
 from minigrad.core.dtypes import DType
 from minigrad.core.op import Op
+from minigrad.core.registry import TOPICS
 
 __all__ = ["setup"]
 
@@ -109,13 +110,15 @@ class Names(Entries):
 
 
 def _listed(module: str) -> list[str]:
-    return public(module) if module in ROOMS else [*import_module(module).__all__]
+    if module in ROOMS:
+        return public(module)
+    return TOPICS[module].functions if module in TOPICS else [*import_module(module).__all__]
 
 
 def _is_shown(room: str, name: str) -> bool:
     """Whether this is where the object is described."""
     thing = getattr(import_module(room), name)
-    return name != "METHODS" and not isinstance(thing, ModuleType) and primary(thing) in (None, f"{room}.{name}")
+    return not isinstance(thing, ModuleType) and primary(thing) in (None, f"{room}.{name}")
 
 
 def entry(full: str) -> str:

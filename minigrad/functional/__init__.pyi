@@ -57,7 +57,6 @@ from minigrad.functional.composed import (
 from minigrad.functional.conv import conv1d, conv2d, conv_transpose1d, conv_transpose2d, fold, unfold
 from minigrad.functional.counting import bincount, isin, unique, unique_consecutive
 from minigrad.functional.derived import (
-    Ends,
     aminmax,
     atleast_1d,
     atleast_2d,
@@ -88,7 +87,17 @@ from minigrad.functional.distance import (
     triplet_margin_loss,
     triplet_margin_with_distance_loss,
 )
-from minigrad.functional.elementwise import addcdiv, addcmul, allclose, equal, isclose, nan_to_num, prelu, where
+from minigrad.functional.elementwise import (
+    addcdiv,
+    addcmul,
+    allclose,
+    equal,
+    isclose,
+    nan_to_num,
+    positive,
+    prelu,
+    where,
+)
 from minigrad.functional.indexing import (
     argwhere,
     count_nonzero,
@@ -109,7 +118,6 @@ from minigrad.functional.indexing import (
 )
 from minigrad.functional.interop import clone, detach, from_dlpack, is_floating_point, is_tensor, numel
 from minigrad.functional.inverses import (
-    SignedLogarithm,
     cholesky,
     cholesky_inverse,
     cholesky_solve,
@@ -179,7 +187,6 @@ from minigrad.functional.pointwise import (
     isneginf,
     isposinf,
     logaddexp2,
-    positive,
     rad2deg,
     rsub,
     signbit,
@@ -199,7 +206,6 @@ from minigrad.functional.pool import (
 )
 from minigrad.functional.quantiles import nanmedian, nanquantile, quantile
 from minigrad.functional.reduce import (
-    Extremes,
     all,
     amax,
     amin,
@@ -221,6 +227,7 @@ from minigrad.functional.reduce import (
     var_mean,
 )
 from minigrad.functional.resize import interpolate
+from minigrad.functional.return_types import Ends, Extremes, SignedLogarithm, Sorted
 from minigrad.functional.sampling import affine_grid, grid_sample
 from minigrad.functional.scattering import (
     diagonal_scatter,
@@ -250,7 +257,7 @@ from minigrad.functional.shape import (
     triu,
     vstack,
 )
-from minigrad.functional.sorting import Sorted, argsort, kthvalue, median, msort, sort, topk
+from minigrad.functional.sorting import argsort, kthvalue, median, msort, sort, topk
 from minigrad.functional.views import (
     as_strided,
     broadcast_tensors,

@@ -2,30 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
 from minigrad import ops
 from minigrad.backends.limits import number
 from minigrad.core.errors import ArgumentError, ShapeError
+from minigrad.core.registry import register
 from minigrad.core.tensor import Tensor
 from minigrad.functional.checks import dim_of_some, floats_of, tensor_of
 from minigrad.functional.elementwise import where
 
-__all__ = [
-    "METHODS",
-    "celu",
-    "glu",
-    "gumbel_softmax",
-    "hardshrink",
-    "hardsigmoid",
-    "hardswish",
-    "softshrink",
-    "tanhshrink",
-    "threshold",
-]
 
-
+@register
 def celu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
     """``alpha * elu(input / alpha)``: an elu whose slope does not jump. Barron 2017. ArgumentError if `alpha` is 0."""
     if alpha == 0:
@@ -33,6 +19,7 @@ def celu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
     return _written(input, ops.elu(floats_of(input, "celu") / alpha, 1.0) * alpha, inplace)
 
 
+@register
 def glu(input: Tensor, dim: int = -1) -> Tensor:
     """The first half of `input` along `dim` times the sigmoid of the second half. Dauphin et al. 2017.
 
@@ -49,6 +36,7 @@ def glu(input: Tensor, dim: int = -1) -> Tensor:
     return values * gates.sigmoid()
 
 
+@register
 def gumbel_softmax(logits: Tensor, tau: float = 1.0, hard: bool = False, eps: float = 1e-10, dim: int = -1) -> Tensor:
     """A draw of one of some classes, softened so that it has a gradient: softmax((logits + noise) / `tau`) along `dim`.
 
@@ -64,23 +52,27 @@ def gumbel_softmax(logits: Tensor, tau: float = 1.0, hard: bool = False, eps: fl
     return chosen - soft.detach() + soft
 
 
+@register
 def hardshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
     """`input`, but 0 from -lambd to lambd."""
     x = floats_of(input, "hardshrink")
     return where((x >= -lambd) & (x <= lambd), 0.0, x)
 
 
+@register
 def hardsigmoid(input: Tensor, inplace: bool = False) -> Tensor:
     """``relu6(input + 3) / 6``: a sigmoid of three straight lines."""
     return _written(input, ops.relu6(floats_of(input, "hardsigmoid") + 3.0) / 6.0, inplace)
 
 
+@register
 def hardswish(input: Tensor, inplace: bool = False) -> Tensor:
     """``input * relu6(input + 3) / 6``. Howard et al. 2019."""
     x = input.clone() if inplace else input  # whose numbers the gradient needs
     return _written(input, x * ops.relu6(floats_of(x, "hardswish") + 3.0) / 6.0, inplace)
 
 
+@register
 def softshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
     """`input` brought nearer to 0 by `lambd`, and 0 where it is nearer. Raises ArgumentError if `lambd` is below 0."""
     if lambd < 0:
@@ -89,11 +81,13 @@ def softshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
     return where(x > lambd, x - lambd, where(x < -lambd, x + lambd, x * 0.0))
 
 
+@register
 def tanhshrink(input: Tensor) -> Tensor:
     """``input - tanh(input)``."""
     return tensor_of(input, "tanhshrink") - input.tanh()
 
 
+@register
 def threshold(input: Tensor, threshold: float, value: float, inplace: bool = False) -> Tensor:
     """Return `input`, but `value` where it is not above `threshold`. Raises DTypeError for a `value` that is not of its
     dtype."""
@@ -104,6 +98,3 @@ def threshold(input: Tensor, threshold: float, value: float, inplace: bool = Fal
 
 def _written(input: Tensor, result: Tensor, inplace: bool) -> Tensor:
     return input.copy_(result) if inplace else result
-
-
-METHODS: dict[str, Callable[..., Any]] = {}  # as in PyTorch, tensors have none

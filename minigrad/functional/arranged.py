@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Sequence
-from inspect import signature
+from collections.abc import Sequence
 from typing import Any
 
 from minigrad import ops
 from minigrad.core.dtypes import get_default_dtype, int64
 from minigrad.core.errors import ArgumentError, DTypeError, ShapeError
+from minigrad.core.registry import register
 from minigrad.core.shapes import Shape, numel
 from minigrad.core.shapes import broadcast_shapes as common_shape
 from minigrad.core.tensor import Tensor
@@ -20,35 +20,8 @@ from minigrad.functional.reduce import mean, norm, sum
 from minigrad.functional.shape import cat, diag, flip, stack, vstack
 from minigrad.functional.views import broadcast_tensors, meshgrid, narrow, split, tensor_split
 
-__all__ = [
-    "METHODS",
-    "atleast_3d",
-    "block_diag",
-    "broadcast_shapes",
-    "cartesian_prod",
-    "chain_matmul",
-    "combinations",
-    "corrcoef",
-    "cov",
-    "cross",
-    "diagflat",
-    "diff",
-    "dist",
-    "dsplit",
-    "ger",
-    "hsplit",
-    "is_nonzero",
-    "is_same_size",
-    "row_stack",
-    "split_with_sizes",
-    "trapezoid",
-    "trapz",
-    "unravel_index",
-    "vander",
-    "vsplit",
-]
 
-
+@register
 def atleast_3d(*tensors: Any) -> Any:
     """A tensor, or each of several, with three dimensions or more: a row (n,) becomes (1, n, 1), (m, n) (m, n, 1)."""
     listed = tensors[0] if len(tensors) == 1 and isinstance(tensors[0], list | tuple) else tensors
@@ -59,6 +32,7 @@ def atleast_3d(*tensors: Any) -> Any:
     return found[0] if listed is tensors and len(found) == 1 else tuple(found)
 
 
+@register
 def broadcast_shapes(*shapes: int | Sequence[int]) -> Shape:
     """The shape that tensors of these shapes broadcast to together; an int is a shape of one. Raises ShapeError.
 
@@ -68,11 +42,13 @@ def broadcast_shapes(*shapes: int | Sequence[int]) -> Shape:
     return common_shape(*[(s,) if isinstance(s, int) else tuple(s) for s in shapes], op="broadcast_shapes")
 
 
+@register
 def row_stack(tensors: Sequence[Tensor]) -> Tensor:
     """`vstack` by its other name."""
     return vstack(tensors)
 
 
+@register
 def block_diag(*tensors: Tensor) -> Tensor:
     """Matrices along the diagonal of one that is 0 elsewhere; a row is a matrix of one row, a number one of one.
 
@@ -91,6 +67,7 @@ def block_diag(*tensors: Tensor) -> Tensor:
     return cat(rows, 0)
 
 
+@register
 def cartesian_prod(*tensors: Tensor) -> Tensor:
     """All ways to take one number of each line (n,), the last varying first: a row a way. Of one line itself."""
     if any(tensor_of(x, "cartesian_prod").ndim != 1 for x in tensors):
@@ -98,6 +75,7 @@ def cartesian_prod(*tensors: Tensor) -> Tensor:
     return tensors[0] if len(tensors) == 1 else stack([flat(x) for x in meshgrid(*tensors, indexing="ij")], 1)
 
 
+@register
 def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> Tensor:
     """All choices of `r` numbers of a line (n,), in its order, a row a choice; `with_replacement` the same again."""
     if tensor_of(input, "combinations").ndim != 1 or r < 0:
@@ -107,11 +85,13 @@ def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> T
     return input[tensor(places, dtype=int64, device=input.device).reshape(len(places), r)] if r else input[:0]
 
 
+@register(method=True)
 def diagflat(input: Tensor, offset: int = 0) -> Tensor:
     """A matrix with all numbers of `input` along its diagonal, or `offset` above it."""
     return diag(flat(tensor_of(input, "diagflat")), offset)
 
 
+@register
 def vander(x: Tensor, N: int | None = None, *, increasing: bool = False) -> Tensor:
     """The powers of each number of a line, a row for each: from `N` - 1, by default its length, down to 0, or up."""
     if tensor_of(x, "vander").ndim != 1:
@@ -121,6 +101,7 @@ def vander(x: Tensor, N: int | None = None, *, increasing: bool = False) -> Tens
     return found
 
 
+@register
 def unravel_index(indices: Tensor, shape: int | Sequence[int]) -> tuple[Tensor, ...]:
     """Of places counted row by row in a tensor of `shape` the place along each dimension."""
     if tensor_of(indices, "unravel_index", "indices").dtype.kind != 1:
@@ -135,21 +116,25 @@ def unravel_index(indices: Tensor, shape: int | Sequence[int]) -> tuple[Tensor, 
 # --- parts ---
 
 
+@register(method=True)
 def split_with_sizes(input: Tensor, split_sizes: Sequence[int], dim: int = 0) -> tuple[Tensor, ...]:
     """`split` by a list of sizes."""
     return split(input, list(split_sizes), dim)
 
 
+@register(method=True)
 def hsplit(input: Tensor, indices_or_sections: int | Sequence[int]) -> tuple[Tensor, ...]:
     """`tensor_split` along the columns; of one dimension along that."""
     return _equal_parts("hsplit", input, indices_or_sections, 1 if tensor_of(input, "hsplit").ndim > 1 else 0, 1)
 
 
+@register(method=True)
 def vsplit(input: Tensor, indices_or_sections: int | Sequence[int]) -> tuple[Tensor, ...]:
     """`tensor_split` along the rows. Raises ShapeError for fewer than two dimensions."""
     return _equal_parts("vsplit", input, indices_or_sections, 0, 2)
 
 
+@register(method=True)
 def dsplit(input: Tensor, indices_or_sections: int | Sequence[int]) -> tuple[Tensor, ...]:
     """`tensor_split` along the third dimension. Raises ShapeError for fewer."""
     return _equal_parts("dsplit", input, indices_or_sections, 2, 3)
@@ -167,11 +152,13 @@ def _equal_parts(name: str, x: Tensor, parts: int | Sequence[int], k: int, ndim:
 # --- products and distances ---
 
 
+@register(method=True)
 def ger(input: Tensor, vec2: Tensor) -> Tensor:
     """`outer` by its other name."""
     return outer(input, vec2)
 
 
+@register
 def chain_matmul(*matrices: Tensor) -> Tensor:
     """The product of several matrices, from the left to the right."""
     found = tensor_of(matrices[0], "chain_matmul")
@@ -180,6 +167,7 @@ def chain_matmul(*matrices: Tensor) -> Tensor:
     return found
 
 
+@register(method=True)
 def cross(input: Tensor, other: Tensor, dim: int | None = None) -> Tensor:
     """The vector that stands upright on two, as long as their parallelogram is large, along `dim` of size 3.
 
@@ -201,11 +189,13 @@ def cross(input: Tensor, other: Tensor, dim: int | None = None) -> Tensor:
     return stack([a1 * b2 - a2 * b1, a2 * b0 - a0 * b2, a0 * b1 - a1 * b0], k)
 
 
+@register(method=True)
 def dist(input: Tensor, other: Tensor, p: float = 2) -> Tensor:
     """The `p`-norm of all numbers of ``input - other``."""
     return norm(tensor_of(input, "dist") - tensor_of(other, "dist", "other"), p)
 
 
+@register(method=True)
 def cov(
     input: Tensor, *, correction: int = 1, fweights: Tensor | None = None, aweights: Tensor | None = None
 ) -> Tensor:
@@ -251,6 +241,7 @@ def _weights(name: str, given: Tensor, rows: Tensor) -> Tensor:
     return w.to(rows.dtype)
 
 
+@register(method=True)
 def corrcoef(input: Tensor) -> Tensor:
     """The correlations of variables, a row each: `cov` by the roots of both variances, brought into -1 … 1."""
     found = cov(input)
@@ -260,6 +251,7 @@ def corrcoef(input: Tensor) -> Tensor:
     return (found / spread[:, None] / spread).clamp(-1.0, 1.0)
 
 
+@register(method=True)
 def diff(
     input: Tensor, n: int = 1, dim: int = -1, prepend: Tensor | None = None, append: Tensor | None = None
 ) -> Tensor:
@@ -287,6 +279,7 @@ def diff(
     return input
 
 
+@register
 def trapezoid(y: Tensor, x: Tensor | None = None, *, dx: float = 1.0, dim: int = -1) -> Tensor:
     """The area under `y` along `dim`, by straight lines between its numbers, which are `dx` apart or stand at `x`."""
     k = dim_of_some(y, dim, "trapezoid")
@@ -304,6 +297,7 @@ def trapezoid(y: Tensor, x: Tensor | None = None, *, dx: float = 1.0, dim: int =
     return sum(pairs * (narrow(at, j, 1, count) - narrow(at, j, 0, count)), k) / 2.0
 
 
+@register
 def trapz(y: Tensor, x: Tensor | None = None, *, dx: float = 1.0, dim: int = -1) -> Tensor:
     """`trapezoid` by its other name."""
     return trapezoid(y, x, dx=dx, dim=dim)
@@ -312,6 +306,7 @@ def trapz(y: Tensor, x: Tensor | None = None, *, dx: float = 1.0, dim: int = -1)
 # --- questions ---
 
 
+@register(method=True)
 def is_nonzero(input: Tensor) -> bool:
     """Whether the one number in `input` is not 0. Raises ArgumentError where there are several, or none."""
     if numel(tensor_of(input, "is_nonzero").shape) != 1:
@@ -319,14 +314,7 @@ def is_nonzero(input: Tensor) -> bool:
     return bool(input)
 
 
+@register(method=True)
 def is_same_size(input: Tensor, other: Tensor) -> bool:
     """Whether two tensors have one shape."""
     return tensor_of(input, "is_same_size").shape == tensor_of(other, "is_same_size", "other").shape
-
-
-METHODS: dict[str, Callable[..., Any]] = {
-    name: globals()[name]
-    for name in __all__
-    if name not in ("METHODS", "combinations") and next(iter(signature(globals()[name]).parameters)) == "input"
-}
-"""What takes one tensor, its `input`; `combinations` is a function only, in PyTorch too."""

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, cast
 
 from minigrad import random
 from minigrad.core.dtypes import DType, as_dtype, float32
 from minigrad.core.errors import ArgumentError, DTypeError, ShapeError
 from minigrad.core.op import OPS
+from minigrad.core.registry import register
 from minigrad.core.shapes import broadcast_shapes
 from minigrad.core.symbolic import apply
 from minigrad.core.tensor import Tensor
@@ -24,9 +24,8 @@ from minigrad.functional.checks import (
     tensor_of,
 )
 
-__all__ = ["METHODS", "log_softmax", "scaled_dot_product_attention", "softmax", "softmin"]
 
-
+@register(method=True)
 def softmax(input: Tensor, dim: int | None = None, dtype: DType | None = None) -> Tensor:
     """``exp(input) / sum(exp(input))`` along `dim`: positive numbers whose sum along it is 1. Computed as `dtype`.
 
@@ -40,16 +39,19 @@ def softmax(input: Tensor, dim: int | None = None, dtype: DType | None = None) -
     return _softmax("softmax", tensor_as(input, dtype, "softmax"), dim)
 
 
+@register(method=True)
 def log_softmax(input: Tensor, dim: int | None = None, dtype: DType | None = None) -> Tensor:
     """``log(softmax(input))`` along `dim`, also where the softmax is too small for a float. Raises as `softmax`."""
     return _softmax("log_softmax", tensor_as(input, dtype, "log_softmax"), dim)
 
 
+@register
 def softmin(input: Tensor, dim: int | None = None, dtype: DType | None = None) -> Tensor:
     """``softmax(-input)`` along `dim`. Raises as `softmax`."""
     return _softmax("softmax", -floats_of(tensor_as(input, dtype, "softmin"), "softmin"), dim, "softmin")
 
 
+@register
 def scaled_dot_product_attention(
     query: Tensor,
     key: Tensor,
@@ -134,6 +136,3 @@ def _repeated(name: str, label: str, x: Tensor, query: Tensor) -> Tensor:
     *batch, heads, tokens, size = x.shape
     times = query.shape[-3] // heads
     return shaped(x[..., None, :, :].expand(*batch, heads, times, tokens, size), (*batch, heads * times, tokens, size))
-
-
-METHODS: dict[str, Callable[..., Any]] = {"log_softmax": log_softmax, "softmax": softmax}

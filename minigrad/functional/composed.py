@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, cast
 
 from minigrad import ops
 from minigrad.core.errors import ArgumentError, ShapeError
+from minigrad.core.registry import register
 from minigrad.core.shapes import numel
 from minigrad.core.tensor import Tensor
 from minigrad.functional.checks import Ints, check_option, check_share, flat, floats_of, ints_of, shaped, tensor_of
@@ -22,20 +23,8 @@ from minigrad.functional.scattering import scatter, scatter_reduce
 from minigrad.functional.shape import pad, repeat_interleave
 from minigrad.functional.subscript import in_range, shorten
 
-__all__ = [
-    "METHODS",
-    "alpha_dropout",
-    "channel_shuffle",
-    "embedding_bag",
-    "feature_alpha_dropout",
-    "local_response_norm",
-    "lp_pool1d",
-    "lp_pool2d",
-    "max_unpool1d",
-    "max_unpool2d",
-]
 
-
+@register
 def local_response_norm(input: Tensor, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0) -> Tensor:
     """``input / (k + alpha * mean) ** beta``, with the mean of the squares of `size` channels around, of (N, C, …).
 
@@ -54,6 +43,7 @@ def local_response_norm(input: Tensor, size: int, alpha: float = 1e-4, beta: flo
     return x / (shaped(near, x.shape) * alpha + k) ** beta
 
 
+@register
 def channel_shuffle(input: Tensor, groups: int) -> Tensor:
     """The channels of (N, C, …) dealt out anew: the first of each of `groups` equal groups, then the second, ….
 
@@ -69,6 +59,7 @@ def channel_shuffle(input: Tensor, groups: int) -> Tensor:
 # --- pools ---
 
 
+@register
 def lp_pool1d(
     input: Tensor, norm_type: float, kernel_size: Ints, stride: Ints | None = None, ceil_mode: bool = False
 ) -> Tensor:
@@ -76,6 +67,7 @@ def lp_pool1d(
     return _lp_pooled("lp_pool1d", 1, input, norm_type, (kernel_size, stride), ceil_mode)
 
 
+@register
 def lp_pool2d(
     input: Tensor, norm_type: float, kernel_size: Ints, stride: Ints | None = None, ceil_mode: bool = False
 ) -> Tensor:
@@ -105,6 +97,7 @@ def _lp_pooled(name: str, dims: int, x: Any, power: float, sizes: tuple[Any, Any
     return cast(Tensor, (ops.where(means == 0, 0.0, means) * numel(kernel)) ** (1.0 / power))
 
 
+@register
 def max_unpool1d(
     input: Tensor,
     indices: Tensor,
@@ -117,6 +110,7 @@ def max_unpool1d(
     return _unpooled("max_unpool1d", 1, input, indices, (kernel_size, stride, padding), output_size)
 
 
+@register
 def max_unpool2d(
     input: Tensor,
     indices: Tensor,
@@ -163,6 +157,7 @@ def _unpooled(name: str, dims: int, input: Any, indices: Any, how: tuple[Any, An
 _LEFT = -1.7580993408473766  # what SELU has far to the left: - its scale · α, Klambauer et al. 2017
 
 
+@register
 def alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False) -> Tensor:
     """Dropout for `selu`: in training what is dropped has its lowest value, and mean and variance stay 0 and 1.
 
@@ -171,6 +166,7 @@ def alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace
     return _alpha_dropped("alpha_dropout", input, tensor_of(input, "alpha_dropout").shape, p, training, inplace)
 
 
+@register
 def feature_alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False) -> Tensor:
     """`alpha_dropout` of whole channels of (N, C, …)."""
     x = tensor_of(input, "feature_alpha_dropout")
@@ -191,6 +187,7 @@ def _alpha_dropped(name: str, x: Tensor, shape: Sequence[int], p: float, trainin
 # --- bags of rows ---
 
 
+@register
 def embedding_bag(
     input: Tensor,
     weight: Tensor,
@@ -260,6 +257,3 @@ def _bags(input: Tensor, offsets: Tensor | None, include_last_offset: bool) -> t
     starts = offsets[:-1] if include_last_offset else offsets
     places = arange(input.shape[0], device=input.device)
     return starts.shape[0], searchsorted(starts, places.to(starts.dtype), right=True) - 1
-
-
-METHODS: dict[str, Callable[..., Any]] = {}

@@ -6,13 +6,13 @@ do not fit together, DTypeError where types differ, ArgumentError for options.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import lru_cache
 from math import prod
 from typing import Any
 
 from minigrad import ops
 from minigrad.core.errors import ArgumentError, DTypeError, ShapeError
+from minigrad.core.registry import register
 from minigrad.core.shapes import Shape
 from minigrad.core.tensor import Tensor
 from minigrad.functional.checks import (
@@ -26,9 +26,8 @@ from minigrad.functional.checks import (
 )
 from minigrad.ops.conv import Window
 
-__all__ = ["METHODS", "conv1d", "conv2d", "conv_transpose1d", "conv_transpose2d", "fold", "unfold"]
 
-
+@register
 def conv1d(
     input: Tensor,
     weight: Tensor,
@@ -51,6 +50,7 @@ def conv1d(
     return _correlate("conv1d", input, weight, bias, stride, padding, dilation, groups, data_format)
 
 
+@register
 def conv2d(
     input: Tensor,
     weight: Tensor,
@@ -80,6 +80,7 @@ def conv2d(
     return _correlate("conv2d", input, weight, bias, stride, padding, dilation, groups, data_format)
 
 
+@register
 def conv_transpose1d(
     input: Tensor,
     weight: Tensor,
@@ -97,6 +98,7 @@ def conv_transpose1d(
     return _spread("conv_transpose1d", input, weight, bias, settings, groups, data_format)
 
 
+@register
 def conv_transpose2d(
     input: Tensor,
     weight: Tensor,
@@ -124,6 +126,7 @@ def conv_transpose2d(
     return _spread("conv_transpose2d", input, weight, bias, settings, groups, data_format)
 
 
+@register
 def unfold(input: Tensor, kernel_size: Ints, dilation: Ints = 1, padding: Ints = 0, stride: Ints = 1) -> Tensor:
     """The windows of an image as columns: (N, C, H, W) gives (N, C kH kW, oH oW), places row by row. Known as im2col.
 
@@ -140,6 +143,7 @@ def unfold(input: Tensor, kernel_size: Ints, dilation: Ints = 1, padding: Ints =
     return columns if input.ndim == 4 else columns[0]
 
 
+@register
 def fold(
     input: Tensor, output_size: Ints, kernel_size: Ints, dilation: Ints = 1, padding: Ints = 0, stride: Ints = 1
 ) -> Tensor:
@@ -297,6 +301,3 @@ def _places(name: str, size: Shape, window: Window) -> Shape:
 def _each(name: str, what: str, value: Any, n: int, least: int) -> tuple[int, ...]:
     """A setting for rows and for columns, of which there are only these where `n` is 1."""
     return (least,) * (2 - n) + ints_of(value, n, name, what, least)
-
-
-METHODS: dict[str, Callable[..., Any]] = {}

@@ -7,6 +7,7 @@ from typing import Any, cast
 from minigrad.core.dtypes import float64, int64
 from minigrad.core.errors import DTypeError, ShapeError
 from minigrad.core.op import OPS
+from minigrad.core.registry import register
 from minigrad.core.shapes import numel
 from minigrad.core.tensor import Tensor
 from minigrad.functional.checks import flat, line, one_dim_of, shaped, tensor_of
@@ -17,9 +18,8 @@ from minigrad.functional.scattering import scatter
 from minigrad.functional.shape import cat
 from minigrad.functional.sorting import argsort, sort
 
-__all__ = ["METHODS", "bincount", "isin", "unique", "unique_consecutive"]
 
-
+@register(method=True)
 def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -> Tensor:
     """How often each int from 0 to the largest stands in `input`, (n,): int64, of at least `minlength` numbers.
 
@@ -43,6 +43,7 @@ def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -
     return scatter_add(each.new_zeros(size), 0, input.to(int64), each)
 
 
+@register(method=True)
 def unique(
     input: Tensor,
     sorted: bool = True,
@@ -72,6 +73,7 @@ def unique(
     return _distinct(input, dim, rows[order], order, return_inverse, return_counts)
 
 
+@register(method=True)
 def unique_consecutive(
     input: Tensor, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
 ) -> Any:
@@ -115,11 +117,9 @@ def _distinct(input: Tensor, dim: int | None, rows: Tensor, order: Tensor, inver
     return tuple(found) if len(found) > 1 else found[0]
 
 
+@register
 def isin(elements: Tensor, test_elements: Tensor, *, assume_unique: bool = False, invert: bool = False) -> Tensor:
     """Where the numbers of `elements` are among `test_elements`, or with `invert` are not. All pairs are compared."""
     row = shaped(tensor_of(test_elements, "isin"), (numel(test_elements.shape),))
     found = any(tensor_of(elements, "isin")[..., None] == row, -1)
     return cast(Tensor, OPS["logical_not"](found) if invert else found)
-
-
-METHODS: dict[str, Any] = {"bincount": bincount, "unique": unique, "unique_consecutive": unique_consecutive}

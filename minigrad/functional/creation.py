@@ -19,6 +19,7 @@ import minigrad.backends.arrays  # noqa: F401 -- registers the kernels of arrays
 from minigrad.backends.limits import check_count, number
 from minigrad.core.dtypes import DType, as_dtype, get_default_dtype, int64, of_number
 from minigrad.core.errors import ArgumentError, DTypeError, OutOfMemoryError, ShapeError, a_kind
+from minigrad.core.registry import add
 from minigrad.core.shapes import size_of
 from minigrad.core.storage import check_device, get_default_device, host, memory, set_default_device
 from minigrad.core.symbolic import Traced
@@ -451,10 +452,5 @@ def _unfit(data: Any) -> str:
     return f"{what} {kind}, not numbers.\n  A tensor is made of ints, floats and bools, in lists of lists."
 
 
-METHODS: dict[str, Any] = {
-    "new_empty": _new(empty, "*size"),
-    "new_full": _new(full, "size, fill_value"),
-    "new_ones": _new(ones, "*size"),
-    "new_tensor": _new(tensor, "data"),
-    "new_zeros": _new(zeros, "*size"),
-}
+for _make, _what in ((empty, "*size"), (full, "size, fill_value"), (ones, "*size"), (tensor, "data"), (zeros, "*size")):
+    add(__name__, f"new_{_make.__name__}", method=_new(_make, _what))

@@ -5,72 +5,50 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from math import inf
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
 
 from minigrad import ops
 from minigrad.core.dtypes import DType, int32, int64
 from minigrad.core.errors import ArgumentError, ShapeError
+from minigrad.core.registry import register, register_method
 from minigrad.core.tensor import Tensor
 from minigrad.functional.checks import Dims, floats_of, operands_of, shaped, tensor_as, tensor_of
 from minigrad.functional.creation import arange, zeros_like
 from minigrad.functional.elementwise import clamp, where
 from minigrad.functional.indexing import gather
 from minigrad.functional.reduce import amax, amin, sum
+from minigrad.functional.return_types import Ends
 from minigrad.functional.shape import cat, flip, tril, triu
 from minigrad.functional.views import transpose
 
-__all__ = [
-    "METHODS",
-    "Ends",
-    "aminmax",
-    "atleast_1d",
-    "atleast_2d",
-    "bucketize",
-    "column_stack",
-    "concatenate",
-    "dstack",
-    "exp2",
-    "hypot",
-    "kron",
-    "log10",
-    "logaddexp",
-    "logit",
-    "nanmean",
-    "nansum",
-    "rot90",
-    "searchsorted",
-]
 
-
-class Ends(NamedTuple):
-    """What `aminmax` returns."""
-
-    min: Tensor
-    max: Tensor
-
-
+@register(method=True)
 def aminmax(input: Tensor, *, dim: int | None = None, keepdim: bool = False) -> Ends:
     """`amin` and `amax` along `dim`, or of all numbers."""
     along = () if dim is None else dim
     return Ends(amin(input, along, keepdim), amax(input, along, keepdim))
 
 
+@register(method=True, in_place=True)
 def exp2(input: Tensor) -> Tensor:
     """2 to the power `input`."""
     return cast(Tensor, ops.pow(2.0, tensor_of(input, "exp2")))
 
 
+@register(method=True, in_place=True)
 def log10(input: Tensor) -> Tensor:
     """The logarithm to base 10, as ln x / ln 10: its last digit is rounded twice."""
     return cast(Tensor, ops.log(tensor_of(input, "log10")) / math.log(10.0))
 
 
+@register(method=True, in_place=True)
 def logit(input: Tensor, eps: float | None = None) -> Tensor:
     """``log(x / (1 - x))``, from which `sigmoid` comes back; with `eps`, of x brought into eps … 1 - eps."""
     x = tensor_of(input, "logit") if eps is None else clamp(tensor_of(input, "logit"), eps, 1 - eps)
     return cast(Tensor, ops.log(x) - ops.log1p(x * -1.0))  # a bool has no negative, that of a byte is another
 
 
+@register(method=True)
 def logaddexp(input: Any, other: Any) -> Tensor:
     """``log(exp(input) + exp(other))`` without overflow."""
     a, b = operands_of("logaddexp", input=input, other=other)
@@ -80,6 +58,7 @@ def logaddexp(input: Any, other: Any) -> Tensor:
     return cast(Tensor, high + ops.softplus(gap))
 
 
+@register(method=True, in_place=True)
 def hypot(input: Any, other: Any) -> Tensor:
     """``sqrt(input**2 + other**2)``, also where the squares are too large or too small; inf if either is infinite."""
     a, b = operands_of("hypot", input=input, other=other)
@@ -90,12 +69,14 @@ def hypot(input: Any, other: Any) -> Tensor:
     return cast(Tensor, where(ops.logical_and(ops.isnan(found), endless), inf, found))  # beside nan
 
 
+@register(method=True)
 def nansum(input: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: DType | None = None) -> Tensor:
     """`sum`, in which nan counts as 0."""
     x = tensor_of(input, "nansum")
     return sum(where(ops.isnan(x), 0.0, x) if x.dtype.is_floating_point else x, dim, keepdim, dtype=dtype)
 
 
+@register(method=True)
 def nanmean(input: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: DType | None = None) -> Tensor:
     """The mean of what is not nan, in a floating-point `dtype`; nan where nothing is."""
     x = floats_of(tensor_as(floats_of(input, "nanmean"), dtype, "nanmean"), "nanmean")
@@ -105,11 +86,13 @@ def nanmean(input: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: DT
 # --- arranged ---
 
 
+@register
 def atleast_1d(*tensors: Any) -> Any:
     """A tensor, or each of several, with one dimension or more: a number becomes (1,)."""
     return _each(tensors, lambda x: x if x.ndim else shaped(x, (1,)))
 
 
+@register
 def atleast_2d(*tensors: Any) -> Any:
     """A tensor, or each of several, with two dimensions or more: a row (n,) becomes (1, n)."""
     return _each(tensors, lambda x: x if x.ndim > 1 else shaped(x, (1, x.shape[0] if x.ndim else 1)))
@@ -121,21 +104,25 @@ def _each(tensors: Sequence[Any], made: Callable[[Tensor], Tensor]) -> Any:
     return found[0] if listed is tensors and len(found) == 1 else found
 
 
+@register
 def concatenate(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
     """`cat` by its other name."""
     return cat(tensors, dim)
 
 
+@register
 def column_stack(tensors: Sequence[Tensor]) -> Tensor:
     """Rows of numbers (n,) become the columns of one tensor; those of two dimensions stand beside one another."""
     return cat([x if x.ndim > 1 else shaped(x, (x.shape[0] if x.ndim else 1, 1)) for x in tensors], 1)
 
 
+@register
 def dstack(tensors: Sequence[Tensor]) -> Tensor:
     """Tensors after one another along the third dimension; (n,) counts as (1, n, 1), and (m, n) as (m, n, 1)."""
     return cat([x if x.ndim > 2 else atleast_2d(x)[..., None] for x in tensors], 2)
 
 
+@register(method=True)
 def kron(input: Tensor, other: Tensor) -> Tensor:
     """Kronecker's product: each number of `input` times all of `other`, in its place."""
     ndim = max(tensor_of(input, "kron").ndim, tensor_of(other, "kron", "other").ndim)
@@ -145,6 +132,7 @@ def kron(input: Tensor, other: Tensor) -> Tensor:
     return shaped(spread * tiles, tuple(m * n for m, n in zip(a.shape, b.shape, strict=True)))
 
 
+@register(method=True)
 def rot90(input: Tensor, k: int = 1, dims: Sequence[int] = (0, 1)) -> Tensor:
     """`input` turned `k` times by a right angle, from the first of two `dims` to the second, or raises ShapeError."""
     if tensor_of(input, "rot90").ndim < 2:
@@ -161,6 +149,7 @@ def rot90(input: Tensor, k: int = 1, dims: Sequence[int] = (0, 1)) -> Tensor:
 # --- places ---
 
 
+@register
 def searchsorted(
     sorted_sequence: Tensor,
     input: Any,
@@ -196,6 +185,7 @@ def searchsorted(
     return cast(Tensor, places.to(int32 if out_int32 else int64))
 
 
+@register
 def bucketize(input: Any, boundaries: Tensor, *, out_int32: bool = False, right: bool = False) -> Tensor:
     """The number of the bucket between rising `boundaries` (n,) for each number: `searchsorted` from its side."""
     return searchsorted(boundaries, input, out_int32=out_int32, right=right)
@@ -204,6 +194,7 @@ def bucketize(input: Any, boundaries: Tensor, *, out_int32: bool = False, right:
 # --- in place ---
 
 
+@register_method("fill_diagonal_")
 def _fill_diagonal_(self: Tensor, fill_value: float) -> Tensor:
     """Overwrite the numbers whose places are equal in all dimensions. Raises ShapeError for fewer than two of them."""
     if self.ndim < 2:
@@ -213,18 +204,13 @@ def _fill_diagonal_(self: Tensor, fill_value: float) -> Tensor:
     return self
 
 
+@register_method("tril_")
 def _tril_(self: Tensor, diagonal: int = 0) -> Tensor:
     """Overwrite what is above the diagonal with 0."""
     return self.masked_fill_(tril(zeros_like(self, dtype=int64) + 1, diagonal) == 0, 0)
 
 
+@register_method("triu_")
 def _triu_(self: Tensor, diagonal: int = 0) -> Tensor:
     """Overwrite what is below the diagonal with 0."""
     return self.masked_fill_(triu(zeros_like(self, dtype=int64) + 1, diagonal) == 0, 0)
-
-
-METHODS: dict[str, Any] = {
-    name: globals()[name]
-    for name in ("aminmax", "exp2", "hypot", "kron", "log10", "logaddexp", "logit", "nanmean", "nansum", "rot90")
-}
-METHODS |= {"fill_diagonal_": _fill_diagonal_, "tril_": _tril_, "triu_": _triu_}

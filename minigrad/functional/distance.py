@@ -10,6 +10,7 @@ from minigrad import ops
 from minigrad.core.dtypes import get_default_dtype
 from minigrad.core.errors import ArgumentError, ShapeError
 from minigrad.core.grad_mode import no_grad
+from minigrad.core.registry import register
 from minigrad.core.tensor import Tensor
 from minigrad.functional.checks import check_option, floats_of
 from minigrad.functional.creation import zeros_like
@@ -19,21 +20,8 @@ from minigrad.functional.loss import cosine_similarity, pairwise_distance
 from minigrad.functional.reduce import cumprod, mean, norm, sum
 from minigrad.functional.scattering import scatter
 
-__all__ = [
-    "METHODS",
-    "cdist",
-    "cosine_embedding_loss",
-    "gaussian_nll_loss",
-    "multi_margin_loss",
-    "multilabel_margin_loss",
-    "multilabel_soft_margin_loss",
-    "poisson_nll_loss",
-    "soft_margin_loss",
-    "triplet_margin_loss",
-    "triplet_margin_with_distance_loss",
-]
 
-
+@register
 def cdist(x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: str | None = None) -> Tensor:
     """The `p`-norms of the differences of all rows of `x1` (…, P, M) and `x2` (…, R, M): (…, P, R).
 
@@ -51,6 +39,7 @@ def cdist(x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: str | None = Non
     return norm(x1[..., :, None, :] - x2[..., None, :, :], p, -1)
 
 
+@register
 def cosine_embedding_loss(
     input1: Tensor,
     input2: Tensor,
@@ -75,6 +64,7 @@ def cosine_embedding_loss(
     return _reduced("cosine_embedding_loss", where(target == 1, 1.0 - cosine, clamp(cosine - margin, 0.0)), reduction)
 
 
+@register
 def triplet_margin_loss(
     anchor: Tensor,
     positive: Tensor,
@@ -100,6 +90,7 @@ def triplet_margin_loss(
     return _reduced("triplet_margin_loss", losses, reduction)
 
 
+@register
 def gaussian_nll_loss(
     input: Tensor, target: Tensor, var: Tensor | float, full: bool = False, eps: float = 1e-6, reduction: str = "mean"
 ) -> Tensor:
@@ -120,6 +111,7 @@ def gaussian_nll_loss(
     return _reduced("gaussian_nll_loss", losses + 0.5 * math.log(2 * math.pi) if full else losses, reduction)
 
 
+@register
 def poisson_nll_loss(
     input: Tensor,
     target: Tensor,
@@ -142,6 +134,7 @@ def poisson_nll_loss(
     return _reduced("poisson_nll_loss", losses, reduction)
 
 
+@register
 def soft_margin_loss(
     input: Tensor, target: Tensor, size_average: None = None, reduce: None = None, reduction: str = "mean"
 ) -> Tensor:
@@ -149,6 +142,7 @@ def soft_margin_loss(
     return _reduced("soft_margin_loss", ops.softplus(target * -1.0 * input), reduction)
 
 
+@register
 def multi_margin_loss(
     input: Tensor,
     target: Tensor,
@@ -175,6 +169,7 @@ def multi_margin_loss(
     return _reduced("multi_margin_loss", losses if input.ndim == 2 else losses[0], reduction)
 
 
+@register
 def multilabel_margin_loss(
     input: Tensor, target: Tensor, size_average: None = None, reduce: None = None, reduction: str = "mean"
 ) -> Tensor:
@@ -192,6 +187,7 @@ def multilabel_margin_loss(
     return _reduced("multilabel_margin_loss", losses if input.ndim == 2 else losses[0], reduction)
 
 
+@register
 def multilabel_soft_margin_loss(
     input: Tensor,
     target: Tensor,
@@ -207,6 +203,7 @@ def multilabel_soft_margin_loss(
     return _reduced("multilabel_soft_margin_loss", mean(losses if weight is None else losses * weight, -1), reduction)
 
 
+@register
 def triplet_margin_with_distance_loss(
     anchor: Tensor,
     positive: Tensor,
@@ -236,6 +233,3 @@ def _reduced(name: str, losses: Any, reduction: str) -> Tensor:
     check_option(reduction, ("mean", "sum", "none"), name, "reduction")
     found: Tensor = losses if reduction == "none" else mean(losses) if reduction == "mean" else sum(losses)
     return found
-
-
-METHODS: dict[str, Callable[..., Any]] = {}

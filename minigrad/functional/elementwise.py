@@ -6,7 +6,6 @@ compute numbers also write in place, as in ``x.sin_()``.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
 from math import inf
 from typing import Any, cast, overload
@@ -16,7 +15,8 @@ from minigrad.backends.limits import number
 from minigrad.core.dtypes import finfo, get_default_dtype, of_number, result_type
 from minigrad.core.errors import ArgumentError, DivisionError, DTypeError, ShapeError
 from minigrad.core.modes import modes
-from minigrad.core.op import OPS, Op
+from minigrad.core.op import Op
+from minigrad.core.registry import in_place_by_copy, register, register_method
 from minigrad.core.shapes import numel
 from minigrad.core.tensor import Tensor
 from minigrad.functional.checks import (
@@ -27,41 +27,16 @@ from minigrad.functional.checks import (
     scaled,
     tensor_of,
 )
-from minigrad.functional.inline import inlined
-from minigrad.functional.methods import in_place, method, or_in_place, reflected
-
-__all__ = [
-    "METHODS",
-    "add",
-    "addcdiv",
-    "addcmul",
-    "allclose",
-    "clamp",
-    "clamp_max",
-    "clamp_min",
-    "div",
-    "equal",
-    "floor_divide",
-    "gelu",
-    "hardtanh",
-    "isclose",
-    "logsigmoid",
-    "nan_to_num",
-    "pow",
-    "prelu",
-    "remainder",
-    "round",
-    "softplus",
-    "sub",
-    "where",
-]
+from minigrad.functional.methods import in_place
 
 
+@register(method=True, in_place=in_place(ops.add))
 def add(input: Any, other: Any, *, alpha: float = 1) -> Any:
     """``input + alpha * other``. Raises DTypeError for integers and a float `alpha`."""
     return ops.add(input, scaled(alpha, other, input, "add"))
 
 
+@register(method=True, in_place=in_place(ops.sub), aliases=("subtract",))
 def sub(input: Any, other: Any, *, alpha: float = 1) -> Any:
     """``input - alpha * other``. Raises DTypeError for integers and a float `alpha`."""
     return ops.sub(input, scaled(alpha, other, input, "sub"))
@@ -71,11 +46,13 @@ def _whole(x: Any) -> bool:
     return not x.dtype.is_floating_point if isinstance(x, Tensor) else isinstance(x, int)
 
 
+@register(method=True)
 def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: float = 1) -> Tensor:
     """``input + value * tensor1 * tensor2``, as in the second moment of Adam."""
     return cast(Tensor, ops.add(input, _combined(ops.mul, "addcmul", input, tensor1, tensor2, value)))
 
 
+@register(method=True)
 def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: float = 1) -> Tensor:
     """``input + value * tensor1 / tensor2``, as in the step of Adam."""
     return cast(Tensor, ops.add(input, _combined(ops.div, "addcdiv", input, tensor1, tensor2, value)))
@@ -89,16 +66,19 @@ def _combined(op: Op, name: str, input: Any, tensor1: Any, tensor2: Any, value: 
     return scaled(value, op(*[x.to(dtype) for x in pair]), input, name, "value")
 
 
+@register_method("addcmul_")
 def _add_product(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: float = 1) -> Tensor:
     """Add ``value * tensor1 * tensor2`` to these numbers."""
     return input.add_(_combined(ops.mul, "addcmul_", input, tensor1, tensor2, value))
 
 
+@register_method("addcdiv_")
 def _add_quotient(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: float = 1) -> Tensor:
     """Add ``value * tensor1 / tensor2`` to these numbers."""
     return input.add_(_combined(ops.div, "addcdiv_", input, tensor1, tensor2, value))
 
 
+@register(method=True, aliases=("divide", "true_divide"))
 def div(input: Any, other: Any, *, rounding_mode: str | None = None) -> Any:
     """``input / other``, and its `rounding_mode`: None, "trunc" towards 0 or "floor" down.
 
@@ -123,18 +103,6 @@ def _truncated(a: Any, b: Any) -> Any:
     return ops.where(ops.logical_and(floor < 0, floor * b != a), floor + 1, floor)
 
 
-def floor_divide(input: Any, other: Any) -> Any:
-    """``input // other``, rounded down. Raises DivisionError where whole numbers are divided by 0."""
-    _check_divisor("floor_divide", input, other)
-    return ops.floor_divide(input, other)
-
-
-def remainder(input: Any, other: Any) -> Any:
-    """``input % other``, with the sign of `other`. Raises DivisionError where whole numbers are divided by 0."""
-    _check_divisor("remainder", input, other)
-    return ops.remainder(input, other)
-
-
 def _check_divisor(name: str, input: Any, other: Any) -> None:
     if not (_whole(input) and _whole(other)) or (isinstance(input, Tensor) and not numel(input.shape)):
         return
@@ -142,6 +110,28 @@ def _check_divisor(name: str, input: Any, other: Any) -> None:
         raise DivisionError(f"{name}: a whole number divided by 0; convert to float for inf and nan.")
 
 
+@register(
+    method=True, in_place=in_place(ops.floor_divide, partial(_check_divisor, "floor_divide")), operator="floordiv"
+)
+def floor_divide(input: Any, other: Any) -> Any:
+    """``input // other``, rounded down. Raises DivisionError where whole numbers are divided by 0."""
+    _check_divisor("floor_divide", input, other)
+    return ops.floor_divide(input, other)
+
+
+@register(method=True, in_place=in_place(ops.remainder, partial(_check_divisor, "remainder")), operator="mod")
+def remainder(input: Any, other: Any) -> Any:
+    """``input % other``, with the sign of `other`. Raises DivisionError where whole numbers are divided by 0."""
+    _check_divisor("remainder", input, other)
+    return ops.remainder(input, other)
+
+
+def _check_power(input: Any, exponent: Any) -> None:
+    if isinstance(input, Tensor) and isinstance(exponent, int) and exponent < 0 and not input.dtype.is_floating_point:
+        raise DTypeError(f"pow: a whole number to the power {exponent} is not whole; write x.float() ** {exponent}.")
+
+
+@register(method=True, in_place=in_place(ops.pow, _check_power), operator="pow")
 def pow(input: Any, exponent: Any) -> Any:
     """``input ** exponent``. Raises DTypeError for whole numbers to a whole power below 0.
 
@@ -151,17 +141,13 @@ def pow(input: Any, exponent: Any) -> Any:
     return ops.pow(input, exponent)
 
 
-def _check_power(input: Any, exponent: Any) -> None:
-    if isinstance(input, Tensor) and isinstance(exponent, int) and exponent < 0 and not input.dtype.is_floating_point:
-        raise DTypeError(f"pow: a whole number to the power {exponent} is not whole; write x.float() ** {exponent}.")
-
-
 @overload
 def where(condition: Tensor) -> tuple[Tensor, ...]: ...
 @overload
 def where(condition: Tensor, input: Tensor | float, other: Tensor | float) -> Tensor: ...
 @overload
 def where(condition: Any, input: Any, other: Any) -> Any: ...
+@register
 def where(condition: Any, input: Any = None, other: Any = None) -> Any:
     """`input` where `condition` holds, else `other`, all broadcast together; alone, ``nonzero(as_tuple=True)``.
 
@@ -180,6 +166,7 @@ def where(condition: Any, input: Any = None, other: Any = None) -> Any:
     return ops.where(condition, input, other)
 
 
+@register(method=True, aliases=("clip",))
 def clamp(input: Any, min: Any = None, max: Any = None) -> Any:
     """`input` brought into `min` … `max`, numbers or tensors; None leaves that end open, and nan stays nan.
 
@@ -200,6 +187,7 @@ def clamp(input: Any, min: Any = None, max: Any = None) -> Any:
     return ops.clamp(input, min, max)
 
 
+@register(method=True, in_place=True)
 def nan_to_num(input: Tensor, nan: float = 0.0, posinf: float | None = None, neginf: float | None = None) -> Tensor:
     """`input` with `nan` for nans, `posinf` and `neginf` for infinities, by default the extremes of its type."""
     if not input.dtype.is_floating_point:
@@ -210,16 +198,19 @@ def nan_to_num(input: Tensor, nan: float = 0.0, posinf: float | None = None, neg
     return cast(Tensor, ops.where(ops.isnan(input), nan, finite))
 
 
+@register(method=True, in_place=True)
 def clamp_min(input: Any, min: Any) -> Any:
     """`clamp` from below alone."""
     return clamp(input, min)
 
 
+@register(method=True, in_place=True)
 def clamp_max(input: Any, max: Any) -> Any:
     """`clamp` from above alone."""
     return clamp(input, None, max)
 
 
+@register(method=True, in_place=True)
 def round(input: Any, *, decimals: int = 0) -> Any:
     """The nearest whole number, of two the even one; with `decimals` so many digits after the point, or before it.
 
@@ -238,12 +229,14 @@ def round(input: Any, *, decimals: int = 0) -> Any:
     return ops.round(input * scale) / scale if decimals > 0 else ops.round(input / scale) * scale
 
 
+@register
 def gelu(input: Any, approximate: str = "none") -> Any:
     """x Φ(x), with Φ the normal distribution; `approximate` "tanh" takes a formula for Φ (Hendrycks, Gimpel 2016)."""
     check_option(approximate, ("none", "tanh"), "gelu", "approximate")
     return ops.gelu(input) if approximate == "none" else ops.gelu_tanh(input)
 
 
+@register
 def softplus(input: Any, beta: float = 1.0, threshold: float = 20.0) -> Any:
     """``log(1 + exp(beta * input)) / beta``, a smooth relu; where beta * input is above `threshold`, the input itself.
 
@@ -255,6 +248,7 @@ def softplus(input: Any, beta: float = 1.0, threshold: float = 20.0) -> Any:
     return soft if threshold >= 20 else ops.where(scaled > threshold, input, soft)
 
 
+@register
 def logsigmoid(input: Any) -> Any:
     """The logarithm of `sigmoid`, without underflow. Raises DTypeError for a tensor of integers."""
     if isinstance(input, Tensor):
@@ -262,6 +256,7 @@ def logsigmoid(input: Any) -> Any:
     return -ops.softplus(-input)
 
 
+@register
 def hardtanh(input: Any, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> Any:
     """Clamp to the range from `min_val` to `max_val`. Raises ArgumentError where the first is the larger."""
     found = ops.hardtanh(input, min_val=min_val, max_val=max_val)
@@ -270,6 +265,7 @@ def hardtanh(input: Any, min_val: float = -1.0, max_val: float = 1.0, inplace: b
     return input.copy_(found) if inplace else found
 
 
+@register(method=True)
 def prelu(input: Tensor, weight: Tensor) -> Tensor:
     """`leaky_relu` with a learned slope: `weight` has one number, or one a channel, dimension 1 of `input`.
 
@@ -287,6 +283,7 @@ def prelu(input: Tensor, weight: Tensor) -> Tensor:
     return cast(Tensor, ops.prelu(input, weight))
 
 
+@register(method=True)
 def isclose(input: Tensor, other: Tensor, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> Tensor:
     """Where ``|input - other| <= atol + rtol * |other|``; equal infinities are close, and with `equal_nan` two nans."""
     tensor_of(input, "isclose"), tensor_of(other, "isclose", "other")
@@ -301,11 +298,13 @@ def isclose(input: Tensor, other: Tensor, rtol: float = 1e-5, atol: float = 1e-8
     return cast(Tensor, close)
 
 
+@register(method=True)
 def allclose(input: Tensor, other: Tensor, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> bool:
     """Whether `isclose` holds everywhere."""
     return bool(ops.all(isclose(input, other, rtol, atol, equal_nan), dim=None, keepdim=False))
 
 
+@register(method=True)
 def equal(input: Tensor, other: Tensor) -> bool:
     """Whether two tensors have the same shape and the same numbers."""
     tensor_of(input, "equal"), tensor_of(other, "equal", "other")
@@ -315,79 +314,51 @@ def equal(input: Tensor, other: Tensor) -> bool:
 # --- methods and operators ---
 
 
+@register_method("where")
 def _chosen(self: Tensor, condition: Tensor, other: Any) -> Tensor:
     """These numbers where `condition` holds, else `other`: see `mg.where`."""
     return cast(Tensor, where(condition, self, other))
 
 
-ALIASES = {
-    "absolute": "abs", "arccos": "acos", "arccosh": "acosh", "arcsin": "asin", "arcsinh": "asinh", "arctan": "atan",
-    "arctan2": "atan2", "arctanh": "atanh", "clip": "clamp", "divide": "div", "greater": "gt", "greater_equal": "ge",
-    "less": "lt", "less_equal": "le", "multiply": "mul", "negative": "neg", "not_equal": "ne", "subtract": "sub",
-    "true_divide": "div",
-}  # fmt: skip
-
-
-def _positive(input: Tensor) -> Tensor:
+@register(method=True)
+@register_method("__pos__")
+def positive(input: Tensor) -> Tensor:
     """``+input``: itself. Raises DTypeError for bools, which have no sign."""
-    if not input.dtype.kind:
+    if not tensor_of(input, "positive").dtype.kind:
         raise DTypeError("positive: bools have no sign; convert them first: x.to(mg.int64).")
     return input
 
 
+@register_method("fill_")
 def _fill(input: Tensor, value: Tensor | float) -> Tensor:
     """Overwrite each number with `value`. Raises DTypeError where that does not fit into the type."""
     return input.copy_(value if isinstance(value, Tensor) else number("fill_", value, input.dtype))
 
 
+@register_method("zero_")
 def _zero(input: Tensor) -> Tensor:
     """Overwrite each number with 0."""
     return input.copy_(0.0 if input.dtype.is_floating_point else False)
 
 
-def _compared(op: Op) -> Callable[..., Any]:
-    def compare(self: Tensor, other: Any) -> Any:  # x == None is False, as for all Python things
-        return NotImplemented if other is None or isinstance(other, str) else op(self, other)
-
-    return compare
+_clamped, _clamped_numbers = in_place_by_copy(clamp), in_place(ops.clamp)
 
 
-for _op in ops.elementwise.ELEMENTWISE + ops.activation.ACTIVATIONS:
-    _op.inlined = inlined(_op)
+@register_method("clamp_", "clip_")
+def _clamp(self: Tensor, min: Any = None, max: Any = None) -> Tensor:
+    """Overwrite these numbers with `clamp` of them, and return them."""
+    numbers = [x for x in (min, max) if x is not None]
+    if not numbers or not self.dtype.is_floating_point or any(isinstance(x, Tensor) for x in numbers):
+        return cast(Tensor, _clamped(self, min, max))
+    return _clamped_numbers(self, min, max)
 
-METHODS: dict[str, Any] = {"equal": equal, "allclose": allclose, "isclose": isclose, "prelu": prelu}
-METHODS |= {"addcdiv": addcdiv, "addcdiv_": _add_quotient, "addcmul": addcmul, "addcmul_": _add_product}
-METHODS |= {"clamp_max": clamp_max, "clamp_min": clamp_min, "nan_to_num": nan_to_num}
-METHODS |= {"fill_": _fill, "zero_": _zero, "where": _chosen}
-_FRONTS: dict[str, Any] = {"add": add, "sub": sub, "div": div, "floor_divide": floor_divide, "remainder": remainder}
-_FRONTS |= {"clamp": clamp, "pow": pow, "round": round}
-_CHECKS: dict[str, Any] = {name: partial(_check_divisor, name) for name in ("floor_divide", "remainder")}
-_CHECKS["pow"] = _check_power
-for _op in (*ops.elementwise.ELEMENTWISE, ops.relu, ops.sigmoid):
-    if _op is not ops.where:
-        METHODS[_op.name] = _FRONTS.get(_op.name) or method(_op)
-        if (_op.differentiable or _op is ops.floor_divide) and _op is not ops.clamp:  # that is in `overwriting`
-            METHODS[f"{_op.name}_"] = in_place(_op, _CHECKS.get(_op.name))
-_MAY_BE_IN_PLACE = {"elu", "leaky_relu", "mish", "relu", "relu6", "selu", "silu"}
-for _name in (*ops.elementwise.__all__, *ops.activation.__all__):
-    if _name not in __all__:  # the operation itself is the function
-        globals()[_name] = or_in_place(OPS[_name]) if _name in _MAY_BE_IN_PLACE else OPS[_name]
-        __all__ += [_name]  # noqa: PLE0604 -- a name of a function
-for _alias, _name in ALIASES.items():
-    globals()[_alias] = globals().get(_name) or getattr(ops, _name)
-    METHODS[_alias] = METHODS[_name]
-    if f"{_name}_" in METHODS:
-        METHODS[f"{_alias}_"] = METHODS[f"{_name}_"]
-__all__ += ALIASES  # noqa: PLE0605 -- a dict gives its keys
-_IN_PLACE = {"iadd": "add", "isub": "sub", "imul": "mul", "itruediv": "div", "ipow": "pow"}
-_IN_PLACE |= {"ifloordiv": "floor_divide", "imod": "remainder"}
-for _sign, _name in _IN_PLACE.items():
-    METHODS[f"__{_sign}__"] = METHODS[f"{_name}_"]
-for _sign, _front in (("mod", remainder), ("floordiv", floor_divide), ("pow", pow)):
-    METHODS |= {f"__{_sign}__": _front, f"__r{_sign}__": reflected(_front)}
-for _sign, _op in (("add", ops.add), ("sub", ops.sub), ("mul", ops.mul), ("truediv", ops.div)):
-    METHODS |= {f"__{_sign}__": method(_op), f"__r{_sign}__": reflected(_op)}
-METHODS["__pos__"] = METHODS["positive"] = _positive
-METHODS |= {"__eq__": _compared(ops.eq), "__ne__": _compared(ops.ne)}
-for _sign, _op in (("neg", ops.neg), ("abs", ops.abs)):
-    METHODS[f"__{_sign}__"] = method(_op)
+
+_rounded, _divided = in_place_by_copy(div), in_place(ops.div)
+
+
+@register_method("div_", "divide_", "true_divide_")
+def _div(self: Tensor, other: Any, *, rounding_mode: str | None = None) -> Tensor:
+    """Overwrite these numbers with `div` of them, and return them."""
+    if rounding_mode is None:
+        return _divided(self, other)
+    return cast(Tensor, _rounded(self, other, rounding_mode=rounding_mode))

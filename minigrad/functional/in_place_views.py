@@ -6,20 +6,19 @@ Out of place, as in ``x = x.unsqueeze(0)``, they cost the same and can be read m
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from minigrad.core.errors import GraphError
 from minigrad.core.grad_mode import enable_grad
 from minigrad.core.modes import modes
+from minigrad.core.registry import register_method
 from minigrad.core.tensor import Tensor, wrap
 from minigrad.functional.checks import Dims
 from minigrad.functional.views import squeeze, t, transpose, unsqueeze
 
-__all__ = ["METHODS"]
-
 _SLOTS = ("_array", "_base", "_chain", "_rebased", "_requires_grad", "_step", "_storage")
 
 
+@register_method("unsqueeze_")
 def _unsqueeze(self: Tensor, dim: int) -> Tensor:
     """Put a new dimension of size 1 at number `dim` of this tensor. Raises GraphError for a leaf with a gradient.
 
@@ -31,16 +30,19 @@ def _unsqueeze(self: Tensor, dim: int) -> Tensor:
     return _become(self, "unsqueeze", lambda x: unsqueeze(x, dim))
 
 
+@register_method("squeeze_")
 def _squeeze(self: Tensor, dim: Dims = None) -> Tensor:
     """Leave dimensions of size 1 out of this tensor, all or those in `dim`. Raises GraphError as `unsqueeze_`."""
     return _become(self, "squeeze", lambda x: squeeze(x, dim))
 
 
+@register_method("transpose_", "swapaxes_", "swapdims_")
 def _transpose(self: Tensor, dim0: int, dim1: int) -> Tensor:
     """Exchange two dimensions of this tensor. Raises GraphError as `unsqueeze_`."""
     return _become(self, "transpose", lambda x: transpose(x, dim0, dim1))
 
 
+@register_method("t_")
 def _t(self: Tensor) -> Tensor:
     """Exchange the dimensions of this matrix; what has fewer than two stays. Raises GraphError as `unsqueeze_`."""
     return _become(self, "t", t)
@@ -75,7 +77,3 @@ def _become(x: Tensor, name: str, view: Callable[[Tensor], Tensor]) -> Tensor:
     if x._note("retained"):
         x._retain_again()
     return x
-
-
-METHODS: dict[str, Any] = {"squeeze_": _squeeze, "swapaxes_": _transpose, "swapdims_": _transpose}
-METHODS |= {"t_": _t, "transpose_": _transpose, "unsqueeze_": _unsqueeze}

@@ -9,13 +9,13 @@ DTypeError for an index of another type, ShapeError, which is an IndexError too,
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, Literal, cast, overload
 
 from minigrad import ops
 from minigrad.backends.limits import number
 from minigrad.core.dtypes import DTYPES, DType
 from minigrad.core.errors import ArgumentError, DTypeError, ShapeError
+from minigrad.core.registry import register
 from minigrad.core.shapes import broadcast_shapes, numel
 from minigrad.core.tensor import Tensor
 from minigrad.functional.checks import (
@@ -27,27 +27,7 @@ from minigrad.functional.checks import (
     shaped,
     tensor_of,
 )
-from minigrad.functional.subscript import get, in_range, put, shorten
-
-__all__ = [
-    "METHODS",
-    "argwhere",
-    "count_nonzero",
-    "embedding",
-    "gather",
-    "index_add",
-    "index_copy",
-    "index_fill",
-    "index_select",
-    "masked_fill",
-    "masked_scatter",
-    "masked_select",
-    "nonzero",
-    "one_hot",
-    "scatter_add",
-    "take",
-    "take_along_dim",
-]
+from minigrad.functional.subscript import in_range, shorten
 
 _BOOL, _INT32, _INT64 = DTYPES["bool"], DTYPES["int32"], DTYPES["int64"]
 
@@ -55,6 +35,7 @@ _BOOL, _INT32, _INT64 = DTYPES["bool"], DTYPES["int32"], DTYPES["int64"]
 # --- along lines ---
 
 
+@register(method=True)
 def gather(input: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False) -> Tensor:
     """Of each line along `dim` the numbers that `index` says: ``out[i][j] = input[index[i][j]][j]`` where `dim` is 0.
 
@@ -69,6 +50,7 @@ def gather(input: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False)
     return shaped(ops.gather(x, at, dim=k), index.shape)
 
 
+@register(method=True)
 def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Tensor:
     """`gather`, with `input` and `indices` broadcast in the other dimensions; without `dim`, from all numbers in line.
 
@@ -96,6 +78,7 @@ def _scatter(input: Tensor, dim: int, index: Tensor, src: Any = None, value: Any
     return shaped(ops.scatter(x, at, c, dim=k), input.shape)
 
 
+@register(method=True, in_place=True, saves_operand=False)
 def scatter_add(input: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
     """A copy with the numbers of `src` added at `index` along `dim`: ``out[index[i][j]][j] += src[i][j]``.
 
@@ -108,6 +91,7 @@ def scatter_add(input: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
 # --- slices ---
 
 
+@register(method=True)
 def index_select(input: Tensor, dim: int, index: Tensor) -> Tensor:
     """The slices of `input` at `index`, a vector of ints, along `dim`, as ``input[:, index]`` where `dim` is 1."""
     x, at, k = _slices("index_select", input, dim, index)
@@ -117,6 +101,7 @@ def index_select(input: Tensor, dim: int, index: Tensor) -> Tensor:
     return shaped(found, found.shape if input.ndim else ())
 
 
+@register(method=True, in_place=True, saves_operand=False)
 def index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: float = 1) -> Tensor:
     """A copy with the slices of `source`, times `alpha`, added to those of `input` at `index`, a vector, along `dim`.
 
@@ -129,12 +114,14 @@ def index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: 
     return shaped(ops.index_add(x, at, c, dim=k), input.shape)
 
 
+@register(method=True, in_place=True, saves_operand=False)
 def index_copy(input: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor:
     """A copy with the slices of `source` in place of those of `input` at `index`; takes and raises as `index_add`."""
     x, at, k = _slices("index_copy", input, dim, index, source)
     return shaped(ops.index_copy(x, at, line(source), dim=k), input.shape)
 
 
+@register(method=True, in_place=True, saves_operand=False)
 def index_fill(input: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
     """A copy with `value`, a number or a tensor without dimensions, in the slices at `index`, a vector, along `dim`."""
     x, at, k = _slices("index_fill", input, dim, index)
@@ -144,6 +131,7 @@ def index_fill(input: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
     return shaped(ops.index_copy(x, at, c, dim=k), input.shape)
 
 
+@register(method=True)
 def take(input: Tensor, index: Tensor) -> Tensor:
     """The numbers of `input`, all in one line, at `index`; in the shape of `index`."""
     x, at = flat(tensor_of(input, "take")), _ints("take", index)
@@ -151,6 +139,7 @@ def take(input: Tensor, index: Tensor) -> Tensor:
     return cast(Tensor, ops.index_select(x, at, dim=0))
 
 
+@register
 def embedding(
     input: Tensor,
     weight: Tensor,
@@ -183,6 +172,7 @@ def embedding(
     return cast(Tensor, ops.embedding(weight, at, padding_idx=padding_idx, by_freq=scale_grad_by_freq))
 
 
+@register
 def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
     """For each int k of `tensor`, (…), `num_classes` ints that are 0 but for a 1 at k: int64, (…, num_classes).
 
@@ -202,6 +192,7 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
 # --- masks ---
 
 
+@register(method=True, in_place=True, saves_operand=False)
 def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Tensor:
     """A copy with `value`, a number or a tensor without dimensions, where `mask`, of bools, is True. They broadcast."""
     x = tensor_of(input, "masked_fill")
@@ -210,6 +201,7 @@ def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Tensor:
     return cast(Tensor, ops.where(mask, c, x))
 
 
+@register(method=True)
 def masked_select(input: Tensor, mask: Tensor) -> Tensor:
     """The numbers of `input` where `mask`, of bools, is True, in a line. They broadcast."""
     shape = broadcast_shapes(
@@ -218,6 +210,7 @@ def masked_select(input: Tensor, mask: Tensor) -> Tensor:
     return input.expand(*shape)[mask.expand(*shape)]
 
 
+@register(method=True, in_place=True, saves_operand=False)
 def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
     """A copy with the numbers of `source`, one after the other, where `mask`, of bools, is True. They broadcast.
 
@@ -238,6 +231,7 @@ def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
 def nonzero(input: Tensor, *, as_tuple: Literal[False] = False) -> Tensor: ...
 @overload
 def nonzero(input: Tensor, *, as_tuple: Literal[True]) -> tuple[Tensor, ...]: ...
+@register(method=True)
 def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
     """The places of the n numbers that are not 0: (n, dimensions), int64; `as_tuple`, a vector for each dimension.
 
@@ -252,11 +246,13 @@ def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
     return tuple([found[:, k] for k in range(found.shape[1])])
 
 
+@register(method=True)
 def argwhere(input: Tensor) -> Tensor:
     """`nonzero`: a row for each number that is not 0."""
     return nonzero(input)
 
 
+@register(method=True)
 def count_nonzero(input: Tensor, dim: int | tuple[int, ...] | None = None) -> Tensor:
     """How many numbers over `dim`, None for all, are not 0."""
     return cast(Tensor, ops.ne(tensor_of(input, "count_nonzero"), 0).sum(dim))
@@ -326,27 +322,3 @@ def _single(name: str, value: Any, dtype: DType) -> Any:
     if value.ndim:
         raise ShapeError(f"{name}: value is one number, and this has shape {value.shape}.")
     return value.to(dtype)
-
-
-def _in_place(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
-    """The method that writes what `function` returns into the tensor it is called on."""
-
-    def write(self: Tensor, *args: Any, **keywords: Any) -> Tensor:
-        result = function(self, *args, **keywords)
-        if result.shape != self.shape:
-            raise ShapeError(f"{write.__name__}: the result has shape {result.shape}, but the tensor {self.shape}.")
-        return self.copy_(result)
-
-    write.__name__ = f"{function.__name__}_"
-    write.__doc__ = f"`{function.__name__}`, written into this tensor, which is returned."
-    return write
-
-
-_WRITING = (index_add, index_copy, index_fill, masked_fill, masked_scatter, scatter_add)
-
-METHODS: dict[str, Callable[..., Any]] = {
-    **{name: globals()[name] for name in __all__ if name not in ("METHODS", "embedding", "one_hot")},
-    **{f"{function.__name__}_": _in_place(function) for function in _WRITING},
-    "__getitem__": get,
-    "__setitem__": put,
-}

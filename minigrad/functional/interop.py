@@ -16,34 +16,39 @@ from minigrad import ops
 from minigrad.core.dtypes import ALIASES, DType, as_dtype, bool, uint8
 from minigrad.core.errors import DTypeError, GraphError, ShapeError
 from minigrad.core.grad_mode import no_grad
+from minigrad.core.registry import METHODS, add, register, register_method, register_property
 from minigrad.core.shapes import Shape, dim_of
 from minigrad.core.storage import check_device, device, get_default_device, host, is_there, memory
 from minigrad.core.tensor import Tensor, wrap
 from minigrad.functional.creation import from_numpy
 
-__all__ = ["clone", "detach", "from_dlpack", "is_floating_point", "is_tensor", "numel"]
 
-
+@register
 def is_tensor(obj: Any) -> builtins.bool:
     """Whether `obj` is a tensor."""
     return isinstance(obj, Tensor)
 
 
+@register
 def clone(input: Tensor) -> Tensor:
     """A copy with memory of its own, through which the gradient flows."""
     return input.clone()
 
 
+@register
 def detach(input: Tensor) -> Tensor:
     """A view of the same numbers through which no gradient flows."""
     return input.detach()
 
 
+@register(method=True)
+@register_method("nelement")
 def numel(input: Tensor) -> int:
     """How many numbers there are."""
     return int(input._array.size)
 
 
+@register(method=True)
 def is_floating_point(input: Tensor) -> builtins.bool:
     """Whether its numbers are floats."""
     return input.dtype.is_floating_point
@@ -53,6 +58,7 @@ def is_floating_point(input: Tensor) -> builtins.bool:
 def _size(self: Tensor, dim: None = None) -> Shape: ...
 @overload
 def _size(self: Tensor, dim: int) -> int: ...
+@register_method("size")
 def _size(self: Tensor, dim: int | None = None) -> Any:
     """The shape, or the size of dimension `dim`. Raises ShapeError if there is no such dimension."""
     if dim is None:
@@ -62,16 +68,20 @@ def _size(self: Tensor, dim: int | None = None) -> Any:
     return self.shape[dim_of(dim, self.ndim, "size")]
 
 
+@register_method("dim", "ndimension")
 def _dim(self: Tensor) -> int:
     """The number of dimensions."""
     return self.ndim
 
 
+@register_method("element_size")
+@register_property("itemsize")
 def _element_size(self: Tensor) -> int:
     """The bytes of one number."""
     return self.dtype.itemsize
 
 
+@register_property("nbytes")
 def _nbytes(self: Tensor) -> int:
     """The bytes of its numbers, those that other dimensions share counted each time."""
     return numel(self) * self.dtype.itemsize
@@ -80,6 +90,7 @@ def _nbytes(self: Tensor) -> int:
 # --- to Python ---
 
 
+@register_method("item")
 def _item(self: Tensor) -> float | int:
     """The one number as Python's. Raises ShapeError if there is not exactly one."""
     if self._array.size != 1:
@@ -87,11 +98,13 @@ def _item(self: Tensor) -> float | int:
     return cast(float, host(self._array).item())
 
 
+@register_method("tolist")
 def _tolist(self: Tensor) -> Any:
     """The numbers as nested lists of Python's; one number where there are no dimensions."""
     return host(self._array).tolist()
 
 
+@register_method("__bool__")
 def _truth(self: Tensor) -> builtins.bool:
     if self._array.size != 1:
         raise ShapeError(
@@ -101,24 +114,29 @@ def _truth(self: Tensor) -> builtins.bool:
     return builtins.bool(host(self._array).item())
 
 
+@register_method("__float__")
 def _float(self: Tensor) -> float:
     return float(_item(self))
 
 
+@register_method("__int__")
 def _int(self: Tensor) -> int:
     return int(_item(self))
 
 
+@register_method("__index__")
 def _index(self: Tensor) -> int:
     if self._array.size != 1 or is_floating_point(self):
         raise DTypeError(f"index: {numel(self)} numbers of type {self.dtype.name} are no index: that is one int.")
     return int(host(self._array).item())
 
 
+@register_method("__len__")
 def _len(self: Tensor) -> int:
     return _row(self, "len")
 
 
+@register_method("__iter__")
 def _iter(self: Tensor) -> Iterator[Tensor]:
     return (self[k] for k in range(_row(self, "iter")))
 
@@ -129,6 +147,7 @@ def _row(x: Tensor, name: str) -> int:
     return x.shape[0]
 
 
+@register_method("__contains__")
 def _contains(self: Tensor, element: Any) -> builtins.bool:
     return builtins.bool(host(ops.eq(self.detach(), element)._array).any())
 
@@ -136,6 +155,7 @@ def _contains(self: Tensor, element: Any) -> builtins.bool:
 # --- to NumPy, and whoever else knows arrays ---
 
 
+@register_method("numpy")
 def _numpy(self: Tensor, *, force: builtins.bool = False) -> Any:
     """The numbers as a NumPy array that shares their memory.
 
@@ -146,6 +166,7 @@ def _numpy(self: Tensor, *, force: builtins.bool = False) -> Any:
     return host(self._array)
 
 
+@register_method("__array__")
 def _array(self: Tensor, dtype: Any = None, copy: builtins.bool | None = None) -> Any:
     _check_free(self, "numpy", "NumPy", "x.detach().numpy()")
     if copy is False and dtype is not None and np.dtype(dtype) != self._array.dtype:
@@ -153,15 +174,18 @@ def _array(self: Tensor, dtype: Any = None, copy: builtins.bool | None = None) -
     return np.array(host(self._array), dtype) if copy else np.asarray(host(self._array), dtype)
 
 
+@register_method("__dlpack__")
 def _dlpack(self: Tensor, **options: Any) -> Any:
     _check_free(self, "__dlpack__", "the other library", "x.detach()")
     return host(self._array).__dlpack__(**options)
 
 
+@register_method("__dlpack_device__")
 def _dlpack_device(self: Tensor) -> tuple[int, int]:
     return cast(tuple[int, int], host(self._array).__dlpack_device__())
 
 
+@register
 def from_dlpack(ext_tensor: Any) -> Tensor:
     """A tensor that shares the memory of another library's, which need only know DLPack: CuPy's, JAX's, PyTorch's, ….
 
@@ -185,6 +209,7 @@ def _check_free(x: Tensor, name: str, who: str, instead: str) -> None:
 # --- copies ---
 
 
+@register_method("__copy__")
 def _copied(self: Tensor) -> Tensor:
     """A leaf that shares these numbers, for ``copy.copy``."""
     _check_leaf(self, "copy")
@@ -193,6 +218,7 @@ def _copied(self: Tensor) -> Tensor:
     return out
 
 
+@register_method("__deepcopy__")
 def _deepcopied(self: Tensor, memo: dict[int, Any]) -> Tensor:
     """A leaf with numbers, and a gradient, of its own, for ``copy.deepcopy``; views are no views of each other then."""
     _check_leaf(self, "deepcopy")
@@ -202,6 +228,7 @@ def _deepcopied(self: Tensor, memo: dict[int, Any]) -> Tensor:
     return cast(Tensor, memo[id(self)])
 
 
+@register_method("__reduce_ex__")
 def _reduced(self: Tensor, protocol: int) -> tuple[Callable[..., Tensor], tuple[Any, ...]]:
     """For ``pickle``: the numbers, where they are, if they need a gradient. What has views is stored once for each."""
     _check_leaf(self, "pickle")
@@ -233,26 +260,31 @@ def _check_leaf(x: Tensor, name: str) -> None:
 # --- as another type ---
 
 
+@register_method("type_as")
 def _type_as(self: Tensor, other: Tensor) -> Tensor:
     """These numbers in the type of `other`."""
     return self.to(other.dtype)
 
 
+@register_method("type")
 def _type(self: Tensor, dtype: Any = None) -> Any:
     """These numbers as `dtype`; without one the name of their type, "minigrad.float32" for example."""
     return repr(self.dtype) if dtype is None else self.to(dtype=dtype)
 
 
+@register_method("cpu")
 def _cpu(self: Tensor) -> Tensor:
     """These numbers in the memory of the processor, on the device "cpu", or "numpy" where they are there."""
     return self if self.device == "numpy" else self.to("cpu")
 
 
+@register_method("cuda")
 def _cuda(self: Tensor, device: Any = None) -> Tensor:
     """These numbers on the device "cuda". Raises DeviceError if there is none."""
     return self.to("cuda" if device is None else device)
 
 
+@register_property("is_cuda")
 def _is_cuda(self: Tensor) -> builtins.bool:
     """Whether these numbers are in the memory of a CUDA device."""
     return self.device.type == "cuda"
@@ -282,6 +314,17 @@ def _refused(name: str) -> Callable[[Tensor], Tensor]:
 # --- .data ---
 
 
+def _set_data(self: Tensor, new: Any) -> None:
+    if not isinstance(new, Tensor) or (new.shape, new.dtype) != (self.shape, self.dtype):
+        asked = f"{new.dtype.name} {new.shape}" if isinstance(new, Tensor) else type(new).__name__
+        raise ShapeError(
+            f"data: {self.dtype.name} {self.shape} is overwritten by numbers of the same type and shape, not {asked}."
+        )
+    with no_grad():
+        self.copy_(new)
+
+
+@register_property("data", _set_data)
 def _data(self: Tensor) -> Tensor:
     """The same values without a place in the graph, as `detach`. Assigning to it, or to a part of it, overwrites them.
 
@@ -300,16 +343,7 @@ def _data(self: Tensor) -> Tensor:
     return self.detach()
 
 
-def _set_data(self: Tensor, new: Any) -> None:
-    if not isinstance(new, Tensor) or (new.shape, new.dtype) != (self.shape, self.dtype):
-        asked = f"{new.dtype.name} {new.shape}" if isinstance(new, Tensor) else type(new).__name__
-        raise ShapeError(
-            f"data: {self.dtype.name} {self.shape} is overwritten by numbers of the same type and shape, not {asked}."
-        )
-    with no_grad():
-        self.copy_(new)
-
-
+@register_method("to")
 def _to(
     self: Tensor,
     *what: Any,
@@ -338,40 +372,8 @@ def _to(
     return cast(Tensor, ops.to(self if kind.is_floating_point else self.detach(), dtype=kind))
 
 
-METHODS: dict[str, Any] = {
-    "to": _to,
-    "__array__": _array,
-    "__array_ufunc__": None,  # so that NumPy leaves array + tensor to the tensor, which says what is wrong
-    "__bool__": _truth,
-    "__contains__": _contains,
-    "__copy__": _copied,
-    "__deepcopy__": _deepcopied,
-    "__dlpack__": _dlpack,
-    "__dlpack_device__": _dlpack_device,
-    "__float__": _float,
-    "__index__": _index,
-    "__int__": _int,
-    "__iter__": _iter,
-    "__len__": _len,
-    "__reduce_ex__": _reduced,
-    "cpu": _cpu,
-    "cuda": _cuda,
-    "data": property(_data, _set_data),
-    "dim": _dim,
-    "element_size": _element_size,
-    "is_cuda": property(_is_cuda),
-    "is_floating_point": is_floating_point,
-    "item": _item,
-    "itemsize": property(_element_size),
-    "nbytes": property(_nbytes),
-    "ndimension": _dim,
-    "nelement": numel,
-    "numel": numel,
-    "numpy": _numpy,
-    "size": _size,
-    "tolist": _tolist,
-    "type": _type,
-    "type_as": _type_as,
-}
-METHODS |= {name: _conversion(name, dtype) for name, dtype in {"bool": bool, "byte": uint8, **ALIASES}.items()}
-METHODS |= {name: _refused(name) for name in ("bfloat16", "half")}
+METHODS["__array_ufunc__"] = None  # so that NumPy leaves array + tensor to the tensor, which says what is wrong
+for _name, _dtype in {"bool": bool, "byte": uint8, **ALIASES}.items():
+    add(__name__, _name, method=_conversion(_name, _dtype))
+for _name in ("bfloat16", "half"):
+    add(__name__, _name, method=_refused(_name))

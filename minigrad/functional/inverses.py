@@ -7,38 +7,20 @@ LinAlgError: on ``cpu`` and ``numpy`` at once, on a GPU when numbers next come t
 from __future__ import annotations
 
 from math import nan
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
 
 from minigrad import ops
 from minigrad.core.errors import ShapeError
+from minigrad.core.registry import register
 from minigrad.core.shapes import broadcast_shapes
 from minigrad.core.tensor import Tensor
 from minigrad.functional.checks import check_same_type, floats_of
 from minigrad.functional.creation import eye
 from minigrad.functional.elementwise import where
-
-__all__ = [
-    "METHODS",
-    "SignedLogarithm",
-    "cholesky",
-    "cholesky_inverse",
-    "cholesky_solve",
-    "det",
-    "inverse",
-    "logdet",
-    "sides_of",
-    "slogdet",
-    "squares_of",
-]
+from minigrad.functional.return_types import SignedLogarithm
 
 
-class SignedLogarithm(NamedTuple):
-    """What `slogdet` returns: the determinant is ``sign * exp(logabsdet)``."""
-
-    sign: Tensor
-    logabsdet: Tensor
-
-
+@register
 def squares_of(x: Any, op: str, argument: str = "A") -> Tensor:
     """`x`, which is to hold square matrices of floats."""
     given = floats_of(x, op, argument)
@@ -47,6 +29,7 @@ def squares_of(x: Any, op: str, argument: str = "A") -> Tensor:
     return given
 
 
+@register
 def sides_of(A: Tensor, B: Tensor, op: str) -> None:
     """Raise unless `B` holds right sides, (…, n, k), for the square matrices `A`, (…, n, n)."""
     check_same_type(op, A=A, B=B)
@@ -57,6 +40,7 @@ def sides_of(A: Tensor, B: Tensor, op: str) -> None:
     broadcast_shapes(A.shape[:-2], B.shape[:-2], op=op)
 
 
+@register(method=True)
 def inverse(input: Tensor) -> Tensor:
     """The matrices whose product with those of `input` is 1 on the diagonal, 0 elsewhere. To solve, `linalg.solve`.
 
@@ -67,6 +51,7 @@ def inverse(input: Tensor) -> Tensor:
     return cast(Tensor, ops.inverse(squares_of(input, "inverse", "input")))
 
 
+@register(method=True)
 def det(input: Tensor) -> Tensor:
     """The determinants, (…). Its slope, the cofactors, is there for singular matrices too; a second one is not.
 
@@ -79,17 +64,20 @@ def det(input: Tensor) -> Tensor:
     return cast(Tensor, ops.det(squares_of(input, "det", "input")))
 
 
+@register(method=True)
 def slogdet(input: Tensor) -> SignedLogarithm:
     """The sign of each determinant, -1, 0 or 1, and the logarithm of its amount: no product that could overflow."""
     return SignedLogarithm(*ops.slogdet(squares_of(input, "slogdet", "input")))
 
 
+@register(method=True)
 def logdet(input: Tensor) -> Tensor:
     """The logarithm of each determinant: nan of one below 0, -inf of 0."""
     sign, logarithm = slogdet(input)
     return where(sign < 0, nan, logarithm)
 
 
+@register(method=True)
 def cholesky(input: Tensor, upper: bool = False) -> Tensor:
     """The lower triangular L of ``A = L @ L.mT``, or with `upper` its transpose; of A only that half is read.
 
@@ -103,6 +91,7 @@ def cholesky(input: Tensor, upper: bool = False) -> Tensor:
     return ops.cholesky(given.mT).mT if upper else cast(Tensor, ops.cholesky(given))
 
 
+@register(method=True)
 def cholesky_solve(input: Tensor, input2: Tensor, upper: bool = False) -> Tensor:
     """X of ``L @ L.mT @ X = input``, (…, n, k), where L is `input2`, or with `upper` its transpose."""
     half = squares_of(input2, "cholesky_solve", "input2")
@@ -112,12 +101,8 @@ def cholesky_solve(input: Tensor, input2: Tensor, upper: bool = False) -> Tensor
     return cast(Tensor, ops.solve_triangular(above, first, upper=True, unitriangular=False))
 
 
+@register(method=True)
 def cholesky_inverse(input: Tensor, upper: bool = False) -> Tensor:
     """The inverse of ``L @ L.mT``, where L is `input`, or with `upper` its transpose."""
     half = squares_of(input, "cholesky_inverse", "input")
     return cholesky_solve(eye(half.shape[-1], dtype=half.dtype, device=half.device), half, upper)
-
-
-METHODS: dict[str, Any] = {
-    one.__name__: one for one in (cholesky, cholesky_inverse, cholesky_solve, det, inverse, logdet, slogdet)
-}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from itertools import chain
 from string import ascii_letters
 from typing import Any, cast
@@ -10,34 +10,13 @@ from typing import Any, cast
 from minigrad import ops
 from minigrad.core.errors import DTypeError, ShapeError, a_kind
 from minigrad.core.modes import modes
+from minigrad.core.registry import register
 from minigrad.core.shapes import Shape, broadcast_shapes, check_equal_shapes, dim_of
 from minigrad.core.tensor import Tensor
 from minigrad.functional.checks import check_same_type, check_stretches, scaled, tensor_of
-from minigrad.functional.methods import reflected
-
-__all__ = [
-    "METHODS",
-    "addbmm",
-    "addmm",
-    "addmv",
-    "addr",
-    "baddbmm",
-    "bilinear",
-    "bmm",
-    "dot",
-    "einsum",
-    "inner",
-    "linear",
-    "matmul",
-    "mm",
-    "mv",
-    "outer",
-    "tensordot",
-    "trace",
-    "vdot",
-]
 
 
+@register(method=True, operator="matmul")
 def matmul(input: Tensor, other: Tensor) -> Tensor:
     """The matrix product, over the last two dimensions; those before them are batches, and broadcast.
 
@@ -66,12 +45,14 @@ def matmul(input: Tensor, other: Tensor) -> Tensor:
     return product[..., 0] if other.ndim == 1 else product
 
 
+@register(method=True)
 def mm(input: Tensor, mat2: Tensor) -> Tensor:
     """The product of two matrices, (n, k) @ (k, m), without broadcasting. Raises ShapeError for other than matrices."""
     _check_dims("mm", 2, input, mat2)
     return matmul(input, mat2)
 
 
+@register(method=True)
 def bmm(input: Tensor, mat2: Tensor) -> Tensor:
     """The products of two batches of matrices, (b, n, k) @ (b, k, m), without broadcasting. Raises ShapeError."""
     _check_dims("bmm", 3, input, mat2)
@@ -82,18 +63,21 @@ def bmm(input: Tensor, mat2: Tensor) -> Tensor:
     return matmul(input, mat2)
 
 
+@register(method=True)
 def dot(input: Tensor, tensor: Tensor) -> Tensor:
     """The dot product of two vectors of one length, a number. Raises ShapeError otherwise."""
     _check_dims("dot", 1, input, tensor)
     return matmul(input, tensor)
 
 
+@register(method=True)
 def outer(input: Tensor, vec2: Tensor) -> Tensor:
     """The products of each number of one vector with each of another: (n,) and (m,) give (n, m)."""
     _check_dims("outer", 1, input, vec2)
     return input[:, None] * vec2
 
 
+@register(method=True)
 def mv(input: Tensor, vec: Tensor) -> Tensor:
     """The product of a matrix and a vector, (n, k) @ (k,). Raises ShapeError for anything else."""
     _check_dims("mv", 2, input)
@@ -101,12 +85,14 @@ def mv(input: Tensor, vec: Tensor) -> Tensor:
     return matmul(input, vec)
 
 
+@register(method=True)
 def vdot(input: Tensor, other: Tensor) -> Tensor:
     """`dot`: numbers here are real, so that there is nothing to conjugate."""
     _check_dims("vdot", 1, input, other)
     return matmul(input, other)
 
 
+@register
 def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """x Wᵀ + b: `input` (…, in), `weight` (out, in), `bias` (out,); gives (…, out). A `weight` (in,) gives (…,).
 
@@ -126,6 +112,7 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     return cast(Tensor, ops.linear(input, weight, bias))
 
 
+@register
 def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """``input1 @ weight[k] @ input2 + bias[k]`` for each k: (…, n), (…, m), (out, n, m) and (out,) give (…, out).
 
@@ -143,6 +130,7 @@ def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None
     return linear(products, weight.flatten(1), bias)
 
 
+@register(method=True, in_place=True)
 def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
     """beta input + alpha (mat1 @ mat2); `input` broadcasts to the product, and is not read where `beta` is 0.
 
@@ -151,22 +139,26 @@ def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: float = 1, alpha: 
     return _added("addmm", input, mm(mat1, mat2), beta, alpha)
 
 
+@register(method=True, in_place=True)
 def addmv(input: Tensor, mat: Tensor, vec: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
     """beta input + alpha (mat @ vec), as `addmm`."""
     return _added("addmv", input, mv(mat, vec), beta, alpha)
 
 
+@register(method=True, in_place=True)
 def baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
     """beta input + alpha (batch1 @ batch2), of batches of matrices as `bmm`, and else as `addmm`."""
     return _added("baddbmm", input, bmm(batch1, batch2), beta, alpha)
 
 
+@register(method=True, in_place=True)
 def addbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
     """``beta * input + alpha * sum(batch1 @ batch2)``, the sum over the matrices (b, n, k) @ (b, k, m)."""
     product = cast(Tensor, ops.sum(bmm(batch1, batch2), dim=(0,), keepdim=False))
     return _added("addbmm", input, product.to(batch1.dtype), beta, alpha)
 
 
+@register(method=True, in_place=True)
 def addr(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
     """``beta * input + alpha * outer(vec1, vec2)``."""
     return _added("addr", input, outer(vec1, vec2), beta, alpha)
@@ -181,6 +173,7 @@ def _added(name: str, input: Tensor, product: Tensor, beta: float, alpha: float)
     return cast(Tensor, scaled(beta, input, input, name, "beta") + product)
 
 
+@register(method=True)
 def trace(input: Tensor) -> Tensor:
     """The sum of the diagonal of a matrix."""
     _check_dims("trace", 2, input)
@@ -191,6 +184,7 @@ def trace(input: Tensor) -> Tensor:
 # --- einsum ---
 
 
+@register
 def einsum(*args: Any) -> Tensor:
     """Sums of products, by Einstein's convention: ``einsum("ij,jk->ik", a, b)`` is ``a @ b``.
 
@@ -310,6 +304,7 @@ def _summed(x: Tensor, name: str, kept: set[str]) -> tuple[Tensor, str]:
     return x, "".join(k for k in name if k in kept)
 
 
+@register
 def tensordot(a: Tensor, b: Tensor, dims: Any = 2) -> Tensor:
     """The sum over products along pairs of dimensions: the last `dims` of `a` with the first of `b`, in order.
 
@@ -335,6 +330,7 @@ def tensordot(a: Tensor, b: Tensor, dims: Any = 2) -> Tensor:
     return _contracted([a, b], [left, right], out, "tensordot").to(a.dtype)
 
 
+@register(method=True)
 def inner(input: Tensor, other: Tensor) -> Tensor:
     """The sum over products along the last dimensions, of one size; of numbers, their product."""
     if not tensor_of(input, "inner").ndim or not tensor_of(other, "inner", "other").ndim:
@@ -362,9 +358,3 @@ def _unequal(name: str, a: Shape, b: Shape, left: int, right: int) -> str:
     elif len(a) == 2 and a[0] == right:
         text += f"\n  Did you mean x.T @ w, which gives {(a[1], *b[:-2], b[-1])}?"
     return text
-
-
-METHODS: dict[str, Callable[..., Any]] = {
-    name: globals()[name] for name in __all__ if name not in ("METHODS", "bilinear", "einsum", "linear", "tensordot")
-}
-METHODS["__matmul__"], METHODS["__rmatmul__"] = matmul, reflected(matmul)

@@ -8,13 +8,13 @@ refused. ShapeError for shapes that do not fit, DTypeError for types, and Argume
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
 from typing import Any, cast
 
 from minigrad import ops
 from minigrad.core.dtypes import int64, uint8
 from minigrad.core.errors import ArgumentError, DTypeError, GraphError, ShapeError
 from minigrad.core.modes import modes
+from minigrad.core.registry import register
 from minigrad.core.shapes import broadcast_shapes
 from minigrad.core.symbolic import apply
 from minigrad.core.tensor import Tensor
@@ -29,27 +29,10 @@ from minigrad.functional.checks import (
     tensor_of,
 )
 
-__all__ = [
-    "METHODS",
-    "binary_cross_entropy",
-    "binary_cross_entropy_with_logits",
-    "cosine_similarity",
-    "cross_entropy",
-    "hinge_embedding_loss",
-    "hinge_loss",
-    "huber_loss",
-    "kl_div",
-    "l1_loss",
-    "margin_ranking_loss",
-    "mse_loss",
-    "nll_loss",
-    "pairwise_distance",
-    "smooth_l1_loss",
-]
-
 # --- of classes ---
 
 
+@register
 def cross_entropy(
     input: Tensor,
     target: Tensor,
@@ -89,6 +72,7 @@ def cross_entropy(
     return (1.0 - label_smoothing) * loss + label_smoothing * even
 
 
+@register
 def nll_loss(
     input: Tensor,
     target: Tensor,
@@ -164,6 +148,7 @@ def _by_class(weight: Tensor, input: Tensor) -> Tensor:
     return cast(Tensor, ops.reshape(weight, shape=(-1, *(1,) * (input.ndim - 2))))
 
 
+@register
 def kl_div(
     input: Tensor,
     target: Tensor,
@@ -189,6 +174,7 @@ def kl_div(
 # --- of yes and no ---
 
 
+@register
 def binary_cross_entropy(
     input: Tensor,
     target: Tensor,
@@ -217,6 +203,7 @@ def binary_cross_entropy(
     return _reduced(_weighted(name, losses, weight), reduction)
 
 
+@register
 def binary_cross_entropy_with_logits(
     input: Tensor,
     target: Tensor,
@@ -243,6 +230,7 @@ def binary_cross_entropy_with_logits(
     return _reduced(_weighted(name, losses, weight), reduction)
 
 
+@register
 def hinge_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> Tensor:
     """max(0, 1 - target * input), by number: for scores and answers of -1 or 1. PyTorch has none of this name.
 
@@ -253,6 +241,7 @@ def hinge_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> Tensor
     return _reduced(ops.hinge_loss(input, target), reduction)
 
 
+@register
 def hinge_embedding_loss(
     input: Tensor,
     target: Tensor,
@@ -272,6 +261,7 @@ def hinge_embedding_loss(
     return _reduced(near + far, reduction)
 
 
+@register
 def margin_ranking_loss(
     input1: Tensor,
     input2: Tensor,
@@ -293,6 +283,7 @@ def margin_ranking_loss(
 # --- of distances ---
 
 
+@register
 def mse_loss(
     input: Tensor,
     target: Tensor,
@@ -309,6 +300,7 @@ def mse_loss(
     return _averaged(ops.mse_loss(*_pair("mse_loss", input, target, weight)), weight, reduction)
 
 
+@register
 def l1_loss(
     input: Tensor,
     target: Tensor,
@@ -322,6 +314,7 @@ def l1_loss(
     return _averaged(ops.l1_loss(*_pair("l1_loss", input, target, weight)), weight, reduction)
 
 
+@register
 def smooth_l1_loss(
     input: Tensor,
     target: Tensor,
@@ -343,6 +336,7 @@ def smooth_l1_loss(
     return _reduced(ops.huber_loss(*pair, delta=apply(float, beta)) * (1.0 / beta), reduction)
 
 
+@register
 def huber_loss(
     input: Tensor, target: Tensor, reduction: str = "mean", delta: float = 1.0, weight: Tensor | None = None
 ) -> Tensor:
@@ -357,11 +351,13 @@ def huber_loss(
     return _reduced(losses if weight is None else losses * weight, reduction)
 
 
+@register
 def pairwise_distance(x1: Tensor, x2: Tensor, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False) -> Tensor:
     """The norm of ``x1 - x2 + eps`` over the last dimension; eps keeps the slope finite where the two are equal."""
     return reductions.norm(x1 - x2 + eps, p, -1, keepdim)
 
 
+@register
 def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -> Tensor:
     """The cosine of the angle between `x1` and `x2` over `dim` of their common shape; lengths are `eps` at least."""
     floats_of(x1, "cosine_similarity", "x1")
@@ -479,6 +475,3 @@ def _no_such_class(name: str, target: Tensor, count: int, ignore_index: int) -> 
         f"{name}: the target names class {wrong}, but the input has {count} classes, numbered from 0 to {count - 1}.\n"
         "  Classes count from 0; positions to be left out hold ignore_index."
     )
-
-
-METHODS: dict[str, Callable[..., Any]] = {}

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import functools
 import inspect
 from collections.abc import Callable
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
 from minigrad.core.op import Op
 from minigrad.core.tensor import Tensor
 from minigrad.functional import checks
 
-__all__ = ["in_place", "method", "or_in_place", "reflected", "with_axis"]
+__all__ = ["in_place", "method", "or_in_place", "reflected"]
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 _INPLACE = inspect.Parameter("inplace", inspect.Parameter.POSITIONAL_OR_KEYWORD, default=False)
@@ -74,23 +73,6 @@ def or_in_place(op: Op) -> Callable[..., Any]:
     either = [p.replace(kind=_INPLACE.kind) for p in others]
     shown.__signature__ = inspect.Signature([own.replace(name="input"), *either, _INPLACE])
     return apply
-
-
-def with_axis(function: Function) -> Function:
-    """`function`; if it has a parameter ``dim``, by NumPy's names ``axis`` and ``keepdims`` too, as in PyTorch."""
-    code = getattr(function, "__code__", None)
-    if code is None or "dim" not in code.co_varnames[: code.co_argcount]:
-        return function
-
-    @functools.wraps(function)
-    def call(*args: Any, **given: Any) -> Any:
-        if given:
-            for name, numpys in (("dim", "axis"), ("keepdim", "keepdims")):
-                if numpys in given and name not in given:
-                    given[name] = given.pop(numpys)
-        return function(*args, **given)
-
-    return cast(Function, call)
 
 
 def _named(function: Function, name: str, doc: str | None, op: Op, *more: inspect.Parameter) -> Function:

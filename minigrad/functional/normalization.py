@@ -6,7 +6,7 @@ raises DTypeError for what is not a tensor of floats or not all of one type, and
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from math import prod
 from typing import Any, cast
 
@@ -16,6 +16,7 @@ from minigrad import ops, random
 from minigrad.core.dtypes import float32
 from minigrad.core.errors import ArgumentError, DTypeError, GraphError, ShapeError
 from minigrad.core.op import OPS
+from minigrad.core.registry import register
 from minigrad.core.shapes import Shape
 from minigrad.core.symbolic import apply
 from minigrad.core.tensor import Tensor
@@ -23,20 +24,8 @@ from minigrad.functional import reduce
 from minigrad.functional.checks import check_number, check_same_type, check_share, floats_of, shaped, tensor_of
 from minigrad.ops.normalization import Norm
 
-__all__ = [
-    "METHODS",
-    "batch_norm",
-    "dropout",
-    "dropout1d",
-    "dropout2d",
-    "group_norm",
-    "instance_norm",
-    "layer_norm",
-    "normalize",
-    "rms_norm",
-]
 
-
+@register
 def batch_norm(
     input: Tensor,
     running_mean: Tensor | None,
@@ -77,6 +66,7 @@ def batch_norm(
     return _following(name, input, running_mean, running_var, weight, bias, momentum, norm)
 
 
+@register
 def instance_norm(
     input: Tensor,
     running_mean: Tensor | None = None,
@@ -105,6 +95,7 @@ def instance_norm(
     return _following(name, input, running_mean, running_var, weight, bias, momentum, norm)
 
 
+@register
 def layer_norm(
     input: Tensor,
     normalized_shape: Sequence[int],
@@ -124,6 +115,7 @@ def layer_norm(
     return cast(Tensor, ops.layer_norm(input, weight, bias, norm=norm))
 
 
+@register
 def rms_norm(
     input: Tensor, normalized_shape: Sequence[int], weight: Tensor | None = None, eps: float | None = None
 ) -> Tensor:
@@ -138,6 +130,7 @@ def rms_norm(
     return cast(Tensor, ops.rms_norm(input, weight, norm=norm._replace(centred=False)))
 
 
+@register
 def group_norm(
     input: Tensor, num_groups: int, weight: Tensor | None = None, bias: Tensor | None = None, eps: float = 1e-5
 ) -> Tensor:
@@ -163,12 +156,14 @@ def group_norm(
     return cast(Tensor, ops.group_norm(input, weight, bias, norm=norm))
 
 
+@register
 def normalize(input: Tensor, p: float = 2.0, dim: int | Sequence[int] | None = 1, eps: float = 1e-12) -> Tensor:
     """``input`` divided by its `norm` over `dim`, so that this is 1; by `eps` where the norm is smaller."""
     length = reduce.norm(input, p, dim, keepdim=True)
     return cast(Tensor, input / ops.clamp(length, eps, None))
 
 
+@register
 def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
     """In training each number becomes 0 with probability `p`, else ``input / (1 - p)``: the mean stays.
 
@@ -193,11 +188,13 @@ def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool 
     return cast(Tensor, ops.dropout(x, **attrs))
 
 
+@register
 def dropout1d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
     """As `dropout`, of whole channels of (N, C, L), or one (C, L). Tompson et al. 2015."""
     return _channels_dropped("dropout1d", input, (2, 3), p, training, inplace)
 
 
+@register
 def dropout2d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
     """As `dropout`, of whole channels of (N, C, H, W). Tompson et al. 2015.
 
@@ -297,6 +294,3 @@ def _following(
         for running, found in ((mean, found_mean.detach()), (var, found_var.detach() * (count / (count - 1)))):
             running.copy_(running * (1.0 - momentum) + reduce.mean(found, (0, 2)) * momentum)
     return result
-
-
-METHODS: dict[str, Callable[..., Any]] = {}

@@ -7,30 +7,19 @@ channels stand last. ShapeError, DTypeError and ArgumentError for what does not 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from minigrad import ops
 from minigrad.core.errors import ArgumentError, ShapeError
 from minigrad.core.op import Op
+from minigrad.core.registry import register
 from minigrad.core.tensor import Tensor
 from minigrad.functional.checks import FORMATS, Ints, channels_first, channels_given, floats_of, ints_of
 from minigrad.functional.windows import Windows, mean_rows, place_windows, resampled, window_shares
 
-__all__ = [
-    "METHODS",
-    "adaptive_avg_pool1d",
-    "adaptive_avg_pool2d",
-    "adaptive_max_pool1d",
-    "adaptive_max_pool2d",
-    "avg_pool1d",
-    "avg_pool2d",
-    "max_pool1d",
-    "max_pool2d",
-    "min_pool2d",
-]
 
-
+@register
 def max_pool1d(
     input: Tensor,
     kernel_size: Ints,
@@ -45,6 +34,7 @@ def max_pool1d(
     return _extreme("max_pool1d", ops.max_pool, 1, input, sizes, ceil_mode, return_indices, "NCL")
 
 
+@register
 def max_pool2d(
     input: Tensor,
     kernel_size: Ints,
@@ -73,6 +63,7 @@ def max_pool2d(
     return _extreme("max_pool2d", ops.max_pool, 2, input, sizes, ceil_mode, return_indices, data_format)
 
 
+@register
 def min_pool2d(
     input: Tensor,
     kernel_size: Ints,
@@ -89,6 +80,7 @@ def min_pool2d(
     return _extreme("min_pool2d", ops.min_pool, 2, input, sizes, ceil_mode, return_indices, data_format)
 
 
+@register
 def avg_pool1d(
     input: Tensor,
     kernel_size: Ints,
@@ -102,6 +94,7 @@ def avg_pool1d(
     return _average("avg_pool1d", 1, input, sizes, ceil_mode, count_include_pad, None, "NCL")
 
 
+@register
 def avg_pool2d(
     input: Tensor,
     kernel_size: Ints,
@@ -122,11 +115,13 @@ def avg_pool2d(
     return _average("avg_pool2d", 2, input, sizes, ceil_mode, count_include_pad, divisor_override, data_format)
 
 
+@register
 def adaptive_avg_pool1d(input: Tensor, output_size: Ints) -> Tensor:
     """The means of `output_size` windows that together cover the length of (…, channels, length)."""
     return _adaptive_average("adaptive_avg_pool1d", 1, input, output_size, "NCL")
 
 
+@register
 def adaptive_avg_pool2d(input: Tensor, output_size: int | Sequence[int | None], *, data_format: str = "NCHW") -> Tensor:
     """The means of windows that cover the image evenly, `output_size` = (height, width) of them; None keeps a size.
 
@@ -135,11 +130,13 @@ def adaptive_avg_pool2d(input: Tensor, output_size: int | Sequence[int | None], 
     return _adaptive_average("adaptive_avg_pool2d", 2, input, output_size, data_format)
 
 
+@register
 def adaptive_max_pool1d(input: Tensor, output_size: Ints, return_indices: bool = False) -> Any:
     """The largest numbers of the windows of `adaptive_avg_pool1d`; with `return_indices` also their places."""
     return _adaptive_maximum("adaptive_max_pool1d", 1, input, output_size, return_indices)
 
 
+@register
 def adaptive_max_pool2d(input: Tensor, output_size: int | Sequence[int | None], return_indices: bool = False) -> Any:
     """The largest numbers of the windows of `adaptive_avg_pool2d`; with `return_indices` also their places."""
     return _adaptive_maximum("adaptive_max_pool2d", 2, input, output_size, return_indices)
@@ -234,6 +231,3 @@ def _adaptive(name: str, dims: int, x: Tensor, output_size: Any) -> tuple[Window
         asked = [n if size is None else size for n, size in zip(x.shape[-dims:], asked, strict=True)]
     sizes = ints_of(asked, dims, name, "output_size")
     return tuple(window_shares(n, m) for n, m in zip(x.shape[-dims:], sizes, strict=True))
-
-
-METHODS: dict[str, Callable[..., Any]] = {}  # as in PyTorch, tensors have none

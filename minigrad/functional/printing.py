@@ -10,11 +10,10 @@ import numpy as np
 
 from minigrad.core.dtypes import get_default_dtype
 from minigrad.core.errors import DTypeError
+from minigrad.core.registry import register_method
 from minigrad.core.storage import get_default_device, host
 from minigrad.core.tensor import Tensor
 from minigrad.profiling.tidying import Freed
-
-__all__ = ["METHODS"]
 
 DIGITS = 4  # behind the point
 LINE = 80  # characters
@@ -22,6 +21,7 @@ MANY = 1000  # numbers, above which only those at the edges are shown
 EDGE = 3
 
 
+@register_method("__repr__")
 def _repr(self: Tensor) -> str:
     """Its numbers; its size where they are left out; how many are NaN and Inf; its device, type and place in the graph.
 
@@ -116,6 +116,7 @@ def _float_form(numbers: list[float]) -> Callable[[float], str]:
     return lambda x: f"{x:.{DIGITS}f}"
 
 
+@register_method("__format__")
 def _format(self: Tensor, spec: str) -> str:
     """One number as Python's is written; of several there is ``repr`` alone."""
     if not self.ndim:
@@ -126,6 +127,3 @@ def _format(self: Tensor, spec: str) -> str:
             "  Leave it out, or write one by one: [format(x, spec) for x in t.tolist()]."
         )
     return _repr(self)
-
-
-METHODS: dict[str, Any] = {"__format__": _format, "__repr__": _repr}

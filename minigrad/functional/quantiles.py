@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from math import inf
 from typing import Any, overload
 
 from minigrad import ops
 from minigrad.core.dtypes import int64
 from minigrad.core.errors import ArgumentError, DTypeError, ShapeError
+from minigrad.core.registry import register
 from minigrad.core.shapes import numel
 from minigrad.core.tensor import Tensor
 from minigrad.functional.checks import (
@@ -24,12 +24,11 @@ from minigrad.functional.checks import (
 )
 from minigrad.functional.elementwise import clamp, where
 from minigrad.functional.reduce import any, sum
-from minigrad.functional.sorting import Sorted
+from minigrad.functional.return_types import Sorted
 from minigrad.functional.views import movedim
 
-__all__ = ["METHODS", "nanmedian", "nanquantile", "quantile"]
 
-
+@register(method=True)
 def quantile(
     input: Tensor, q: Any, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "linear"
 ) -> Tensor:
@@ -49,6 +48,7 @@ def quantile(
     return _quantile("quantile", input, q, dim, keepdim, interpolation)
 
 
+@register(method=True)
 def nanquantile(
     input: Tensor, q: Any, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "linear"
 ) -> Tensor:
@@ -97,6 +97,7 @@ def _between(rows: Tensor, place: Tensor, way: str) -> Tensor:
 def nanmedian(input: Tensor, dim: None = None) -> Tensor: ...
 @overload
 def nanmedian(input: Tensor, dim: int, keepdim: bool = False) -> Sorted: ...
+@register(method=True)
 def nanmedian(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Any:
     """`median` of those numbers that are not nan; nan where there are none."""
     x = tensor_of(input, "nanmedian")
@@ -110,6 +111,3 @@ def nanmedian(input: Tensor, dim: int | None = None, keepdim: bool = False) -> A
     if not (keepdim and x.ndim):
         found = [shaped(y, (*lines.shape[:k], *lines.shape[k + 1 :])) for y in found]
     return tied(lines, found[0]) if dim is None else Sorted(*found)
-
-
-METHODS: dict[str, Callable[..., Any]] = {name: globals()[name] for name in __all__ if name != "METHODS"}

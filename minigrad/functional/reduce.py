@@ -6,14 +6,15 @@ result; with `keepdim` they have size 1. ShapeError for a dimension that is not 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from math import inf
-from typing import Any, NamedTuple, cast, overload
+from typing import Any, cast, overload
 
 from minigrad import ops
 from minigrad.core.dtypes import DType, as_dtype
 from minigrad.core.errors import ArgumentError
 from minigrad.core.op import OPS
+from minigrad.core.registry import register
 from minigrad.core.symbolic import apply
 from minigrad.core.tensor import Tensor
 from minigrad.functional.checks import (
@@ -29,39 +30,10 @@ from minigrad.functional.checks import (
     tensor_as,
     tensor_of,
 )
-
-__all__ = [
-    "METHODS",
-    "Extremes",
-    "all",
-    "amax",
-    "amin",
-    "any",
-    "argmax",
-    "argmin",
-    "cumprod",
-    "cumsum",
-    "logsumexp",
-    "max",
-    "mean",
-    "min",
-    "norm",
-    "prod",
-    "std",
-    "std_mean",
-    "sum",
-    "var",
-    "var_mean",
-]
+from minigrad.functional.return_types import Extremes
 
 
-class Extremes(NamedTuple):
-    """What `max` and `min` over a dimension return: the numbers, and where along the dimension they stand (int64)."""
-
-    values: Tensor
-    indices: Tensor
-
-
+@register(method=True)
 def sum(input: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: DType | None = None) -> Tensor:
     """The sum over `dim`, added up as `dtype`: without one floats keep theirs, ints and bools become int64.
 
@@ -72,11 +44,13 @@ def sum(input: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: DType 
     return _as(dtype, _reduced("sum", tensor_as(input, dtype, "sum"), dim, keepdim))
 
 
+@register(method=True)
 def mean(input: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: DType | None = None) -> Tensor:
     """The mean over `dim`; nan where there is nothing. Raises DTypeError for ints and bools without a float `dtype`."""
     return _reduced("mean", floats_of(tensor_as(input, dtype, "mean"), "mean"), dim, keepdim)
 
 
+@register(method=True)
 def var(
     input: Tensor,
     dim: Any = None,
@@ -97,6 +71,7 @@ def var(
     return _spread("var", input, dim, unbiased, keepdim, correction)
 
 
+@register(method=True)
 def std(
     input: Tensor,
     dim: Any = None,
@@ -112,6 +87,7 @@ def std(
     return _spread("std", input, dim, unbiased, keepdim, correction)
 
 
+@register
 def var_mean(
     input: Tensor,
     dim: Any = None,
@@ -125,6 +101,7 @@ def var_mean(
     return found, mean(input, None if isinstance(dim, bool) else dim, keepdim)
 
 
+@register
 def std_mean(
     input: Tensor,
     dim: Any = None,
@@ -151,11 +128,13 @@ def _spread(
     return _reduced(name, floats_of(input, name), dim, keepdim, correction=less)
 
 
+@register(method=True)
 def logsumexp(input: Tensor, dim: Dims, keepdim: bool = False) -> Tensor:
     """``log(sum(exp(input)))`` over `dim`, without overflow; ints become the default float."""
     return _reduced("logsumexp", tensor_of(input, "logsumexp"), dim, keepdim)
 
 
+@register(method=True)
 def norm(
     input: Tensor, p: float | str = "fro", dim: Dims = None, keepdim: bool = False, *, dtype: DType | None = None
 ) -> Tensor:
@@ -184,6 +163,7 @@ def norm(
     return _reduced("norm", x, dim, keepdim, p=power)
 
 
+@register(method=True)
 def amax(input: Tensor, dim: int | Sequence[int] = (), keepdim: bool = False) -> Tensor:
     """The largest number over `dim`, () for all; nan where there is one. Ties share the gradient evenly.
 
@@ -192,6 +172,7 @@ def amax(input: Tensor, dim: int | Sequence[int] = (), keepdim: bool = False) ->
     return _chosen("amax", input, dim, keepdim)
 
 
+@register(method=True)
 def amin(input: Tensor, dim: int | Sequence[int] = (), keepdim: bool = False) -> Tensor:
     """The smallest number over `dim`, () for all; nan where there is one. Ties share the gradient evenly.
 
@@ -204,6 +185,7 @@ def amin(input: Tensor, dim: int | Sequence[int] = (), keepdim: bool = False) ->
 def max(input: Tensor, dim: Tensor | None = None, keepdim: bool = False) -> Tensor: ...
 @overload
 def max(input: Tensor, dim: int, keepdim: bool = False) -> Extremes: ...
+@register(method=True)
 def max(input: Tensor, dim: int | Tensor | None = None, keepdim: bool = False) -> Any:
     """The largest number of all, as `amax`; over one `dim`, an `Extremes`, whose index gets the gradient: the first.
 
@@ -222,11 +204,13 @@ def max(input: Tensor, dim: int | Tensor | None = None, keepdim: bool = False) -
 def min(input: Tensor, dim: Tensor | None = None, keepdim: bool = False) -> Tensor: ...
 @overload
 def min(input: Tensor, dim: int, keepdim: bool = False) -> Extremes: ...
+@register(method=True)
 def min(input: Tensor, dim: int | Tensor | None = None, keepdim: bool = False) -> Any:
     """The smallest number of all, as `amin`; over one `dim`, an `Extremes` with its first index. See `max`."""
     return _extremes("min", "amin", "minimum", input, dim, keepdim)
 
 
+@register(method=True)
 def argmax(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Tensor:
     """Where the largest number first stands along `dim`; without one, in the flattened tensor. Nan counts as largest.
 
@@ -235,6 +219,7 @@ def argmax(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Tens
     return _placed("argmax", input, dim, keepdim)
 
 
+@register(method=True)
 def argmin(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Tensor:
     """Where the smallest number first stands along `dim`; without one, in the flattened tensor. Nan counts as smallest.
 
@@ -243,6 +228,7 @@ def argmin(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Tens
     return _placed("argmin", input, dim, keepdim)
 
 
+@register(method=True)
 def prod(input: Tensor, dim: int | None = None, keepdim: bool = False, *, dtype: DType | None = None) -> Tensor:
     """The product over one `dim`, or of all numbers, in types as `sum`. Its gradient is right at zeros too."""
     x = tensor_as(input, dtype, "prod")
@@ -253,21 +239,25 @@ def prod(input: Tensor, dim: int | None = None, keepdim: bool = False, *, dtype:
     return _as(dtype, ops.prod(line(x), dim=k, keepdim=keepdim and x.ndim > 0))
 
 
+@register(method=True, in_place=True)
 def cumsum(input: Tensor, dim: int, *, dtype: DType | None = None) -> Tensor:
     """The running sums along `dim`, of the shape of `input`, in types as `sum`."""
     return _as(dtype, _running("cumsum", tensor_as(input, dtype, "cumsum"), dim))
 
 
+@register(method=True, in_place=True)
 def cumprod(input: Tensor, dim: int, *, dtype: DType | None = None) -> Tensor:
     """The running products along `dim`, of the shape of `input`, in types as `sum`."""
     return _as(dtype, _running("cumprod", tensor_as(input, dtype, "cumprod"), dim))
 
 
+@register(method=True)
 def any(input: Tensor, dim: Dims = None, keepdim: bool = False) -> Tensor:
     """Whether any number over `dim`, () for none, is not 0: bools, or uint8 of uint8. Nan is not 0."""
     return _truth("any", input, dim, keepdim)
 
 
+@register(method=True)
 def all(input: Tensor, dim: Dims = None, keepdim: bool = False) -> Tensor:
     """Whether no number over `dim`, () for none, is 0: bools, or uint8 of uint8. Nan is not 0."""
     return _truth("all", input, dim, keepdim)
@@ -322,8 +312,3 @@ def _placed(name: str, x: Any, dim: int | None, keepdim: bool) -> Tensor:
 def _running(name: str, x: Tensor, dim: int) -> Tensor:
     k = one_dim_of(dim, x, name)
     return shaped(OPS[name](line(x), dim=k, reverse=False), x.shape)
-
-
-METHODS: dict[str, Callable[..., Any]] = {
-    name: globals()[name] for name in __all__ if name not in ("Extremes", "METHODS", "std_mean", "var_mean")
-}

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 from math import floor, inf
 from typing import Any
 
 from minigrad.core.dtypes import float32, uint8
 from minigrad.core.errors import ArgumentError, ShapeError
+from minigrad.core.registry import register
 from minigrad.core.tensor import Tensor
 from minigrad.functional.checks import Ints, floats_of, ints_of, tensor_of
 from minigrad.functional.windows import Rows, mean_rows, resampled, window_shares
-
-__all__ = ["METHODS", "interpolate"]
 
 # In which numbers of dimensions there is each mode.
 _MODES = {
@@ -27,6 +26,7 @@ _MODES = {
 }
 
 
+@register
 def interpolate(
     input: Tensor,
     size: Ints | None = None,
@@ -168,6 +168,3 @@ def _factors(given: Any, dims: int) -> tuple[float, ...]:
             f"interpolate: scale_factor={given!r} is not a positive number, nor one for each of {dims}."
         )
     return factors
-
-
-METHODS: dict[str, Callable[..., Any]] = {}  # as in PyTorch, tensors have none

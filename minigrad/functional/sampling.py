@@ -8,18 +8,18 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, cast
 
 from minigrad import ops
 from minigrad.core.errors import ArgumentError, ShapeError
+from minigrad.core.registry import register
 from minigrad.core.shapes import numel
 from minigrad.core.tensor import Tensor
 from minigrad.functional.checks import check_option, check_same_type, floats_of, shaped
 
-__all__ = ["METHODS", "affine_grid", "grid_sample"]
 
-
+@register
 def affine_grid(theta: Tensor, size: Sequence[int], align_corners: bool | None = None) -> Tensor:
     """Return a grid of points over images of `size`, each transformed by a matrix of `theta`.
 
@@ -51,6 +51,7 @@ def affine_grid(theta: Tensor, size: Sequence[int], align_corners: bool | None =
     return moved
 
 
+@register
 def grid_sample(
     input: Tensor,
     grid: Tensor,
@@ -163,6 +164,3 @@ def _inside(at: Tensor, n: int, padding_mode: str, align_corners: bool) -> Tenso
         at = low + ops.where(way < span, way, 2.0 * span - way)
     # The gradient at the border is 0, as in PyTorch; nan is brought to the first pixel.
     return cast(Tensor, ops.where(at > 0.0, ops.where(at < n - 1.0, at, n - 1.0), 0.0))
-
-
-METHODS: dict[str, Callable[..., Any]] = {}  # as in PyTorch, tensors have none

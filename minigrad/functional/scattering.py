@@ -5,31 +5,23 @@ The shapes that go together, and what raises, are those of `scatter`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from minigrad import ops
 from minigrad.core.errors import ArgumentError
+from minigrad.core.registry import register, register_method
 from minigrad.core.shapes import dim_of, numel
 from minigrad.core.tensor import Tensor
 from minigrad.functional.checks import check_option, flat, line, shaped, tensor_of
 from minigrad.functional.creation import arange
 from minigrad.functional.elementwise import where
-from minigrad.functional.indexing import _in_place, _scatter, gather, scatter_add
+from minigrad.functional.indexing import _scatter, gather, scatter_add
 from minigrad.functional.subscript import get, put
 from minigrad.functional.views import diagonal, select
 
-__all__ = [
-    "METHODS",
-    "diagonal_scatter",
-    "index_put",
-    "scatter",
-    "scatter_reduce",
-    "select_scatter",
-    "slice_scatter",
-]
 
-
+@register(method=True, in_place=True, saves_operand=False)
 def scatter(
     input: Tensor, dim: int, index: Tensor, src: Any = None, *, value: Any = None, reduce: str | None = None
 ) -> Tensor:
@@ -49,6 +41,7 @@ def scatter(
     return _scatter(input, dim, index, src, value)
 
 
+@register(method=True, in_place=True)
 def scatter_reduce(
     input: Tensor, dim: int, index: Tensor, src: Tensor, reduce: str, *, include_self: bool = True
 ) -> Tensor:
@@ -123,6 +116,7 @@ def _slope_alone(x: Tensor) -> Any:
     return where(ops.isfinite(x), x - x.detach(), 0.0)
 
 
+@register(method=True)
 def index_put(input: Tensor, indices: Sequence[Any], values: Any, accumulate: bool = False) -> Tensor:
     """A copy with `values` at ``input[indices]``; with `accumulate` added there, as often as a place is named.
 
@@ -133,6 +127,7 @@ def index_put(input: Tensor, indices: Sequence[Any], values: Any, accumulate: bo
     return _index_put(tensor_of(input, "index_put").clone(), indices, values, accumulate)
 
 
+@register_method("index_put_")
 def _index_put(self: Tensor, indices: Sequence[Any], values: Any, accumulate: bool = False) -> Tensor:
     """Write `values` at ``self[indices]``; with `accumulate` add them there, as often as a place is named."""
     key = tuple(slice(None) if part is None else part for part in indices)
@@ -146,6 +141,7 @@ def _index_put(self: Tensor, indices: Sequence[Any], values: Any, accumulate: bo
     return self.add_(sums.reshape(self.shape))
 
 
+@register(method=True)
 def select_scatter(input: Tensor, src: Tensor, dim: int, index: int) -> Tensor:
     """A copy with `src` in place of ``input.select(dim, index)``."""
     out = tensor_of(input, "select_scatter").clone()
@@ -153,6 +149,7 @@ def select_scatter(input: Tensor, src: Tensor, dim: int, index: int) -> Tensor:
     return out
 
 
+@register(method=True)
 def slice_scatter(
     input: Tensor, src: Tensor, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1
 ) -> Tensor:
@@ -163,12 +160,9 @@ def slice_scatter(
     return out
 
 
+@register(method=True)
 def diagonal_scatter(input: Tensor, src: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
     """A copy with `src` in place of the `diagonal`."""
     out = tensor_of(input, "diagonal_scatter").clone()
     diagonal(out, offset, dim1, dim2).copy_(src)
     return out
-
-
-METHODS: dict[str, Callable[..., Any]] = {name: globals()[name] for name in __all__ if name != "METHODS"}
-METHODS |= {"index_put_": _index_put, "scatter_": _in_place(scatter)}

@@ -12,6 +12,7 @@ from minigrad import ops
 from minigrad.core.dtypes import result_type
 from minigrad.core.errors import ShapeError
 from minigrad.core.op import OPS
+from minigrad.core.registry import register, register_method
 from minigrad.core.shapes import dim_of, dims_of
 from minigrad.core.tensor import Tensor
 from minigrad.functional.checks import (
@@ -26,31 +27,10 @@ from minigrad.functional.checks import (
 )
 from minigrad.functional.views import flatten, narrow, unsqueeze
 
-__all__ = [
-    "METHODS",
-    "cat",
-    "concat",
-    "diag",
-    "diag_embed",
-    "flip",
-    "fliplr",
-    "flipud",
-    "hstack",
-    "pad",
-    "pixel_shuffle",
-    "pixel_unshuffle",
-    "repeat_interleave",
-    "roll",
-    "stack",
-    "tile",
-    "tril",
-    "triu",
-    "vstack",
-]
-
 # --- put together ---
 
 
+@register
 def cat(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
     """The tensors one after another along `dim`, in the type that holds all; their other sizes must be equal.
 
@@ -79,11 +59,13 @@ def cat(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
     return cast(Tensor, ops.cat(*kept, dim=k, sizes=tuple([x.shape[k] for x in kept])))
 
 
+@register
 def concat(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
     """`cat`."""
     return cat(tensors, dim)
 
 
+@register
 def stack(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
     """The tensors, of one shape, one after another along a new dimension `dim`; types as in `cat`."""
     shapes = sorted({tensor_of(x, "stack", "one of tensors").shape for x in tensors})
@@ -92,12 +74,14 @@ def stack(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
     return cat([unsqueeze(x, dim) for x in tensors], dim_of(dim, len(shapes[0]) + 1, "stack"))
 
 
+@register
 def hstack(tensors: Sequence[Tensor]) -> Tensor:
     """`cat` along dimension 1, of lines and single numbers along 0."""
     given = [line(tensor_of(x, "hstack", "one of tensors")) for x in tensors]
     return cat(given, 0 if given and given[0].ndim == 1 else 1)
 
 
+@register
 def vstack(tensors: Sequence[Tensor]) -> Tensor:
     """`cat` along dimension 0, of lines and single numbers as rows."""
     given = [tensor_of(x, "vstack", "one of tensors") for x in tensors]
@@ -107,6 +91,7 @@ def vstack(tensors: Sequence[Tensor]) -> Tensor:
 # --- spread ---
 
 
+@register_method("repeat")
 def _repeat(input: Tensor, *repeats: Any) -> Tensor:
     """A copy of the whole, `repeats` times along each dimension; new dimensions come at the left."""
     times = listed_ints("repeat", repeats)
@@ -119,12 +104,14 @@ def _repeat(input: Tensor, *repeats: Any) -> Tensor:
     return shaped(ops.contiguous(spread), tuple([n * size for n, size in zip(times, shape, strict=True)]))
 
 
+@register(method=True)
 def tile(input: Tensor, *given: Any, dims: Sequence[int] | None = None) -> Tensor:
     """`repeat`, where `dims` that are left out, at the left, are 1."""
     x, times = tensor_of(input, "tile"), listed_ints("tile", given, dims)
     return _repeat(x, (1,) * (x.ndim - len(times)) + times)
 
 
+@register(method=True)
 def repeat_interleave(
     input: Tensor, repeats: int | Tensor, dim: int | None = None, *, output_size: int | None = None
 ) -> Tensor:
@@ -149,12 +136,14 @@ def repeat_interleave(
 # --- turned and moved ---
 
 
+@register(method=True)
 def flip(input: Tensor, *given: Any, dims: int | Sequence[int] | None = None) -> Tensor:
     """A copy in reverse along `dims`."""
     x = tensor_of(input, "flip")
     return cast(Tensor, ops.flip(x, dims=dims_of(listed_ints("flip", given, dims), x.ndim, "flip")))
 
 
+@register(method=True)
 def fliplr(input: Tensor) -> Tensor:
     """`flip` along dimension 1. Raises ShapeError where there is none."""
     if tensor_of(input, "fliplr").ndim < 2:
@@ -162,11 +151,13 @@ def fliplr(input: Tensor) -> Tensor:
     return flip(input, 1)
 
 
+@register(method=True)
 def flipud(input: Tensor) -> Tensor:
     """`flip` along dimension 0. Raises ShapeError where there is none."""
     return flip(input, dim_of_some(input, 0, "flipud"))
 
 
+@register(method=True)
 def roll(input: Tensor, shifts: int | Sequence[int], dims: int | Sequence[int] | None = None) -> Tensor:
     """A copy moved on by `shifts` along `dims`; what leaves at one end comes in at the other.
 
@@ -184,11 +175,13 @@ def roll(input: Tensor, shifts: int | Sequence[int], dims: int | Sequence[int] |
 # --- cut out ---
 
 
+@register(method=True)
 def tril(input: Tensor, diagonal: int = 0) -> Tensor:
     """A copy of the last two dimensions' matrices with 0 above the diagonal that is `diagonal` above the main one."""
     return _triangle("tril", input, diagonal)
 
 
+@register(method=True)
 def triu(input: Tensor, diagonal: int = 0) -> Tensor:
     """A copy of the last two dimensions' matrices with 0 below the diagonal that is `diagonal` above the main one."""
     return _triangle("triu", input, diagonal)
@@ -201,6 +194,7 @@ def _triangle(name: str, x: Tensor, diagonal: int) -> Tensor:
     return cast(Tensor, OPS[name](x, diagonal=max(-rows, min(diagonal, columns))))  # as a kernel can count
 
 
+@register(method=True)
 def diag(input: Tensor, diagonal: int = 0) -> Tensor:
     """Of a line, the matrix with it on the diagonal, `diagonal` above the main one; of a matrix, that diagonal, copied.
 
@@ -214,6 +208,7 @@ def diag(input: Tensor, diagonal: int = 0) -> Tensor:
     return cast(Tensor, ops.contiguous(ops.diagonal(x, offset=diagonal, dim1=0, dim2=1)))
 
 
+@register(method=True)
 def diag_embed(input: Tensor, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
     """Square matrices, in dimensions `dim1` and `dim2` of the result, with the last dimension on their diagonal.
 
@@ -229,6 +224,7 @@ def diag_embed(input: Tensor, offset: int = 0, dim1: int = -2, dim2: int = -1) -
 # --- edges ---
 
 
+@register
 def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float | None = None) -> Tensor:
     """Pad the edges of `input`: `pad` is (before, after) for the last dimension, then for the one before it, ….
 
@@ -287,6 +283,7 @@ def _edged(x: Tensor, k: int, before: int, after: int, mode: str) -> Tensor:
     return cat([flip(narrow(x, k, 1, before), k), x, flip(narrow(x, k, size - 1 - after, after), k)], k)
 
 
+@register
 def pixel_shuffle(input: Tensor, upscale_factor: int) -> Tensor:
     """Channels as pixels: (…, C r², H, W) as (…, C, H r, W r), r the `upscale_factor`. Shi et al. 2016, eq. 4.
 
@@ -300,6 +297,7 @@ def pixel_shuffle(input: Tensor, upscale_factor: int) -> Tensor:
     return x.movedim((-4, -3), (-3, -1)).reshape(*batch, channels // (r * r), height * r, width * r)
 
 
+@register
 def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Tensor:
     """Pixels as channels: (…, C, H r, W r) as (…, C r², H, W): what undoes `pixel_shuffle`. Raises ShapeError."""
     r = _factor("pixel_unshuffle", "downscale_factor", input, downscale_factor)
@@ -314,8 +312,3 @@ def _factor(name: str, argument: str, input: Tensor, factor: int) -> int:
     if tensor_of(input, name).ndim < 3 or factor < 1:
         raise ShapeError(f"{name}: input is (…, C, H, W), and {argument} 1 or more; here {input.shape} and {factor}.")
     return factor
-
-
-_FUNCTIONS = ("METHODS", "cat", "concat", "hstack", "pad", "pixel_shuffle", "pixel_unshuffle", "stack", "vstack")
-METHODS: dict[str, Any] = {name: globals()[name] for name in __all__ if name not in _FUNCTIONS}
-METHODS["repeat"] = _repeat

@@ -6,24 +6,17 @@ stands first comes first, so that indices are always the same.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, NamedTuple, overload
+from typing import Any, overload
 
 from minigrad import ops
 from minigrad.core.errors import ArgumentError, ShapeError
+from minigrad.core.registry import register
 from minigrad.core.tensor import Tensor
 from minigrad.functional.checks import check_number, check_some, flat, line, one_dim_of, shaped, tensor_of, tied
-
-__all__ = ["METHODS", "Sorted", "argsort", "kthvalue", "median", "msort", "sort", "topk"]
-
-
-class Sorted(NamedTuple):
-    """Numbers that were chosen or sorted, and where along the dimension they stood (int64)."""
-
-    values: Tensor
-    indices: Tensor
+from minigrad.functional.return_types import Sorted
 
 
+@register(method=True)
 def sort(input: Tensor, dim: int = -1, descending: bool = False, *, stable: bool = False) -> Sorted:
     """The numbers in order along `dim`, and where they stood. It is stable, asked or not.
 
@@ -36,16 +29,19 @@ def sort(input: Tensor, dim: int = -1, descending: bool = False, *, stable: bool
     return _shaped_as(input, ops.sort(line(input), dim=k, descending=bool(descending)))
 
 
+@register(method=True)
 def argsort(input: Tensor, dim: int = -1, descending: bool = False, *, stable: bool = False) -> Tensor:
     """The indices of `sort`: where the numbers stood that come first, second, … in order along `dim`."""
     return sort(tensor_of(input, "argsort").detach(), dim, descending, stable=stable).indices
 
 
+@register(method=True)
 def msort(input: Tensor) -> Tensor:
     """The numbers in order along the first dimension."""
     return sort(input, 0).values
 
 
+@register(method=True)
 def topk(input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> Sorted:
     """The `k` largest numbers along `dim`, or smallest, and where they stood; always in order, the most extreme first.
 
@@ -59,6 +55,7 @@ def topk(input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: boo
     return _shaped_as(input, ops.topk(x, k=int(k), dim=along, largest=bool(largest)))
 
 
+@register(method=True)
 def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> Sorted:
     """The `k`-th smallest number along `dim`, from 1 on, and where it stood. Raises ShapeError if there is none."""
     along = one_dim_of(dim, tensor_of(input, "kthvalue"), "kthvalue")
@@ -77,6 +74,7 @@ def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> Sor
 def median(input: Tensor, dim: None = None) -> Tensor: ...
 @overload
 def median(input: Tensor, dim: int, keepdim: bool = False) -> Sorted: ...
+@register(method=True)
 def median(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Any:
     """The middle number of all, of two the smaller; along `dim`, a `Sorted`, with where it stood. Nan if there is one.
 
@@ -99,8 +97,3 @@ def median(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Any:
 
 def _shaped_as(input: Tensor, found: Any) -> Sorted:
     return Sorted(*found) if input.ndim else Sorted(*[shaped(y, ()) for y in found])
-
-
-METHODS: dict[str, Callable[..., Any]] = {
-    name: globals()[name] for name in __all__ if name not in ("METHODS", "Sorted")
-}

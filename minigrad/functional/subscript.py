@@ -11,6 +11,7 @@ from minigrad.core.dtypes import DTYPES, DType
 from minigrad.core.errors import DTypeError, ShapeError, a_kind
 from minigrad.core.grad_mode import no_grad
 from minigrad.core.modes import modes
+from minigrad.core.registry import register_method
 from minigrad.core.shapes import Shape, broadcast_shapes, check_equal_shapes, numel
 from minigrad.core.tensor import Tensor
 from minigrad.functional import creation
@@ -22,6 +23,7 @@ _BOOL, _INT32, _INT64 = DTYPES["bool"], DTYPES["int32"], DTYPES["int64"]
 _ALL = slice(None)
 
 
+@register_method("__getitem__")
 def get(self: Tensor, key: Any) -> Tensor:
     """The numbers at `key`: a view by ints, slices, None and `...`; a copy where lists, tensors or bools take part.
 
@@ -44,6 +46,7 @@ def get(self: Tensor, key: Any) -> Tensor:
     return cast(Tensor, ops.index_select(_merged(view, dim, len(at)), index, dim=dim))
 
 
+@register_method("__setitem__")
 def put(self: Tensor, key: Any, value: Tensor | float) -> None:
     """Write `value`, a number or a tensor that broadcasts to ``self[key]``, to the places of `key`.
 

@@ -12,6 +12,7 @@ from typing import Any, cast, overload
 
 from minigrad import ops
 from minigrad.core.errors import ShapeError
+from minigrad.core.registry import register, register_method, register_property
 from minigrad.core.shapes import Shape, broadcast_shapes, dim_of, dims_of, numel, overlapping, shape_of
 from minigrad.core.tensor import Tensor
 from minigrad.core.views import stride_of
@@ -25,39 +26,12 @@ from minigrad.functional.checks import (
     two_dims_of,
 )
 
-__all__ = [
-    "METHODS",
-    "as_strided",
-    "broadcast_tensors",
-    "broadcast_to",
-    "chunk",
-    "diagonal",
-    "flatten",
-    "meshgrid",
-    "moveaxis",
-    "movedim",
-    "narrow",
-    "permute",
-    "ravel",
-    "reshape",
-    "select",
-    "split",
-    "squeeze",
-    "swapaxes",
-    "swapdims",
-    "t",
-    "tensor_split",
-    "transpose",
-    "unbind",
-    "unflatten",
-    "unsqueeze",
-]
-
 _ALL = (slice(None),)
 
 # --- the same numbers in another shape ---
 
 
+@register(method=True)
 def reshape(input: Tensor, *given: Any, shape: Sequence[int] | None = None) -> Tensor:
     """The numbers, in order, in `shape`, where one -1 is worked out: a view where the strides allow it, else a copy.
 
@@ -69,6 +43,7 @@ def reshape(input: Tensor, *given: Any, shape: Sequence[int] | None = None) -> T
     return _arranged(x, shape_of(listed_ints("reshape", given, shape), numel(x.shape), "reshape"))
 
 
+@register_method("view")
 def _view(input: Tensor, *shape: Any) -> Tensor:
     """The numbers, in order, in `shape`, where one -1 is worked out; they share the memory.
 
@@ -84,16 +59,19 @@ def _view(input: Tensor, *shape: Any) -> Tensor:
     return out
 
 
+@register_method("view_as")
 def _view_as(input: Tensor, other: Tensor) -> Tensor:
     """`view` in the shape of `other`."""
     return _view(input, other.shape)
 
 
+@register_method("reshape_as")
 def _reshape_as(input: Tensor, other: Tensor) -> Tensor:
     """`reshape` to the shape of `other`."""
     return reshape(input, other.shape)
 
 
+@register(method=True)
 def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
     """`reshape` with the dimensions from `start_dim` to `end_dim` in one."""
     x = tensor_of(input, "flatten")
@@ -105,11 +83,13 @@ def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
     return _arranged(x, (*x.shape[:first], numel(x.shape[first : last + 1]), *x.shape[last + 1 :]))
 
 
+@register(method=True)
 def ravel(input: Tensor) -> Tensor:
     """`reshape` to one dimension."""
     return flatten(input)
 
 
+@register(method=True)
 def unflatten(input: Tensor, dim: int, sizes: Sequence[int]) -> Tensor:
     """A view in which dimension `dim` is several, of `sizes`, where one -1 is worked out."""
     k = dim_of_some(input, dim, "unflatten")
@@ -117,6 +97,7 @@ def unflatten(input: Tensor, dim: int, sizes: Sequence[int]) -> Tensor:
     return _arranged(input, (*input.shape[:k], *inner, *input.shape[k + 1 :]))
 
 
+@register(method=True)
 def squeeze(input: Tensor, dim: Dims = None) -> Tensor:
     """A view without the dimensions of size 1, all or those in `dim`."""
     x = tensor_of(input, "squeeze")
@@ -124,6 +105,7 @@ def squeeze(input: Tensor, dim: Dims = None) -> Tensor:
     return _arranged(x, tuple(n for k, n in enumerate(x.shape) if k not in gone))
 
 
+@register(method=True)
 def unsqueeze(input: Tensor, dim: int) -> Tensor:
     """A view with a new dimension of size 1, number `dim` of the result."""
     x = tensor_of(input, "unsqueeze")
@@ -134,6 +116,7 @@ def unsqueeze(input: Tensor, dim: int) -> Tensor:
 # --- dimensions in another order ---
 
 
+@register(method=True)
 def permute(input: Tensor, *given: Any, dims: Sequence[int] | None = None) -> Tensor:
     """A view with the dimensions in the order of `dims`."""
     x, asked = tensor_of(input, "permute"), listed_ints("permute", given, dims)
@@ -143,6 +126,7 @@ def permute(input: Tensor, *given: Any, dims: Sequence[int] | None = None) -> Te
     return cast(Tensor, ops.permute(x, dims=order))
 
 
+@register(method=True)
 def transpose(input: Tensor, dim0: int, dim1: int) -> Tensor:
     """A view with dimensions `dim0` and `dim1` exchanged."""
     x = tensor_of(input, "transpose")
@@ -153,16 +137,19 @@ def transpose(input: Tensor, dim0: int, dim1: int) -> Tensor:
     return permute(x, order)
 
 
+@register(method=True)
 def swapaxes(input: Tensor, axis0: int, axis1: int) -> Tensor:
     """`transpose`."""
     return transpose(input, axis0, axis1)
 
 
+@register(method=True)
 def swapdims(input: Tensor, dim0: int, dim1: int) -> Tensor:
     """`transpose`."""
     return transpose(input, dim0, dim1)
 
 
+@register(method=True)
 def t(input: Tensor) -> Tensor:
     """A view of a matrix with rows as columns; of fewer dimensions, as it is. Raises ShapeError for more."""
     if tensor_of(input, "t").ndim > 2:
@@ -170,11 +157,13 @@ def t(input: Tensor) -> Tensor:
     return _reversed(input)
 
 
+@register_property("T")
 def _reversed(input: Tensor) -> Tensor:
     """A view with the dimensions in reverse."""
     return permute(input, range(input.ndim)[::-1])
 
 
+@register_property("mT")
 def _matrix_transposed(input: Tensor) -> Tensor:
     """A view with the last two dimensions exchanged: each matrix transposed. Raises ShapeError for a vector."""
     if input.ndim == 1:
@@ -182,6 +171,7 @@ def _matrix_transposed(input: Tensor) -> Tensor:
     return transpose(input, -2, -1) if input.ndim else input
 
 
+@register(method=True)
 def movedim(input: Tensor, source: int | Sequence[int], destination: int | Sequence[int]) -> Tensor:
     """A view in which the dimensions `source` are those numbered `destination`; the others keep their order."""
     x = tensor_of(input, "movedim")
@@ -196,6 +186,7 @@ def movedim(input: Tensor, source: int | Sequence[int], destination: int | Seque
     return permute(x, [placed[k] if k in placed else next(others) for k in range(x.ndim)])
 
 
+@register(method=True)
 def moveaxis(input: Tensor, source: int | Sequence[int], destination: int | Sequence[int]) -> Tensor:
     """`movedim`."""
     return movedim(input, source, destination)
@@ -204,6 +195,7 @@ def moveaxis(input: Tensor, source: int | Sequence[int], destination: int | Sequ
 # --- numbers repeated without memory ---
 
 
+@register_method("expand")
 def _expand(input: Tensor, *size: Any) -> Tensor:
     """A view in which dimensions of size 1 are repeated to `size`; -1 keeps one, and new ones come at the left."""
     asked = listed_ints("expand", size)
@@ -219,16 +211,19 @@ def _expand(input: Tensor, *size: Any) -> Tensor:
     return cast(Tensor, ops.expand(input, shape=shape))
 
 
+@register_method("expand_as")
 def _expand_as(input: Tensor, other: Tensor) -> Tensor:
     """`expand` to the shape of `other`."""
     return _expand(input, other.shape)
 
 
+@register(method=True)
 def broadcast_to(input: Tensor, size: Sequence[int]) -> Tensor:
     """A view in which dimensions of size 1 are repeated to `size`; -1 keeps one, and new ones come at the left."""
     return _expand(tensor_of(input, "broadcast_to"), size)
 
 
+@register
 def broadcast_tensors(*tensors: Tensor) -> tuple[Tensor, ...]:
     """Views of all in the shape that they broadcast to together."""
     name = "broadcast_tensors"
@@ -236,6 +231,7 @@ def broadcast_tensors(*tensors: Tensor) -> tuple[Tensor, ...]:
     return tuple([_expand(x, shape) for x in tensors])
 
 
+@register
 def meshgrid(*tensors: Any, indexing: str = "ij") -> tuple[Tensor, ...]:
     """Of n lines of numbers, n views of all their lengths: each varies along the dimension of its place.
 
@@ -258,6 +254,7 @@ def meshgrid(*tensors: Any, indexing: str = "ij") -> tuple[Tensor, ...]:
 # --- some of the numbers ---
 
 
+@register(method=True)
 def select(input: Tensor, dim: int, index: int) -> Tensor:
     """A view of what stands at `index`, from either end, along `dim`, which is gone."""
     k = dim_of_some(input, dim, "select")
@@ -266,6 +263,7 @@ def select(input: Tensor, dim: int, index: int) -> Tensor:
     return cast(Tensor, ops.index(input, key=(*_ALL * k, int(index))))
 
 
+@register(method=True)
 def narrow(input: Tensor, dim: int, start: int | Tensor, length: int) -> Tensor:
     """A view of `length` places along `dim`, from `start` on, which may count from the end."""
     k = dim_of_some(input, dim, "narrow")
@@ -282,6 +280,7 @@ def narrow(input: Tensor, dim: int, start: int | Tensor, length: int) -> Tensor:
     return _between(input, k, first, first + length)
 
 
+@register
 def split(tensor: Tensor, split_size_or_sections: int | Sequence[int], dim: int = 0) -> tuple[Tensor, ...]:
     """Views of parts along `dim`: each of that size, the last perhaps smaller, or of the sizes in a list.
 
@@ -301,11 +300,13 @@ def split(tensor: Tensor, split_size_or_sections: int | Sequence[int], dim: int 
     return _parts(tensor, k, list(accumulate(sizes, initial=0)))
 
 
+@register_method("split")
 def _split_by(input: Tensor, split_size: int | Sequence[int], dim: int = 0) -> tuple[Tensor, ...]:
     """`functional.split`; PyTorch's method calls the sizes `split_size`."""
     return split(input, split_size, dim)
 
 
+@register(method=True)
 def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
     """At most `chunks` views of parts along `dim`, of one size, the last perhaps smaller; see `split`."""
     k = dim_of_some(input, dim, "chunk")
@@ -315,6 +316,7 @@ def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
     return split(input, size, k) if size else split(input, [0] * chunks, k)
 
 
+@register(method=True)
 def tensor_split(input: Tensor, indices_or_sections: int | Sequence[int] | Tensor, dim: int = 0) -> tuple[Tensor, ...]:
     """Return views of parts along `dim`: that many, the first perhaps larger by one; or cut before each of the indices.
 
@@ -337,12 +339,14 @@ def tensor_split(input: Tensor, indices_or_sections: int | Sequence[int] | Tenso
     return _parts(input, k, [0, *cuts, total])
 
 
+@register(method=True)
 def unbind(input: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
     """A view of each place along `dim`, which is gone. Unlike in PyTorch they can be written to."""
     k = dim_of_some(input, dim, "unbind")
     return tuple([select(input, k, index) for index in range(input.shape[k])])
 
 
+@register(method=True)
 def diagonal(input: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
     """A view of the diagonals of dimensions `dim1` and `dim2`, as a last dimension: `offset` above the main one."""
     x = tensor_of(input, "diagonal")
@@ -350,6 +354,7 @@ def diagonal(input: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Te
     return cast(Tensor, ops.diagonal(x, offset=offset, dim1=first, dim2=second))
 
 
+@register_method("unfold")
 def _unfold(input: Tensor, dimension: int, size: int, step: int) -> Tensor:
     """A view of all windows of `size` along `dimension`, one every `step`: they are in a new last dimension.
 
@@ -366,6 +371,7 @@ def _unfold(input: Tensor, dimension: int, size: int, step: int) -> Tensor:
     return cast(Tensor, ops.unfold(input, dim=k, size=size, step=step))
 
 
+@register(method=True)
 def as_strided(input: Tensor, size: Sequence[int], stride: Sequence[int], storage_offset: int | None = None) -> Tensor:
     """A view of shape `size` into the memory of `input`, in which neighbours along a dimension stand `stride` apart.
 
@@ -400,11 +406,13 @@ def as_strided(input: Tensor, size: Sequence[int], stride: Sequence[int], storag
 # --- memory ---
 
 
+@register_method("contiguous")
 def _contiguous(input: Tensor) -> Tensor:
     """The tensor itself if its numbers stand in memory in order, else a copy of which that is true."""
     return input if _is_contiguous(input) else cast(Tensor, ops.contiguous(input))
 
 
+@register_method("is_contiguous")
 def _is_contiguous(input: Tensor) -> bool:
     """Whether the numbers stand in memory in order, the last dimension's side by side."""
     found: bool = input._array.flags.c_contiguous
@@ -415,11 +423,13 @@ def _is_contiguous(input: Tensor) -> bool:
 def _stride(input: Tensor, dim: None = None) -> Shape: ...
 @overload
 def _stride(input: Tensor, dim: int) -> int: ...
+@register_method("stride")
 def _stride(input: Tensor, dim: int | None = None) -> Any:
     """How many numbers apart neighbours stand in memory, along each dimension or `dim`. Of size 1 it means nothing."""
     return stride_of(input) if dim is None else stride_of(input)[dim_of_some(input, dim, "stride")]
 
 
+@register_method("storage_offset")
 def _storage_offset(input: Tensor) -> int:
     """Which number of its storage is the first of this tensor."""
     first = input.storage.array.__array_interface__["data"][0]
@@ -441,23 +451,3 @@ def _between(x: Tensor, k: int, start: int, stop: int) -> Tensor:
 
 def _parts(x: Tensor, k: int, cuts: Sequence[int]) -> tuple[Tensor, ...]:
     return tuple([_between(x, k, start, stop) for start, stop in pairwise(cuts)])
-
-
-METHODS: dict[str, Any] = {
-    name: globals()[name] for name in __all__ if name not in ("METHODS", "broadcast_tensors", "meshgrid")
-}
-METHODS |= {
-    "T": property(_reversed),
-    "contiguous": _contiguous,
-    "expand": _expand,
-    "expand_as": _expand_as,
-    "is_contiguous": _is_contiguous,
-    "mT": property(_matrix_transposed),
-    "split": _split_by,
-    "reshape_as": _reshape_as,
-    "storage_offset": _storage_offset,
-    "stride": _stride,
-    "unfold": _unfold,
-    "view": _view,
-    "view_as": _view_as,
-}

@@ -14,13 +14,13 @@ from minigrad.core.dispatch import dispatch
 from minigrad.core.dtypes import DType, as_dtype, float32, get_default_dtype, int64
 from minigrad.core.errors import ArgumentError, DTypeError, ShapeError, a_kind
 from minigrad.core.op import OPS
+from minigrad.core.registry import register_method
 from minigrad.core.shapes import Shape, broadcast_shapes, size_of
 from minigrad.core.storage import check_device, host
 from minigrad.core.tensor import Tensor, wrap
 from minigrad.random.generator import Generator, default_generator
 
 __all__ = [
-    "METHODS",
     "bernoulli",
     "multinomial",
     "normal",
@@ -126,6 +126,7 @@ def normal(
     return out.requires_grad_() if requires_grad else out
 
 
+@register_method("bernoulli")
 def bernoulli(input: Tensor, p: float | None = None, *, generator: Generator | None = None) -> Tensor:
     """1 with the probability in `input`, else 0, of its shape and type; with `p` in place of all its numbers.
 
@@ -142,6 +143,7 @@ def bernoulli(input: Tensor, p: float | None = None, *, generator: Generator | N
     return _coins("bernoulli", input, chances, generator).to(input.dtype)
 
 
+@register_method("multinomial")
 def multinomial(
     input: Tensor, num_samples: Any, replacement: bool = False, *, generator: Generator | None = None
 ) -> Tensor:
@@ -196,6 +198,7 @@ def randint_like(input: Tensor, low: int = 0, high: int | None = None, **options
 # --- in place ---
 
 
+@register_method("uniform_")
 def _uniform_(self: Tensor, from_: float = 0.0, to: float = 1.0, *, generator: Generator | None = None) -> Tensor:
     """Overwrite these numbers by ones drawn evenly from `from_` up to `to`. Raises ArgumentError if there are none."""
     _check_target("uniform_", self, fractions=True)
@@ -204,12 +207,14 @@ def _uniform_(self: Tensor, from_: float = 0.0, to: float = 1.0, *, generator: G
     return self.copy_(rand_like(self, generator=generator) * (to - from_) + from_)
 
 
+@register_method("normal_")
 def _normal_(self: Tensor, mean: float = 0.0, std: float = 1.0, *, generator: Generator | None = None) -> Tensor:
     """Overwrite these numbers by ones drawn from the normal distribution of `mean` and standard deviation `std`."""
     _check_target("normal_", self, fractions=True)
     return self.copy_(normal(mean, std, self.shape, generator=generator, dtype=self.dtype, device=self.device))
 
 
+@register_method("exponential_")
 def _exponential_(self: Tensor, lambd: float = 1.0, *, generator: Generator | None = None) -> Tensor:
     """Overwrite these numbers by ones drawn from the exponential distribution of rate `lambd`, of mean 1 / `lambd`."""
     _check_target("exponential_", self, fractions=True)
@@ -218,12 +223,14 @@ def _exponential_(self: Tensor, lambd: float = 1.0, *, generator: Generator | No
     return self.copy_(OPS["log1p"](-rand_like(self, generator=generator)) / -lambd)
 
 
+@register_method("bernoulli_")
 def _bernoulli_(self: Tensor, p: Tensor | float = 0.5, *, generator: Generator | None = None) -> Tensor:
     """Overwrite these numbers by 1 with probability `p`, else 0; a tensor `p` broadcasts. Raises as `bernoulli`."""
     _check_target("bernoulli_", self)
     return self.copy_(_coins("bernoulli_", self, p, generator))
 
 
+@register_method("random_")
 def _random_(self: Tensor, from_: int = 0, to: int | None = None, *, generator: Generator | None = None) -> Tensor:
     """Overwrite these numbers by whole ones drawn evenly from `from_` up to `to`: also ``random_(to)``.
 
@@ -307,14 +314,3 @@ def _check_target(name: str, x: Tensor, fractions: bool = False) -> None:
     if fractions and not x.dtype.is_floating_point:
         raise DTypeError(f"{name}: it draws fractions, which {x.dtype.name} does not hold; see random_.")
     views.check_writable(x, x.shape, x.dtype.kind, name)
-
-
-METHODS: dict[str, Any] = {
-    "bernoulli": bernoulli,
-    "bernoulli_": _bernoulli_,
-    "exponential_": _exponential_,
-    "multinomial": multinomial,
-    "normal_": _normal_,
-    "random_": _random_,
-    "uniform_": _uniform_,
-}

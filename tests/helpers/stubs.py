@@ -31,8 +31,8 @@ from minigrad.core.op import (  # noqa: E402
     Op,
     Operand,
 )
-from minigrad.functional import bits, creation, elementwise  # noqa: E402
-from minigrad.functional.methods import with_axis  # noqa: E402
+from minigrad.core.registry import FUNCTIONS, METHODS, TOPICS, with_axis  # noqa: E402
+from minigrad.functional import bits, creation, operations, return_types  # noqa: E402
 from minigrad_viz.pictures import palette  # noqa: E402
 
 HOUSE = Path(mg.__file__).parent
@@ -42,7 +42,13 @@ EAGER = (
     *(core.storage, mg.utils.pytree, core.value),
 )
 ELEMENTWISE = {op.name for op in (*ops.elementwise.ELEMENTWISE, *ops.activation.ACTIVATIONS)}
+SIGNS = {
+    *("abs", "add", "and", "eq", "floordiv", "ge", "gt", "invert", "le", "lt", "mod", "mul"),
+    *("ne", "neg", "or", "pos", "pow", "sub", "truediv", "xor"),
+}
+OPERATORS = {f"__{prefix}{sign}__" for prefix in ("", "i", "r") for sign in SIGNS}
 FACES = (mg.Tensor, mg.Value, float)  # what elementwise operations take, and give
+TOPIC_MODULES = [sys.modules[name] for name, topic in TOPICS.items() if topic.functions]
 EMPTY = inspect.Parameter.empty
 
 
@@ -148,16 +154,18 @@ def source(thing: Any) -> Any:
 
 def made(function: Any) -> bool:
     """Whether a function was made by another, or is a lambda."""
-    return "<" in function.__qualname__ or "__signature__" in vars(function)
+    return "<" in getattr(function, "__qualname__", "") or "__signature__" in getattr(function, "__dict__", ())
 
 
 def of_any_face(thing: Any) -> bool:
     """Whether it takes and gives what an elementwise operation does: tensors, Values or floats."""
     if isinstance(thing, Op):
         return thing.name in ELEMENTWISE
-    if not inspect.isfunction(thing) or thing.__module__ != elementwise.__name__ or typing.get_overloads(thing):
+    if not inspect.isfunction(thing) or thing.__module__ == bits.__name__ or typing.get_overloads(thing):
         return False
-    return inspect.signature(thing).return_annotation == "Any"
+    form = inspect.signature(thing)
+    given = form.parameters.get("input")
+    return given is not None and given.annotation == form.return_annotation == "Any"
 
 
 def of_op(op: Op) -> inspect.Signature:
@@ -199,25 +207,32 @@ def bound(form: inspect.Signature, *more: inspect.Parameter) -> inspect.Signatur
 def methods() -> dict[str, Any]:
     """Every method and property that Tensor gets when `functional` is imported, and the operators of an Operand."""
     found = {name: f for name, f in vars(Operand).items() if inspect.isfunction(f)}
-    for family in (creation, random.tensors, *functional._FAMILIES):
-        found |= family.METHODS
+    found |= METHODS
     return {name: f for name, f in found.items() if name in vars(Operand) or name not in vars(object)}
 
 
 def method_forms(name: str, function: Any) -> list[inspect.Signature]:
     """The signatures of a method, whether it was written or made, of an operation or of a function."""
-    stem = elementwise.ALIASES.get(name.removesuffix("_"), name.removesuffix("_"))
-    if name.startswith("__") and (name in vars(Operand) or name in elementwise.METHODS or name in bits.METHODS):
+    stem = name.removesuffix("_")
+    if name in OPERATORS:
         operands = ("self",) if name in ("__abs__", "__invert__", "__neg__", "__pos__") else ("self", "other")
         return [bound(faced(inspect.Signature([parameter(x, Any) for x in operands]), mg.Tensor))]
-    if made(function) and name in elementwise.METHODS:
-        scale = inspect.signature(elementwise.METHODS[stem], eval_str=True).parameters.get("alpha")
-        return [bound(faced(of_op(OPS[stem]), mg.Tensor), *([scale] if scale else []))]
+    if (op := op_of(name)) is not None:
+        scale = inspect.signature(METHODS[stem], eval_str=True).parameters.get("alpha")
+        return [bound(faced(of_op(op), mg.Tensor), *([scale] if scale else []))]
     if name == "__rmatmul__":
         return [bound(form) for form in forms(methods()["__matmul__"])]
     if made(function) and name.endswith("_"):
         return [bound(form) for form in forms(methods()[stem])]
     return [bound(faced(form, mg.Tensor) if of_any_face(function) else form) for form in forms(function)]
+
+
+def op_of(name: str) -> Op | None:
+    """The elementwise operation that a method was made from."""
+    if not made(METHODS.get(name)):
+        return None
+    op = OPS.get(METHODS[name].__name__.removesuffix("_"))
+    return op if op is not None and op.name in ELEMENTWISE else None
 
 
 def class_of(op: Op) -> str:
@@ -266,13 +281,19 @@ def stub_of_methods() -> str:
 # --- what is found where ---
 
 
+def given_by(home: types.ModuleType, name: str) -> Any:
+    """What `name` is in a module that registers functions, or lists what it has; None if it has not."""
+    if home in TOPIC_MODULES:
+        return FUNCTIONS[name] if name in TOPICS[home.__name__].functions else None
+    return getattr(home, name) if name in home.__all__ else None
+
+
 def stub_of(module: types.ModuleType, names: Iterable[str], homes: Sequence[types.ModuleType]) -> str:
     """The stub of a package whose `names` come from `homes`."""
     found: dict[str, Any] = {name: source(getattr(module, name)) for name in sorted(names)}
     text = Text(shadowed=found)
     for name, thing in found.items():
-        listing = [home for home in homes if name in home.__all__]
-        home = next((home for home in listing if source(getattr(home, name)) is thing), None)
+        home = None if thing is None else next((home for home in homes if source(given_by(home, name)) is thing), None)
         if home is None and thing is tuple:
             text.lines.append(f"{name}: type[tuple[{text.type(int)}, ...]]")
         elif home is None and isinstance(thing, type):
@@ -285,7 +306,7 @@ def stub_of(module: types.ModuleType, names: Iterable[str], homes: Sequence[type
             text.named(home.__name__, name)
         elif home is dtypes and name in dtypes.ALIASES:
             text.lines.append(f"{name}: {text.named(dtypes.__name__, 'DType')}")
-        elif inspect.isfunction(thing) and name in elementwise._MAY_BE_IN_PLACE:
+        elif inspect.isfunction(thing) and name in operations.TAKES_INPLACE:
             asked = parameter("inplace", bool, False)
             calls = faces(of_op(OPS[name]))
             calls = [call.replace(parameters=[*call.parameters.values(), asked]) for call in calls]
@@ -313,7 +334,7 @@ def stubs() -> dict[Path, str]:
     """The text of each stub."""
     return {
         HOUSE / "functional" / "_stubs.pyi": stub_of_methods(),
-        HOUSE / "functional" / "__init__.pyi": stub_of(functional, functional.__all__, functional._FAMILIES),
+        HOUSE / "functional" / "__init__.pyi": stub_of(functional, functional.__all__, [*TOPIC_MODULES, return_types]),
         HOUSE / "__init__.pyi": stub_of(mg, public_names(), (*LAZY, *EAGER)),
         HOUSE.parent / "viz" / "frontend" / "src" / "drawing" / "palette.js": palette.javascript(),
     }

@@ -132,6 +132,13 @@ MUTANTS = (
         ("core/test_dtypes.py", "core/test_tensor.py"),
     ),
     Mutant(
+        "a method in place computes with the numbers that it overwrites",
+        "minigrad/core/registry.py",
+        "self.clone() if saves_operand and modes.grad else self",
+        "self",
+        ("core/test_registry.py",),
+    ),
+    Mutant(
         "views take a stale gradient after the second write",
         "minigrad/core/views.py",
         "storage.rebased += 1",

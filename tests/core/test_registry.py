@@ -1,12 +1,45 @@
-"""Methods that write what a function gives over its tensor: their checks. Their values are tested by samples."""
+"""How functions become methods: names, operators, and methods in place. What they compute is tested by samples."""
 
 import pytest
 
 import minigrad as mg
 from minigrad.core.errors import ArgumentError, DTypeError, GraphError, ShapeError
+from minigrad.core.registry import FUNCTIONS, METHODS, TOPICS, register
 from needs import needs
 
 needs("numpy")
+
+
+def test_a_registered_function_is_a_function_a_method_a_method_in_place_and_an_operator():
+    assert mg.remainder(7, mg.tensor(4)).item() == mg.tensor(7).remainder(4).item() == 3
+    x = mg.tensor(7)
+    y = x
+    y %= 4
+    assert (y is x, x.item(), (10 % x).item(), (x % 2).item()) == (True, 3, 1, 1)
+    assert "remainder" in TOPICS["minigrad.functional.elementwise"].functions
+    assert {"remainder", "remainder_"} <= set(TOPICS["minigrad.functional.elementwise"].methods)
+
+
+def test_second_names_are_the_same_function():
+    assert (mg.subtract, mg.Tensor.subtract, mg.Tensor.subtract_) == (mg.sub, mg.Tensor.sub, mg.Tensor.sub_)
+    assert (mg.arctan, mg.Tensor.negative_) == (mg.atan, mg.Tensor.neg_)
+
+
+def test_a_name_is_registered_once():
+    def clone(input):
+        return input
+
+    before = (dict(FUNCTIONS), dict(METHODS))
+    with pytest.raises(ValueError, match="clone is registered twice"):
+        register(clone)
+    assert before == (FUNCTIONS, METHODS)
+
+
+def test_the_gradient_of_a_function_in_place_needs_the_numbers_that_were_overwritten():
+    x = mg.tensor([0.5, 2.0], dtype=mg.float64, requires_grad=True)
+    (x * 1.0).hypot_(mg.tensor([1.5, 1.5], dtype=mg.float64)).sum().backward()
+    expected = [a / (a * a + 2.25) ** 0.5 for a in (0.5, 2.0)]
+    assert x.grad.tolist() == pytest.approx(expected, rel=1e-12)
 
 
 def test_a_result_that_does_not_fit_is_refused_by_the_name_that_was_called():

@@ -1,0 +1,181 @@
+"""Functions of tensors by name: what `minigrad.functional` gives, and what Tensor gets as methods.
+
+One decorator where a function is written says what becomes of it. Methods, forms in place, stubs for type checkers, the
+pages of the reference and the comparison with PyTorch are made from the tables here.
+
+    @register                                        mg.one_hot
+    @register(method=True)                           mg.gather, Tensor.gather
+    @register(method=True, in_place=True)            mg.frac, Tensor.frac, Tensor.frac_
+    @register(method=True, operator="matmul")        mg.matmul, Tensor.matmul, Tensor.__matmul__, Tensor.__rmatmul__
+    @register_method("dim", "ndimension")            Tensor.dim, Tensor.ndimension
+    @register_property("T")                          Tensor.T
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable
+from typing import Any, NamedTuple, TypeVar, cast, overload
+
+from minigrad.core.modes import modes
+from minigrad.core.views import check_writable
+
+__all__ = [
+    "FUNCTIONS",
+    "METHODS",
+    "TOPICS",
+    "Topic",
+    "add",
+    "in_place_by_copy",
+    "register",
+    "register_method",
+    "register_property",
+    "with_axis",
+]
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+FUNCTIONS: dict[str, Callable[..., Any]] = {}
+METHODS: dict[str, Any] = {}
+
+
+class Topic(NamedTuple):
+    """The names that one module registers: the reference has a section for each."""
+
+    functions: list[str]
+    methods: list[str]
+
+
+TOPICS: dict[str, Topic] = {}
+
+
+@overload
+def register(function: Function, /) -> Function: ...
+@overload
+def register(
+    *,
+    method: bool = False,
+    in_place: bool | Callable[..., Any] = False,
+    saves_operand: bool = True,
+    operator: str = "",
+    aliases: tuple[str, ...] = (),
+) -> Callable[[Function], Function]: ...
+def register(
+    function: Any = None,
+    /,
+    *,
+    method: bool = False,
+    in_place: bool | Callable[..., Any] = False,
+    saves_operand: bool = True,
+    operator: str = "",
+    aliases: tuple[str, ...] = (),
+) -> Any:
+    """Register a function under its name and `aliases`, with `method` as a method of Tensor too.
+
+    `in_place` adds the method ``NAME_``, which overwrites the tensor with the result, or is that method itself; with
+    `saves_operand` false no derivative needs the numbers that it overwrites, so that they are not cloned. As an
+    `operator`, "matmul" say, it computes ``x @ y`` for a tensor on either side. The function is returned as it is.
+    """
+    if function is None:
+        return functools.partial(
+            register, method=method, in_place=in_place, saves_operand=saves_operand, operator=operator, aliases=aliases
+        )
+    name, module = function.__name__, function.__module__
+    public = with_axis(function)
+    write = in_place_by_copy(public, saves_operand) if in_place is True else in_place or None
+    add(module, name, *aliases, function=public, method=public if method else None, in_place=write)
+    if operator:
+        METHODS[f"__{operator}__"] = public
+        METHODS[f"__r{operator}__"] = lambda self, other: function(other, self)
+        if write is not None:
+            METHODS[f"__i{operator}__"] = write
+    return function
+
+
+def register_method(*names: str) -> Callable[[Function], Function]:
+    """Register a function as methods of Tensor by `names`, and not as a function."""
+
+    def named(function: Function) -> Function:
+        add(function.__module__, *names, method=with_axis(function))
+        return function
+
+    return named
+
+
+def register_property(name: str, write: Callable[..., None] | None = None) -> Callable[[Function], Function]:
+    """Register a function as a property of Tensor, which `write` sets."""
+
+    def named(function: Function) -> Function:
+        add(function.__module__, name, method=property(function, write))
+        return function
+
+    return named
+
+
+def add(
+    module: str,
+    *names: str,
+    function: Callable[..., Any] | None = None,
+    method: Any = None,
+    in_place: Callable[..., Any] | None = None,
+) -> None:
+    """Enter a function, a method and its form in place, each if it is given, under `names`: what decorators do.
+
+    Raises ValueError for a name that is taken: two functions of one name would hide each other.
+    """
+    topic = TOPICS.setdefault(module, Topic([], []))
+    for name in names:
+        if function is not None:
+            _enter(FUNCTIONS, name, function, topic.functions)
+        if method is not None:
+            _enter(METHODS, name, method, topic.methods)
+        if in_place is not None:
+            _enter(METHODS, f"{name}_", in_place, topic.methods)
+
+
+def _enter(table: dict[str, Any], name: str, entry: Any, names: list[str]) -> None:
+    if name in table:
+        raise ValueError(f"{name} is registered twice.")
+    table[name] = entry
+    names.append(name)
+
+
+def with_axis(function: Function) -> Function:
+    """`function`; if it has a parameter ``dim``, by NumPy's names ``axis`` and ``keepdims`` too, as in PyTorch."""
+    code = getattr(function, "__code__", None)
+    if code is None or "dim" not in code.co_varnames[: code.co_argcount]:
+        return function
+
+    @functools.wraps(function)
+    def call(*args: Any, **given: Any) -> Any:
+        if given:
+            for name, numpys in (("dim", "axis"), ("keepdim", "keepdims")):
+                if numpys in given and name not in given:
+                    given[name] = given.pop(numpys)
+        return function(*args, **given)
+
+    return cast(Function, call)
+
+
+def in_place_by_copy(function: Callable[..., Any], saves_operand: bool = True) -> Callable[..., Any]:
+    """The method that overwrites a tensor with what `function` returns for it, as PyTorch's ``nan_to_num_``.
+
+    It takes no less memory than ``x = x.nan_to_num()``: the result is computed first, then copied, since a gradient may
+    need the operand. Methods of single operations, which overwrite as they compute, are made by `functional.methods`.
+    """
+    name = f"{function.__name__}_"
+
+    def write(self: Any, *args: Any, **options: Any) -> Any:
+        operand = self.clone() if saves_operand and modes.grad else self
+        result = function(operand, *args, **options)
+        check_writable(self, result.shape, result.dtype.kind, name)
+        return self.copy_(result)
+
+    own, *others = inspect.signature(function).parameters.values()
+    write.__name__, write.__qualname__, write.__module__ = name, f"Tensor.{name}", function.__module__
+    write.__doc__ = f"Overwrite these numbers with `{function.__name__}` of them, and return them."
+    write.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
+        [own.replace(name="self"), *others], return_annotation="Tensor"
+    )
+    return write
