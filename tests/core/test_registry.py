@@ -37,9 +37,8 @@ def test_a_name_is_registered_once():
 
 def test_the_gradient_of_a_function_in_place_needs_the_numbers_that_were_overwritten():
     x = mg.tensor([0.5, 2.0], dtype=mg.float64, requires_grad=True)
-    (x * 1.0).hypot_(mg.tensor([1.5, 1.5], dtype=mg.float64)).sum().backward()
-    expected = [a / (a * a + 2.25) ** 0.5 for a in (0.5, 2.0)]
-    assert x.grad.tolist() == pytest.approx(expected, rel=1e-12)
+    (x * 1.0).float_power_(3).sum().backward()
+    assert x.grad.tolist() == [0.75, 12.0]
 
 
 def test_a_result_that_does_not_fit_is_refused_by_the_name_that_was_called():
