@@ -1,13 +1,15 @@
-"""Activations composed of others, of tensors alone; those with an operation of their own are in `elementwise`."""
+"""Activations with PyTorch's signatures. Those that are operations themselves, as `relu`, are in `operations`."""
 
 from __future__ import annotations
+
+from typing import Any, cast
 
 from minigrad import ops
 from minigrad.backends.limits import number
 from minigrad.core.errors import ArgumentError, ShapeError
 from minigrad.core.registry import register
 from minigrad.core.tensor import Tensor
-from minigrad.functional.checks import dim_of_some, floats_of, tensor_of
+from minigrad.functional.checks import check_option, dim_of_some, floats_of, tensor_of
 from minigrad.functional.elementwise import where
 
 
@@ -98,3 +100,57 @@ def threshold(input: Tensor, threshold: float, value: float, inplace: bool = Fal
 
 def _written(input: Tensor, result: Tensor, inplace: bool) -> Tensor:
     return input.copy_(result) if inplace else result
+
+
+@register
+def gelu(input: Any, approximate: str = "none") -> Any:
+    """x Φ(x), with Φ the normal distribution; `approximate` "tanh" takes a formula for Φ (Hendrycks, Gimpel 2016)."""
+    check_option(approximate, ("none", "tanh"), "gelu", "approximate")
+    return ops.gelu(input) if approximate == "none" else ops.gelu_tanh(input)
+
+
+@register
+def softplus(input: Any, beta: float = 1.0, threshold: float = 20.0) -> Any:
+    """``log(1 + exp(beta * input)) / beta``, a smooth relu; where beta * input is above `threshold`, the input itself.
+
+    From 20 on the two are less than 1e-8 apart, so that a `threshold` of 20 or more, which PyTorch needs against
+    overflow, changes nothing here.
+    """
+    scaled = input if beta == 1 else input * beta
+    soft = ops.softplus(scaled) if beta == 1 else ops.softplus(scaled) / beta
+    return soft if threshold >= 20 else ops.where(scaled > threshold, input, soft)
+
+
+@register
+def logsigmoid(input: Any) -> Any:
+    """The logarithm of `sigmoid`, without underflow. Raises DTypeError for a tensor of integers."""
+    if isinstance(input, Tensor):
+        floats_of(input, "logsigmoid")
+    return -ops.softplus(-input)
+
+
+@register
+def hardtanh(input: Any, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> Any:
+    """Clamp to the range from `min_val` to `max_val`. Raises ArgumentError where the first is the larger."""
+    found = ops.hardtanh(input, min_val=min_val, max_val=max_val)
+    if min_val > max_val:
+        raise ArgumentError(f"hardtanh: min_val={min_val} is above max_val={max_val}.")
+    return input.copy_(found) if inplace else found
+
+
+@register(method=True)
+def prelu(input: Tensor, weight: Tensor) -> Tensor:
+    """`leaky_relu` with a learned slope: `weight` has one number, or one a channel, dimension 1 of `input`.
+
+    He et al. 2015, eq. 1. Raises ShapeError for another number of slopes.
+    """
+    channels = input.shape[1] if tensor_of(input, "prelu").ndim > 1 else 1
+    if tensor_of(weight, "prelu", "weight").ndim > 1 or weight._array.size not in (1, channels):
+        raise ShapeError(
+            f"prelu: weight has shape {weight.shape}, not (1,) or ({channels},): one slope, or one a channel."
+        )
+    if input.ndim > 1 and weight._array.size > 1:
+        weight = cast(Tensor, ops.reshape(weight, shape=(channels, *[1] * (input.ndim - 2))))
+    elif not input.ndim:
+        weight = cast(Tensor, ops.reshape(weight, shape=()))
+    return cast(Tensor, ops.prelu(input, weight))

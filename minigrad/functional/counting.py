@@ -13,9 +13,9 @@ from minigrad.core.tensor import Tensor
 from minigrad.functional.checks import flat, line, one_dim_of, shaped, tensor_of
 from minigrad.functional.creation import arange, ones_like
 from minigrad.functional.indexing import scatter_add
+from minigrad.functional.joining import cat
 from minigrad.functional.reduce import any, cumsum
 from minigrad.functional.scattering import scatter
-from minigrad.functional.shape import cat
 from minigrad.functional.sorting import argsort, sort
 
 

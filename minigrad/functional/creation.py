@@ -18,12 +18,13 @@ import numpy as np
 import minigrad.backends.arrays  # noqa: F401 -- registers the kernels of arrays
 from minigrad.backends.limits import check_count, number
 from minigrad.core.dtypes import DType, as_dtype, get_default_dtype, int64, of_number
-from minigrad.core.errors import ArgumentError, DTypeError, OutOfMemoryError, ShapeError, a_kind
+from minigrad.core.errors import ArgumentError, DTypeError, OutOfMemoryError, a_kind
 from minigrad.core.registry import add
 from minigrad.core.shapes import size_of
 from minigrad.core.storage import check_device, get_default_device, host, memory, set_default_device
 from minigrad.core.symbolic import Traced
 from minigrad.core.tensor import Tensor, wrap
+from minigrad.functional.from_data import array_of
 
 __all__ = [
     "arange",
@@ -64,7 +65,7 @@ def tensor(data: Any, *, dtype: DType | None = None, device: str | None = None, 
     """
     if type(data) is Traced:
         return full((), data, dtype=dtype, device=device, requires_grad=requires_grad)
-    array = np.asarray(_array_of(data, dtype, "tensor"), order="C")
+    array = np.asarray(array_of(data, dtype, "tensor"), order="C")
     place = data.device if device is None and isinstance(data, Tensor) else device
     return _finished(array, place, requires_grad, "tensor")
 
@@ -77,7 +78,7 @@ def as_tensor(data: Any, dtype: DType | None = None, device: str | None = None) 
     place = check_device(device, "as_tensor")
     if isinstance(data, Tensor):
         return data.to(data.dtype if dtype is None else as_dtype(dtype), device=device)
-    return wrap(memory(place).shared(_array_of(data, dtype, "as_tensor")))
+    return wrap(memory(place).shared(array_of(data, dtype, "as_tensor")))
 
 
 def asarray(
@@ -406,50 +407,6 @@ def _spaced(start: float, end: float, steps: int, kind: DType, asked: str, devic
     (count,) = _sizes(asked, device, (steps,))
     with _room(asked):
         return np.linspace(first, last, count)
-
-
-def _array_of(data: Any, dtype: DType | None, asked: str) -> Any:
-    """`data` as an array of a type that tensors have, shared with it where it can be."""
-    if isinstance(data, Tensor):
-        array = host(data._array)
-    elif isinstance(data, np.ndarray | np.generic):
-        array = np.asarray(data)
-    else:
-        try:
-            array = np.asarray(data)
-        except ValueError:
-            raise ShapeError(f"{asked}: rows of different lengths make no tensor: {data!r:.200}.") from None
-        if dtype is None and array.dtype.kind in "biuf":
-            kind = {"b": True, "i": 1, "u": 1, "f": 1.0}[array.dtype.kind]
-            dtype = get_default_dtype() if array.size == 0 else of_number(kind)
-        _check_fit(array, as_dtype(dtype) if dtype is not None else None, asked)
-    if array.dtype.kind not in "biuf":
-        raise DTypeError(f"{asked}: {data!r:.200} {_unfit(data)}")
-    return np.asarray(array, dtype=as_dtype(array.dtype if dtype is None else dtype).name)
-
-
-def _check_fit(array: Any, dtype: DType | None, asked: str) -> None:
-    """Raise DTypeError where a number in `array`, of Python's, does not fit into whole numbers of type `dtype`."""
-    if dtype is None or dtype.kind != 1 or array.dtype.kind not in "iuf" or not array.size:
-        return
-    ends, low, high = np.iinfo(dtype.name), array.min(), array.max()
-    if not (ends.min <= low and high < ends.max + 1):  # which nan is neither
-        wrong = high if ends.min <= low else low
-        raise DTypeError(f"{asked}: {wrong} does not fit into {dtype.name}, which goes from {ends.min} to {ends.max}.")
-
-
-def _unfit(data: Any) -> str:
-    """Why `data`, which is no array of numbers, is none: by what was found first in it."""
-    found = data
-    while isinstance(found, list | tuple):
-        found = next((x for x in found if not isinstance(x, int | float) or abs(x) >= 2**63), None)
-    if hasattr(found, "detach"):
-        return "holds Values, whose graph a tensor has no place for.\n  Write mg.tensor([x.data for x in values])."
-    if isinstance(found, int):
-        return f"holds {found}, and whole numbers end at {2**63 - 1}.\n  Write it with a point, as a float."
-    kind = f"NumPy's {found.dtype}" if hasattr(found, "dtype") else a_kind(found)
-    what = "is" if found is data else "holds"
-    return f"{what} {kind}, not numbers.\n  A tensor is made of ints, floats and bools, in lists of lists."
 
 
 for _make, _what in ((empty, "*size"), (full, "size, fill_value"), (ones, "*size"), (tensor, "data"), (zeros, "*size")):

@@ -1,144 +1,23 @@
-"""Functions of each number alone: PyTorch's, where they take more than the operations themselves do.
+"""Functions of each number alone, with PyTorch's signatures. Arithmetic and comparisons have modules of their own.
 
-Every elementwise operation is a function and a method by its own name, as in ``mg.sin(x)`` and ``x.sin()``; those that
-compute numbers also write in place, as in ``x.sin_()``.
+Operations that take nothing more, as ``mg.sin(x)``, are registered in `operations`.
 """
 
 from __future__ import annotations
 
-from functools import partial
+import math
 from math import inf
 from typing import Any, cast, overload
 
 from minigrad import ops
 from minigrad.backends.limits import number
 from minigrad.core.dtypes import finfo, get_default_dtype, of_number, result_type
-from minigrad.core.errors import ArgumentError, DivisionError, DTypeError, ShapeError
+from minigrad.core.errors import ArgumentError, DTypeError
 from minigrad.core.modes import modes
-from minigrad.core.op import Op
 from minigrad.core.registry import in_place_by_copy, register, register_method
-from minigrad.core.shapes import numel
 from minigrad.core.tensor import Tensor
-from minigrad.functional.checks import (
-    check_number,
-    check_option,
-    common_dtype,
-    floats_of,
-    scaled,
-    tensor_of,
-)
+from minigrad.functional.checks import check_number, common_dtype, floats_of, operands_of, tensor_of
 from minigrad.functional.methods import in_place
-
-
-@register(method=True, in_place=in_place(ops.add))
-def add(input: Any, other: Any, *, alpha: float = 1) -> Any:
-    """``input + alpha * other``. Raises DTypeError for integers and a float `alpha`."""
-    return ops.add(input, scaled(alpha, other, input, "add"))
-
-
-@register(method=True, in_place=in_place(ops.sub), aliases=("subtract",))
-def sub(input: Any, other: Any, *, alpha: float = 1) -> Any:
-    """``input - alpha * other``. Raises DTypeError for integers and a float `alpha`."""
-    return ops.sub(input, scaled(alpha, other, input, "sub"))
-
-
-def _whole(x: Any) -> bool:
-    return not x.dtype.is_floating_point if isinstance(x, Tensor) else isinstance(x, int)
-
-
-@register(method=True)
-def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: float = 1) -> Tensor:
-    """``input + value * tensor1 * tensor2``, as in the second moment of Adam."""
-    return cast(Tensor, ops.add(input, _combined(ops.mul, "addcmul", input, tensor1, tensor2, value)))
-
-
-@register(method=True)
-def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: float = 1) -> Tensor:
-    """``input + value * tensor1 / tensor2``, as in the step of Adam."""
-    return cast(Tensor, ops.add(input, _combined(ops.div, "addcdiv", input, tensor1, tensor2, value)))
-
-
-def _combined(op: Op, name: str, input: Any, tensor1: Any, tensor2: Any, value: float) -> Any:
-    """`value` times `op` of the two tensors, in the dtype that all three have together."""
-    given = {"input": input, "tensor1": tensor1, "tensor2": tensor2}
-    _, *pair = [tensor_of(x, name, argument) for argument, x in given.items()]
-    dtype = common_dtype(input, *pair)
-    return scaled(value, op(*[x.to(dtype) for x in pair]), input, name, "value")
-
-
-@register_method("addcmul_")
-def _add_product(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: float = 1) -> Tensor:
-    """Add ``value * tensor1 * tensor2`` to these numbers."""
-    return input.add_(_combined(ops.mul, "addcmul_", input, tensor1, tensor2, value))
-
-
-@register_method("addcdiv_")
-def _add_quotient(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: float = 1) -> Tensor:
-    """Add ``value * tensor1 / tensor2`` to these numbers."""
-    return input.add_(_combined(ops.div, "addcdiv_", input, tensor1, tensor2, value))
-
-
-@register(method=True, aliases=("divide", "true_divide"))
-def div(input: Any, other: Any, *, rounding_mode: str | None = None) -> Any:
-    """``input / other``, and its `rounding_mode`: None, "trunc" towards 0 or "floor" down.
-
-    Raises ArgumentError for another mode, and DivisionError where whole numbers are divided by 0 and rounded.
-    """
-    check_option(rounding_mode, (None, "trunc", "floor"), "div", "rounding_mode")
-    if rounding_mode is None:
-        return ops.div(input, other)
-    a, b = (x.detach() if modes.grad and getattr(x, "requires_grad", False) else x for x in (input, other))
-    rounded = floor_divide(a, b) if rounding_mode == "floor" else _truncated(a, b)
-    if a is input and b is other:
-        return rounded
-    return ops.where(False, ops.add(input, other), rounded)  # whose slope is 0, also where `other` is
-
-
-def _truncated(a: Any, b: Any) -> Any:
-    """``a / b``, rounded towards 0; of integers without a detour by floats, which have fewer digits."""
-    if not (_whole(a) and _whole(b)):
-        return ops.trunc(ops.div(a, b))
-    _check_divisor("div", a, b)
-    floor = ops.floor_divide(a, b)
-    return ops.where(ops.logical_and(floor < 0, floor * b != a), floor + 1, floor)
-
-
-def _check_divisor(name: str, input: Any, other: Any) -> None:
-    if not (_whole(input) and _whole(other)) or (isinstance(input, Tensor) and not numel(input.shape)):
-        return
-    if bool(ops.any(other == 0, dim=None, keepdim=False)) if isinstance(other, Tensor) else other == 0:
-        raise DivisionError(f"{name}: a whole number divided by 0; convert to float for inf and nan.")
-
-
-@register(
-    method=True, in_place=in_place(ops.floor_divide, partial(_check_divisor, "floor_divide")), operator="floordiv"
-)
-def floor_divide(input: Any, other: Any) -> Any:
-    """``input // other``, rounded down. Raises DivisionError where whole numbers are divided by 0."""
-    _check_divisor("floor_divide", input, other)
-    return ops.floor_divide(input, other)
-
-
-@register(method=True, in_place=in_place(ops.remainder, partial(_check_divisor, "remainder")), operator="mod")
-def remainder(input: Any, other: Any) -> Any:
-    """``input % other``, with the sign of `other`. Raises DivisionError where whole numbers are divided by 0."""
-    _check_divisor("remainder", input, other)
-    return ops.remainder(input, other)
-
-
-def _check_power(input: Any, exponent: Any) -> None:
-    if isinstance(input, Tensor) and isinstance(exponent, int) and exponent < 0 and not input.dtype.is_floating_point:
-        raise DTypeError(f"pow: a whole number to the power {exponent} is not whole; write x.float() ** {exponent}.")
-
-
-@register(method=True, in_place=in_place(ops.pow, _check_power), operator="pow")
-def pow(input: Any, exponent: Any) -> Any:
-    """``input ** exponent``. Raises DTypeError for whole numbers to a whole power below 0.
-
-    The slope in `input` is 0 where `exponent` is 0, also at 0 ** 0, and that in `exponent` 0 where `input` is 0.
-    """
-    _check_power(input, exponent)
-    return ops.pow(input, exponent)
 
 
 @overload
@@ -229,104 +108,10 @@ def round(input: Any, *, decimals: int = 0) -> Any:
     return ops.round(input * scale) / scale if decimals > 0 else ops.round(input / scale) * scale
 
 
-@register
-def gelu(input: Any, approximate: str = "none") -> Any:
-    """x Φ(x), with Φ the normal distribution; `approximate` "tanh" takes a formula for Φ (Hendrycks, Gimpel 2016)."""
-    check_option(approximate, ("none", "tanh"), "gelu", "approximate")
-    return ops.gelu(input) if approximate == "none" else ops.gelu_tanh(input)
-
-
-@register
-def softplus(input: Any, beta: float = 1.0, threshold: float = 20.0) -> Any:
-    """``log(1 + exp(beta * input)) / beta``, a smooth relu; where beta * input is above `threshold`, the input itself.
-
-    From 20 on the two are less than 1e-8 apart, so that a `threshold` of 20 or more, which PyTorch needs against
-    overflow, changes nothing here.
-    """
-    scaled = input if beta == 1 else input * beta
-    soft = ops.softplus(scaled) if beta == 1 else ops.softplus(scaled) / beta
-    return soft if threshold >= 20 else ops.where(scaled > threshold, input, soft)
-
-
-@register
-def logsigmoid(input: Any) -> Any:
-    """The logarithm of `sigmoid`, without underflow. Raises DTypeError for a tensor of integers."""
-    if isinstance(input, Tensor):
-        floats_of(input, "logsigmoid")
-    return -ops.softplus(-input)
-
-
-@register
-def hardtanh(input: Any, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> Any:
-    """Clamp to the range from `min_val` to `max_val`. Raises ArgumentError where the first is the larger."""
-    found = ops.hardtanh(input, min_val=min_val, max_val=max_val)
-    if min_val > max_val:
-        raise ArgumentError(f"hardtanh: min_val={min_val} is above max_val={max_val}.")
-    return input.copy_(found) if inplace else found
-
-
-@register(method=True)
-def prelu(input: Tensor, weight: Tensor) -> Tensor:
-    """`leaky_relu` with a learned slope: `weight` has one number, or one a channel, dimension 1 of `input`.
-
-    He et al. 2015, eq. 1. Raises ShapeError for another number of slopes.
-    """
-    channels = input.shape[1] if tensor_of(input, "prelu").ndim > 1 else 1
-    if tensor_of(weight, "prelu", "weight").ndim > 1 or weight._array.size not in (1, channels):
-        raise ShapeError(
-            f"prelu: weight has shape {weight.shape}, not (1,) or ({channels},): one slope, or one a channel."
-        )
-    if input.ndim > 1 and weight._array.size > 1:
-        weight = cast(Tensor, ops.reshape(weight, shape=(channels, *[1] * (input.ndim - 2))))
-    elif not input.ndim:
-        weight = cast(Tensor, ops.reshape(weight, shape=()))
-    return cast(Tensor, ops.prelu(input, weight))
-
-
-@register(method=True)
-def isclose(input: Tensor, other: Tensor, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> Tensor:
-    """Where ``|input - other| <= atol + rtol * |other|``; equal infinities are close, and with `equal_nan` two nans."""
-    tensor_of(input, "isclose"), tensor_of(other, "isclose", "other")
-    if min(rtol, atol) < 0:
-        raise ArgumentError(f"isclose: rtol={rtol} and atol={atol} must be 0 or more.")
-    other = other if other.dtype.is_floating_point else other.to(get_default_dtype())
-    input = input if input.dtype.kind else input.to(other.dtype)
-    near = ops.le(ops.abs(input - other), atol + rtol * ops.abs(other))
-    close = ops.logical_or(input == other, ops.logical_and(near, ops.isfinite(other)))
-    if equal_nan:
-        close = ops.logical_or(close, ops.logical_and(ops.isnan(input), ops.isnan(other)))
-    return cast(Tensor, close)
-
-
-@register(method=True)
-def allclose(input: Tensor, other: Tensor, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> bool:
-    """Whether `isclose` holds everywhere."""
-    return bool(ops.all(isclose(input, other, rtol, atol, equal_nan), dim=None, keepdim=False))
-
-
-@register(method=True)
-def equal(input: Tensor, other: Tensor) -> bool:
-    """Whether two tensors have the same shape and the same numbers."""
-    tensor_of(input, "equal"), tensor_of(other, "equal", "other")
-    return input.shape == other.shape and bool(ops.all(input == other, dim=None, keepdim=False))
-
-
-# --- methods and operators ---
-
-
 @register_method("where")
 def _chosen(self: Tensor, condition: Tensor, other: Any) -> Tensor:
     """These numbers where `condition` holds, else `other`: see `mg.where`."""
     return cast(Tensor, where(condition, self, other))
-
-
-@register(method=True)
-@register_method("__pos__")
-def positive(input: Tensor) -> Tensor:
-    """``+input``: itself. Raises DTypeError for bools, which have no sign."""
-    if not tensor_of(input, "positive").dtype.kind:
-        raise DTypeError("positive: bools have no sign; convert them first: x.to(mg.int64).")
-    return input
 
 
 @register_method("fill_")
@@ -353,12 +138,112 @@ def _clamp(self: Tensor, min: Any = None, max: Any = None) -> Tensor:
     return _clamped_numbers(self, min, max)
 
 
-_rounded, _divided = in_place_by_copy(div), in_place(ops.div)
+@register(method=True, in_place=True)
+def exp2(input: Tensor) -> Tensor:
+    """2 to the power `input`."""
+    return cast(Tensor, ops.pow(2.0, tensor_of(input, "exp2")))
 
 
-@register_method("div_", "divide_", "true_divide_")
-def _div(self: Tensor, other: Any, *, rounding_mode: str | None = None) -> Tensor:
-    """Overwrite these numbers with `div` of them, and return them."""
-    if rounding_mode is None:
-        return _divided(self, other)
-    return cast(Tensor, _rounded(self, other, rounding_mode=rounding_mode))
+@register(method=True, in_place=True)
+def log10(input: Tensor) -> Tensor:
+    """The logarithm to base 10, as ln x / ln 10: its last digit is rounded twice."""
+    return cast(Tensor, ops.log(tensor_of(input, "log10")) / math.log(10.0))
+
+
+@register(method=True, in_place=True)
+def logit(input: Tensor, eps: float | None = None) -> Tensor:
+    """``log(x / (1 - x))``, from which `sigmoid` comes back; with `eps`, of x brought into eps … 1 - eps."""
+    x = tensor_of(input, "logit") if eps is None else clamp(tensor_of(input, "logit"), eps, 1 - eps)
+    return cast(Tensor, ops.log(x) - ops.log1p(x * -1.0))  # a bool has no negative, that of a byte is another
+
+
+@register(method=True)
+def logaddexp(input: Any, other: Any) -> Tensor:
+    """``log(exp(input) + exp(other))`` without overflow."""
+    a, b = operands_of("logaddexp", input=input, other=other)
+    first = a >= b  # of two that are equal one is the larger, so that the rules of `where` cut nothing off
+    high, low = where(first, a, b), where(first, b, a)
+    gap = where(ops.logical_and(high == low, ops.isinf(high)), 0.0, low - high)
+    return cast(Tensor, high + ops.softplus(gap))
+
+
+@register(method=True, in_place=True)
+def hypot(input: Any, other: Any) -> Tensor:
+    """``sqrt(input**2 + other**2)``, also where the squares are too large or too small; inf if either is infinite."""
+    a, b = operands_of("hypot", input=input, other=other)
+    size = ops.maximum(ops.abs(a.detach()), ops.abs(b.detach()))
+    by = where(ops.logical_and(size > 0, size < inf), size, 1.0)
+    found = ops.sqrt(ops.square(a / by) + ops.square(b / by)) * by
+    endless = ops.logical_or(ops.isinf(a), ops.isinf(b))
+    return cast(Tensor, where(ops.logical_and(ops.isnan(found), endless), inf, found))  # beside nan
+
+
+@register(method=True, in_place=True)
+def fix(input: Tensor) -> Tensor:
+    """`trunc` by its other name."""
+    return cast(Tensor, ops.trunc(input))
+
+
+@register(method=True, in_place=True)
+def frac(input: Tensor) -> Tensor:
+    """What is behind the point, with the sign of `input`; its slope is 1."""
+    return cast(Tensor, floats_of(input, "frac") - ops.trunc(input))
+
+
+@register(method=True, in_place=True)
+def deg2rad(input: Tensor) -> Tensor:
+    """Degrees as radians."""
+    return tensor_of(input, "deg2rad") * (math.pi / 180.0)
+
+
+@register(method=True, in_place=True)
+def rad2deg(input: Tensor) -> Tensor:
+    """Radians as degrees."""
+    return tensor_of(input, "rad2deg") * (180.0 / math.pi)
+
+
+@register(method=True, in_place=True)
+def heaviside(input: Any, values: Any) -> Tensor:
+    """0 where `input` is below 0, 1 where it is above, and `values` where it is 0; nan stays nan. It has no slope."""
+    x, at = [t.detach() for t in operands_of("heaviside", input=input, values=values)]
+    if x.dtype is not at.dtype:
+        raise DTypeError(f"heaviside: input holds {x.dtype.name}, and values {at.dtype.name}; convert one.")
+    step = where(x == 0, at, (x > 0).to(x.dtype))
+    return cast(Tensor, where(ops.isnan(x), x, step) if x.dtype.is_floating_point else step)
+
+
+@register(method=True)
+def logaddexp2(input: Any, other: Any) -> Tensor:
+    """``log2(2**input + 2**other)`` without overflow."""
+    a, b = operands_of("logaddexp2", input=input, other=other)
+    first = a >= b
+    high, low = where(first, a, b), where(first, b, a)  # unlike maximum they have one derivative in a tie
+    gap = where(ops.logical_and(high == low, ops.isinf(high)), 0.0, low - high)  # inf - inf is nan
+    return cast(Tensor, high + ops.softplus(gap * math.log(2.0)) / math.log(2.0))
+
+
+@register(method=True, in_place=True)
+def sinc(input: Tensor) -> Tensor:
+    """``sin(pi * x) / (pi * x)``, which is 1 at 0, with the derivatives of its power series there."""
+    x = tensor_of(input, "sinc") * math.pi
+    near = ops.abs(x) < 0.5  # where each derivative of the quotient would be a difference of larger numbers
+    small = where(near, x, 0.0)
+    square = small * small
+    series = 1.0 / math.factorial(17)
+    for k in range(14, -1, -2):  # the next term is below 1e-22, and its fourth derivative 1e-16
+        series = series * square + (-1.0) ** (k // 2) / math.factorial(k + 1)
+    safe = where(near, 1.0, x)
+    return cast(Tensor, where(near, series, ops.sin(safe) / safe))
+
+
+@register(method=True, in_place=True)
+def xlogy(input: Any, other: Any) -> Tensor:
+    """``input * log(other)``, and 0 where `input` is 0, whatever `other` is but nan. One of the two may be a number.
+
+    Where `input` is 0 and `other` is not above 0, all derivatives count as 0, of which the first is PyTorch's too.
+    """
+    pair = operands_of("xlogy", input=input, other=other)
+    dtype = common_dtype(*pair)
+    x, y = [t.to(dtype if dtype.is_floating_point else get_default_dtype()) for t in pair]
+    nothing = ops.logical_and(x == 0, ops.logical_or(y <= 0, y == inf))  # whose logarithm would be infinite or nan
+    return cast(Tensor, where(ops.isnan(y), y, x * ops.log(where(nothing, 1.0, y))))

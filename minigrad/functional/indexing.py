@@ -14,20 +14,12 @@ from typing import Any, Literal, cast, overload
 from minigrad import ops
 from minigrad.backends.limits import number
 from minigrad.core.dtypes import DTYPES, DType
-from minigrad.core.errors import ArgumentError, DTypeError, ShapeError
+from minigrad.core.errors import DTypeError, ShapeError
 from minigrad.core.registry import register
-from minigrad.core.shapes import broadcast_shapes, numel
+from minigrad.core.shapes import broadcast_shapes
 from minigrad.core.tensor import Tensor
-from minigrad.functional.checks import (
-    check_number,
-    check_same_type,
-    flat,
-    line,
-    one_dim_of,
-    shaped,
-    tensor_of,
-)
-from minigrad.functional.subscript import in_range, shorten
+from minigrad.functional.checks import check_same_type, flat, line, one_dim_of, shaped, tensor_of
+from minigrad.functional.subscript import in_range
 
 _BOOL, _INT32, _INT64 = DTYPES["bool"], DTYPES["int32"], DTYPES["int64"]
 
@@ -137,56 +129,6 @@ def take(input: Tensor, index: Tensor) -> Tensor:
     x, at = flat(tensor_of(input, "take")), _ints("take", index)
     at = in_range("take", at, x.shape[0], 0, from_end=True)
     return cast(Tensor, ops.index_select(x, at, dim=0))
-
-
-@register
-def embedding(
-    input: Tensor,
-    weight: Tensor,
-    padding_idx: int | None = None,
-    max_norm: float | None = None,
-    norm_type: float = 2.0,
-    scale_grad_by_freq: bool = False,
-    sparse: bool = False,
-) -> Tensor:
-    """The rows of `weight`, (n, m), at the ints of `input`, (…): gives (…, m).
-
-    The row at `padding_idx` gets no gradient. With `max_norm` the rows that are looked up are first, in place, scaled
-    down to that norm, of order `norm_type`, where theirs is larger. With `scale_grad_by_freq` the gradient of a row is
-    divided by how often it stands in `input`. Raises ShapeError if `weight` is no matrix or `padding_idx` no row of it,
-    ArgumentError for `sparse`, which is not here.
-    """
-    if sparse:
-        raise ArgumentError("embedding: sparse gradients are not here: leave sparse out.")
-    at = _ints("embedding", input)
-    if tensor_of(weight, "embedding", "weight").ndim != 2:
-        raise ShapeError(f"embedding: weight is a matrix, a row for each int; it has shape {weight.shape}.")
-    rows = weight.shape[0]
-    if padding_idx is not None:
-        if not -rows <= padding_idx < rows:
-            raise ShapeError(f"embedding: padding_idx={padding_idx} is not one of the {rows} rows of weight.")
-        padding_idx %= rows
-    at = in_range("embedding", at, rows, 0)
-    if max_norm is not None:
-        shorten(weight, at, max_norm, norm_type)
-    return cast(Tensor, ops.embedding(weight, at, padding_idx=padding_idx, by_freq=scale_grad_by_freq))
-
-
-@register
-def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
-    """For each int k of `tensor`, (…), `num_classes` ints that are 0 but for a 1 at k: int64, (…, num_classes).
-
-    -1 is one class more than the largest int. Raises ShapeError for an int that is none of the classes.
-    """
-    at = _ints("one_hot", tensor)
-    check_number(num_classes, "one_hot", "num_classes", whole=True)
-    if num_classes == -1:
-        if not numel(at.shape):
-            raise ShapeError("one_hot: no ints, so that the number of classes cannot be seen.\n  Give num_classes.")
-        num_classes = max(int(at.amax()), 0) + 1
-    at = in_range("one_hot", at[..., None], num_classes, at.ndim)
-    classes = tensor.new_zeros(*tensor.shape, num_classes, dtype=_INT64)
-    return cast(Tensor, ops.scatter(classes, at, 1, dim=tensor.ndim))
 
 
 # --- masks ---

@@ -12,16 +12,16 @@ from typing import Any, cast
 
 import numpy as np
 
-from minigrad import ops, random
-from minigrad.core.dtypes import float32
+from minigrad import ops
 from minigrad.core.errors import ArgumentError, DTypeError, GraphError, ShapeError
 from minigrad.core.op import OPS
 from minigrad.core.registry import register
-from minigrad.core.shapes import Shape
-from minigrad.core.symbolic import apply
+from minigrad.core.shapes import Shape, numel
 from minigrad.core.tensor import Tensor
 from minigrad.functional import reduce
-from minigrad.functional.checks import check_number, check_same_type, check_share, floats_of, shaped, tensor_of
+from minigrad.functional.checks import check_number, check_same_type, floats_of, shaped
+from minigrad.functional.padding import pad
+from minigrad.functional.reduce import mean
 from minigrad.ops.normalization import Norm
 
 
@@ -164,58 +164,22 @@ def normalize(input: Tensor, p: float = 2.0, dim: int | Sequence[int] | None = 1
 
 
 @register
-def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
-    """In training each number becomes 0 with probability `p`, else ``input / (1 - p)``: the mean stays.
+def local_response_norm(input: Tensor, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0) -> Tensor:
+    """``input / (k + alpha * mean) ** beta``, with the mean of the squares of `size` channels around, of (N, C, …).
 
-    Otherwise, and for p = 0, the result is `input` itself. Which numbers become 0 follows from `minigrad.random`'s
-    default generator; its seed makes them repeat. Srivastava et al. 2014. Unlike in PyTorch an infinite number that is
-    dropped becomes 0, not nan. Raises ArgumentError for a `p` that is no probability, DTypeError for ints and bools.
+    Channels that are not there count as 0. Krizhevsky, Sutskever, Hinton 2012, 3.3, where `alpha` is divided by `size`
+    already. Raises ShapeError for fewer than three dimensions.
+
+    >>> import minigrad as mg
+    >>> mg.nn.functional.local_response_norm(mg.ones(1, 3, 1), size=3, alpha=3.0, beta=1.0).tolist()
+    [[[0.3333333432674408], [0.25], [0.3333333432674408]]]
     """
-    check_share(p, "dropout", "p")
-    if not training or p == 0:
-        return tensor_of(input, "dropout")
-    x = floats_of(input, "dropout")
-    key, place = random.default_generator.key_for(x.numel())
-    attrs = {"p": apply(float, p), "key": key}
-    if place:  # rows of a batch: what the kernel does, from that place of the stream on
-        stream = random.Generator(key)
-        stream.draw(place)
-        drawn = random.rand(x.shape, generator=stream, dtype=float32, device=x.device)
-        y = ops.where(drawn >= p, x / (1 - p), 0.0)
-        return x.copy_(y) if inplace else cast(Tensor, y)
-    if inplace:
-        return x._write(ops.dropout, (x,), attrs)
-    return cast(Tensor, ops.dropout(x, **attrs))
-
-
-@register
-def dropout1d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
-    """As `dropout`, of whole channels of (N, C, L), or one (C, L). Tompson et al. 2015."""
-    return _channels_dropped("dropout1d", input, (2, 3), p, training, inplace)
-
-
-@register
-def dropout2d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
-    """As `dropout`, of whole channels of (N, C, H, W). Tompson et al. 2015.
-
-    Three dimensions are (N, C, L), as in PyTorch, and not one image: give that as x[None].
-    """
-    return _channels_dropped("dropout2d", input, (3, 4), p, training, inplace)
-
-
-def _channels_dropped(
-    name: str, input: Tensor, ndims: tuple[int, ...], p: float, training: bool, inplace: bool
-) -> Tensor:
-    check_share(p, name, "p")
-    if floats_of(input, name).ndim not in ndims:
-        raise ShapeError(
-            f"{name}: it takes {ndims[0]} or {ndims[1]} dimensions, and the input has shape {input.shape}."
-        )
-    if not training or p == 0:
-        return input
-    first = 1 if input.ndim == 2 else 2
-    factors = dropout(input.new_ones((*input.shape[:first], *(1,) * (input.ndim - first))), p)
-    return input.mul_(factors) if inplace else input * factors
+    x = floats_of(input, "local_response_norm")
+    if x.ndim < 3 or size < 1:
+        raise ShapeError(f"local_response_norm: input is (N, C, …) and size 1 or more, not {x.shape} and {size}.")
+    squares = shaped(x * x, (*x.shape[:2], numel(x.shape[2:])))
+    near = mean(pad(squares, (0, 0, size // 2, (size - 1) // 2)).unfold(1, size, 1), -1)
+    return x / (shaped(near, x.shape) * alpha + k) ** beta
 
 
 # --- what they share ---

@@ -7,15 +7,28 @@ channels stand last. ShapeError, DTypeError and ArgumentError for what does not 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 from minigrad import ops
 from minigrad.core.errors import ArgumentError, ShapeError
 from minigrad.core.op import Op
 from minigrad.core.registry import register
+from minigrad.core.shapes import numel
 from minigrad.core.tensor import Tensor
-from minigrad.functional.checks import FORMATS, Ints, channels_first, channels_given, floats_of, ints_of
+from minigrad.functional.checks import (
+    FORMATS,
+    Ints,
+    channels_first,
+    channels_given,
+    floats_of,
+    ints_of,
+    shaped,
+    tensor_of,
+)
+from minigrad.functional.elementwise import where
+from minigrad.functional.scattering import scatter
 from minigrad.functional.windows import Windows, mean_rows, place_windows, resampled, window_shares
 
 
@@ -142,6 +155,67 @@ def adaptive_max_pool2d(input: Tensor, output_size: int | Sequence[int | None], 
     return _adaptive_maximum("adaptive_max_pool2d", 2, input, output_size, return_indices)
 
 
+@register
+def lp_pool1d(
+    input: Tensor, norm_type: float, kernel_size: Ints, stride: Ints | None = None, ceil_mode: bool = False
+) -> Tensor:
+    """``sum(x ** norm_type) ** (1 / norm_type)`` of each window of (N, C, L); see `lp_pool2d`."""
+    return _lp_pooled("lp_pool1d", 1, input, norm_type, (kernel_size, stride), ceil_mode)
+
+
+@register
+def lp_pool2d(
+    input: Tensor, norm_type: float, kernel_size: Ints, stride: Ints | None = None, ceil_mode: bool = False
+) -> Tensor:
+    """``sum(x ** norm_type) ** (1 / norm_type)`` of each window of (N, C, H, W).
+
+    inf is the largest absolute number, -inf the smallest. The numbers keep their signs otherwise, as in PyTorch: 1 is a
+    sum, and the root of a sum below 0 is nan. Where a sum is 0 its gradient is 0. Raises ArgumentError for 0.
+
+    >>> import minigrad as mg
+    >>> x = mg.tensor([[[1.0, -3.0, 2.0, 4.0]]])
+    >>> mg.nn.functional.lp_pool1d(x, 1, 2).tolist(), mg.nn.functional.lp_pool1d(x, math.inf, 2).tolist()
+    ([[[-2.0, 6.0]]], [[[3.0, 4.0]]])
+    """
+    return _lp_pooled("lp_pool2d", 2, input, norm_type, (kernel_size, stride), ceil_mode)
+
+
+@register
+def max_unpool1d(
+    input: Tensor,
+    indices: Tensor,
+    kernel_size: Ints,
+    stride: Ints | None = None,
+    padding: Ints = 0,
+    output_size: Sequence[int] | None = None,
+) -> Tensor:
+    """`max_pool1d` backwards: each number at its place of `indices`, all else 0. See `max_unpool2d`."""
+    return _unpooled("max_unpool1d", 1, input, indices, (kernel_size, stride, padding), output_size)
+
+
+@register
+def max_unpool2d(
+    input: Tensor,
+    indices: Tensor,
+    kernel_size: Ints,
+    stride: Ints | None = None,
+    padding: Ints = 0,
+    output_size: Sequence[int] | None = None,
+) -> Tensor:
+    """`max_pool2d` backwards: (N, C, H, W), each number at its place of the pool's `indices`, and all else 0.
+
+    `output_size`, or its last two sizes, tells which of the images that give (H, W) it was. Zeiler, Fergus 2014.
+    Raises ShapeError where `indices` have another shape than `input`.
+
+    >>> import minigrad as mg
+    >>> F = mg.nn.functional
+    >>> y, places = F.max_pool2d(mg.tensor([[[[1.0, 2.0], [4.0, 3.0]]]]), 2, return_indices=True)
+    >>> F.max_unpool2d(y, places, 2).tolist()
+    [[[[0.0, 0.0], [4.0, 0.0]]]]
+    """
+    return _unpooled("max_unpool2d", 2, input, indices, (kernel_size, stride, padding), output_size)
+
+
 # --- what they share ---
 
 
@@ -231,3 +305,35 @@ def _adaptive(name: str, dims: int, x: Tensor, output_size: Any) -> tuple[Window
         asked = [n if size is None else size for n, size in zip(x.shape[-dims:], asked, strict=True)]
     sizes = ints_of(asked, dims, name, "output_size")
     return tuple(window_shares(n, m) for n, m in zip(x.shape[-dims:], sizes, strict=True))
+
+
+def _lp_pooled(name: str, dims: int, x: Any, power: float, sizes: tuple[Any, Any], ceil_mode: bool) -> Tensor:
+    kernel = ints_of(sizes[0], dims, name, "kernel_size", 1)
+    if power == 0:
+        raise ArgumentError(f"{name}: norm_type=0: there is no root of order 1 / 0.")
+    if abs(power) == math.inf:
+        extreme = (max_pool1d, max_pool2d)[dims - 1]
+        found: Tensor = extreme(ops.abs(x) if power > 0 else -ops.abs(x), kernel, sizes[1], ceil_mode=ceil_mode)
+        return found if power > 0 else -found
+    means = (avg_pool1d, avg_pool2d)[dims - 1](x**power, kernel, sizes[1], 0, ceil_mode)
+    # The root has an infinite slope at 0: none goes on from there.
+    return cast(Tensor, (ops.where(means == 0, 0.0, means) * numel(kernel)) ** (1.0 / power))
+
+
+def _unpooled(name: str, dims: int, input: Any, indices: Any, how: tuple[Any, Any, Any], output_size: Any) -> Tensor:
+    x, at = tensor_of(input, name), tensor_of(indices, name, "indices")
+    if x.shape != at.shape or x.ndim <= dims:
+        raise ShapeError(f"{name}: input {x.shape} and indices {at.shape} are of one shape, (N, C, …) or (C, …).")
+    size = ints_of(how[0], dims, name, "kernel_size", 1)
+    stride = size if how[1] is None else ints_of(how[1], dims, name, "stride", 1)
+    padding = ints_of(how[2], dims, name, "padding")
+    default = [(n - 1) * s - 2 * p + k for n, s, p, k in zip(x.shape[-dims:], stride, padding, size, strict=True)]
+    space = tuple(default if output_size is None else output_size[-dims:])
+    rest = x.shape[:-dims]
+    lines, places = (shaped(t, (*rest, numel(x.shape[-dims:]))) for t in (x.detach(), at))
+    last = shaped(scatter(x.new_zeros((*rest, numel(space))), len(rest), places, lines), (*rest, *space))
+    if not x.requires_grad:
+        return last
+    # Where windows overlap the last element is taken, and each gets the gradient, as in PyTorch: that of their sum.
+    total = ops.put_at(x, at, shape=(*rest, *space), dims=dims)
+    return cast(Tensor, where(total.detach() == last, total, total + (last - total.detach())))

@@ -30,7 +30,8 @@ from minigrad.functional.checks import (
     tensor_as,
     tensor_of,
 )
-from minigrad.functional.return_types import Extremes
+from minigrad.functional.elementwise import where
+from minigrad.functional.return_types import Ends, Extremes
 
 
 @register(method=True)
@@ -115,19 +116,6 @@ def std_mean(
     return found, mean(input, None if isinstance(dim, bool) else dim, keepdim)
 
 
-def _spread(
-    name: str, input: Tensor, dim: Any, unbiased: bool | None, keepdim: bool, correction: float | None
-) -> Tensor:
-    if isinstance(dim, bool) and unbiased is None:
-        dim, unbiased = None, dim  # the first may be either in PyTorch
-    if unbiased is not None and correction is not None:
-        raise ArgumentError(f"{name}: unbiased={unbiased} and correction={correction} are the same choice; give one.")
-    if correction is not None:
-        check_number(correction, name, "correction")
-    less = correction if correction is not None else int(unbiased is not False)
-    return _reduced(name, floats_of(input, name), dim, keepdim, correction=less)
-
-
 @register(method=True)
 def logsumexp(input: Tensor, dim: Dims, keepdim: bool = False) -> Tensor:
     """``log(sum(exp(input)))`` over `dim`, without overflow; ints become the default float."""
@@ -183,8 +171,12 @@ def amin(input: Tensor, dim: int | Sequence[int] = (), keepdim: bool = False) ->
 
 @overload
 def max(input: Tensor, dim: Tensor | None = None, keepdim: bool = False) -> Tensor: ...
+
+
 @overload
 def max(input: Tensor, dim: int, keepdim: bool = False) -> Extremes: ...
+
+
 @register(method=True)
 def max(input: Tensor, dim: int | Tensor | None = None, keepdim: bool = False) -> Any:
     """The largest number of all, as `amax`; over one `dim`, an `Extremes`, whose index gets the gradient: the first.
@@ -202,8 +194,12 @@ def max(input: Tensor, dim: int | Tensor | None = None, keepdim: bool = False) -
 
 @overload
 def min(input: Tensor, dim: Tensor | None = None, keepdim: bool = False) -> Tensor: ...
+
+
 @overload
 def min(input: Tensor, dim: int, keepdim: bool = False) -> Extremes: ...
+
+
 @register(method=True)
 def min(input: Tensor, dim: int | Tensor | None = None, keepdim: bool = False) -> Any:
     """The smallest number of all, as `amin`; over one `dim`, an `Extremes` with its first index. See `max`."""
@@ -263,7 +259,41 @@ def all(input: Tensor, dim: Dims = None, keepdim: bool = False) -> Tensor:
     return _truth("all", input, dim, keepdim)
 
 
+@register(method=True)
+def aminmax(input: Tensor, *, dim: int | None = None, keepdim: bool = False) -> Ends:
+    """`amin` and `amax` along `dim`, or of all numbers."""
+    along = () if dim is None else dim
+    return Ends(amin(input, along, keepdim), amax(input, along, keepdim))
+
+
+@register(method=True)
+def nansum(input: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: DType | None = None) -> Tensor:
+    """`sum`, in which nan counts as 0."""
+    x = tensor_of(input, "nansum")
+    return sum(where(ops.isnan(x), 0.0, x) if x.dtype.is_floating_point else x, dim, keepdim, dtype=dtype)
+
+
+@register(method=True)
+def nanmean(input: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: DType | None = None) -> Tensor:
+    """The mean of what is not nan, in a floating-point `dtype`; nan where nothing is."""
+    x = floats_of(tensor_as(floats_of(input, "nanmean"), dtype, "nanmean"), "nanmean")
+    return nansum(x, dim, keepdim) / sum(ops.logical_not(ops.isnan(x)), dim, keepdim).to(x.dtype)
+
+
 # --- what they share ---
+
+
+def _spread(
+    name: str, input: Tensor, dim: Any, unbiased: bool | None, keepdim: bool, correction: float | None
+) -> Tensor:
+    if isinstance(dim, bool) and unbiased is None:
+        dim, unbiased = None, dim  # the first may be either in PyTorch
+    if unbiased is not None and correction is not None:
+        raise ArgumentError(f"{name}: unbiased={unbiased} and correction={correction} are the same choice; give one.")
+    if correction is not None:
+        check_number(correction, name, "correction")
+    less = correction if correction is not None else int(unbiased is not False)
+    return _reduced(name, floats_of(input, name), dim, keepdim, correction=less)
 
 
 def _as(dtype: DType | None, found: Any) -> Tensor:

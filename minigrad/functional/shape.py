@@ -5,90 +5,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, cast
 
 from minigrad import ops
-from minigrad.core.dtypes import result_type
-from minigrad.core.errors import ShapeError
-from minigrad.core.op import OPS
+from minigrad.core.dtypes import int64
+from minigrad.core.errors import DTypeError, ShapeError
 from minigrad.core.registry import register, register_method
-from minigrad.core.shapes import dim_of, dims_of
+from minigrad.core.shapes import Shape, dims_of
+from minigrad.core.shapes import broadcast_shapes as common_shape
 from minigrad.core.tensor import Tensor
-from minigrad.functional.checks import (
-    check_option,
-    dim_of_some,
-    flat,
-    line,
-    listed_ints,
-    shaped,
-    tensor_of,
-    two_dims_of,
-)
-from minigrad.functional.views import flatten, narrow, unsqueeze
-
-# --- put together ---
-
-
-@register
-def cat(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
-    """The tensors one after another along `dim`, in the type that holds all; their other sizes must be equal.
-
-    A tensor of shape (0,) goes with any others. Raises ShapeError where sizes differ, for single numbers, and for none.
-
-    >>> import minigrad as mg
-    >>> mg.cat([mg.tensor([1, 2]), mg.tensor([3.0])]).tolist()
-    [1.0, 2.0, 3.0]
-    """
-    given = [tensor_of(x, "cat", "one of tensors") for x in tensors]
-    if not given:
-        raise ShapeError("cat: there is nothing to put together.")
-    if any(x.ndim == 0 for x in given):
-        raise ShapeError("cat: single numbers have no dimension to stand along.\n  Write stack([a, b]).")
-    target = result_type([x.dtype for x in given])
-    like = next((x.shape for x in given if x.shape != (0,)), (0,))
-    k = dim_of(dim, len(like), "cat")
-    none = (*like[:k], 0, *like[k + 1 :])
-    kept = [
-        x if x.shape != (0,) or x.shape == none else ops.reshape(x, shape=none) for x in (x.to(target) for x in given)
-    ]
-    rests = [(*x.shape[:k], *x.shape[k + 1 :]) for x in kept]
-    if any(x.ndim != kept[0].ndim or rest != rests[0] for x, rest in zip(kept, rests, strict=True)):
-        shapes = ", ".join(str(x.shape) for x in given)
-        raise ShapeError(f"cat: shapes {shapes} must be equal in all dimensions but {k}.")
-    return cast(Tensor, ops.cat(*kept, dim=k, sizes=tuple([x.shape[k] for x in kept])))
-
-
-@register
-def concat(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
-    """`cat`."""
-    return cat(tensors, dim)
-
-
-@register
-def stack(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
-    """The tensors, of one shape, one after another along a new dimension `dim`; types as in `cat`."""
-    shapes = sorted({tensor_of(x, "stack", "one of tensors").shape for x in tensors})
-    if len(shapes) != 1:
-        raise ShapeError(f"stack: it takes tensors of one shape, not {' and '.join(map(str, shapes)) or 'none'}.")
-    return cat([unsqueeze(x, dim) for x in tensors], dim_of(dim, len(shapes[0]) + 1, "stack"))
-
-
-@register
-def hstack(tensors: Sequence[Tensor]) -> Tensor:
-    """`cat` along dimension 1, of lines and single numbers along 0."""
-    given = [line(tensor_of(x, "hstack", "one of tensors")) for x in tensors]
-    return cat(given, 0 if given and given[0].ndim == 1 else 1)
-
-
-@register
-def vstack(tensors: Sequence[Tensor]) -> Tensor:
-    """`cat` along dimension 0, of lines and single numbers as rows."""
-    given = [tensor_of(x, "vstack", "one of tensors") for x in tensors]
-    return cat([x if x.ndim > 1 else flat(x)[None] for x in given])
-
-
-# --- spread ---
+from minigrad.functional.checks import dim_of_some, listed_ints, shaped, tensor_of
+from minigrad.functional.views import flatten, transpose
 
 
 @register_method("repeat")
@@ -133,9 +61,6 @@ def repeat_interleave(
     return cast(Tensor, out)
 
 
-# --- turned and moved ---
-
-
 @register(method=True)
 def flip(input: Tensor, *given: Any, dims: int | Sequence[int] | None = None) -> Tensor:
     """A copy in reverse along `dims`."""
@@ -172,143 +97,66 @@ def roll(input: Tensor, shifts: int | Sequence[int], dims: int | Sequence[int] |
     return cast(Tensor, ops.roll(x, shifts=by, dims=along))
 
 
-# --- cut out ---
-
-
-@register(method=True)
-def tril(input: Tensor, diagonal: int = 0) -> Tensor:
-    """A copy of the last two dimensions' matrices with 0 above the diagonal that is `diagonal` above the main one."""
-    return _triangle("tril", input, diagonal)
-
-
-@register(method=True)
-def triu(input: Tensor, diagonal: int = 0) -> Tensor:
-    """A copy of the last two dimensions' matrices with 0 below the diagonal that is `diagonal` above the main one."""
-    return _triangle("triu", input, diagonal)
-
-
-def _triangle(name: str, x: Tensor, diagonal: int) -> Tensor:
-    if tensor_of(x, name).ndim < 2:
-        raise ShapeError(f"{name}: shape {x.shape} has no matrices: it takes two dimensions or more.")
-    rows, columns = x.shape[-2:]
-    return cast(Tensor, OPS[name](x, diagonal=max(-rows, min(diagonal, columns))))  # as a kernel can count
-
-
-@register(method=True)
-def diag(input: Tensor, diagonal: int = 0) -> Tensor:
-    """Of a line, the matrix with it on the diagonal, `diagonal` above the main one; of a matrix, that diagonal, copied.
-
-    Raises ShapeError for other dimensions.
-    """
-    x = tensor_of(input, "diag")
-    if x.ndim == 1:
-        return diag_embed(x, diagonal)
-    if x.ndim != 2:
-        raise ShapeError(f"diag: it takes a line or a matrix, not shape {x.shape}.\n  Write diagonal, or diag_embed.")
-    return cast(Tensor, ops.contiguous(ops.diagonal(x, offset=diagonal, dim1=0, dim2=1)))
-
-
-@register(method=True)
-def diag_embed(input: Tensor, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
-    """Square matrices, in dimensions `dim1` and `dim2` of the result, with the last dimension on their diagonal.
-
-    `offset` is how far above the main one that is; all else is 0.
-    """
-    x, size = tensor_of(input, "diag_embed"), input.shape[dim_of_some(input, -1, "diag_embed")] + abs(offset)
-    first, second = two_dims_of(dim1, dim2, x.ndim + 1, "diag_embed")
-    rest = iter(x.shape)
-    shape = tuple([size if k in (first, second) else next(rest) for k in range(x.ndim + 1)])
-    return cast(Tensor, ops.diagonal_backward(x, shape=shape, offset=offset, dim1=first, dim2=second))
-
-
-# --- edges ---
+@register
+def atleast_3d(*tensors: Any) -> Any:
+    """A tensor, or each of several, with three dimensions or more: a row (n,) becomes (1, n, 1), (m, n) (m, n, 1)."""
+    listed = tensors[0] if len(tensors) == 1 and isinstance(tensors[0], list | tuple) else tensors
+    found = []
+    for x in listed:
+        sizes = tensor_of(x, "atleast_3d").shape
+        found.append(shaped(x, (*(1,) * (2 - len(sizes)), *sizes, 1) if len(sizes) < 3 else sizes))
+    return found[0] if listed is tensors and len(found) == 1 else tuple(found)
 
 
 @register
-def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float | None = None) -> Tensor:
-    """Pad the edges of `input`: `pad` is (before, after) for the last dimension, then for the one before it, ….
+def broadcast_shapes(*shapes: int | Sequence[int]) -> Shape:
+    """The shape that tensors of these shapes broadcast to together; an int is a shape of one. Raises ShapeError.
 
-    ``mode="constant"`` fills with `value`, by default 0. "reflect" mirrors at the element of the edge, "replicate"
-    repeats it, "circular" takes up at the other edge; these three pad the last one to three dimensions, of which there
-    must be one or two more. A negative pad crops: what is mirrored or repeated is that of the whole, what wraps around
-    that of the rest. Raises ShapeError for pads that are not pairs, that crop more than there is, and that mirror or
-    wrap around more than once.
-
-    >>> import minigrad as mg
-    >>> mg.pad(mg.tensor([[1, 2, 3]]), (2, 1), mode="reflect").tolist()
-    [[3, 2, 1, 2, 3, 2]]
+    >>> broadcast_shapes((3, 1), (2,), 1)
+    (3, 2)
     """
-    x, given = tensor_of(input, "pad"), listed_ints("pad", (pad,))
-    check_option(mode, ("constant", "reflect", "replicate", "circular"), "pad", "mode")
-    count = len(given) // 2
-    if len(given) % 2 or count > x.ndim:
-        raise ShapeError(f"pad: {given} must be pairs, the last dimension's first, and fit shape {x.shape}.")
-    pairs = ((0, 0),) * (x.ndim - count) + tuple(zip(given[::2], given[1::2], strict=True))[::-1]
-    if any(max(-before, 0) + max(-after, 0) > n for n, (before, after) in zip(x.shape, pairs, strict=True)):
-        raise ShapeError(f"pad: {given} cuts off more than there is in shape {x.shape}.")
-    if mode == "constant":
-        return cast(Tensor, ops.pad(x, pads=pairs, value=0.0 if value is None else value))
-    if value is not None or count not in (1, 2, 3) or x.ndim - count not in (1, 2):
-        raise ShapeError(
-            f"pad: mode={mode!r} takes no value, and pads the last 1 to 3 dimensions of a tensor that has one or two "
-            f"more, not {count} of shape {x.shape}.\n  unsqueeze(0) adds a dimension."
-        )
-    if mode != "circular" and 0 in x.shape[-count - 1 :]:
-        raise ShapeError(f"pad: mode={mode!r} needs numbers at the edges, and shape {x.shape} has none.")
-    crops = tuple([(min(before, 0), min(after, 0)) for before, after in pairs])
-    copies = crops if max(given) <= 0 or min(given) < 0 else ()  # the result never shares the input's memory
-    if copies and mode == "circular":
-        x = cast(Tensor, ops.pad(x, pads=copies, value=0.0))
-    for k, (before, after) in enumerate(pairs):
-        x = _edged(x, k, max(before, 0), max(after, 0), mode) if max(before, after) > 0 else x
-    return cast(Tensor, ops.pad(x, pads=copies, value=0.0)) if copies and mode != "circular" else x
-
-
-def _edged(x: Tensor, k: int, before: int, after: int, mode: str) -> Tensor:
-    """`x` with the places that `mode` puts before and after it along dimension `k`."""
-    size = x.shape[k]
-    most = {"reflect": size - 1, "circular": size, "replicate": max(before, after) if size else 0}[mode]
-    if max(before, after) > most:
-        raise ShapeError(
-            f"pad: mode={mode!r} puts 0 to {most} places at either end of the {size} of dimension {k}, not "
-            f"{before} and {after}."
-        )
-    if mode == "replicate":
-        counts = [1] * size
-        counts[0] += before
-        counts[-1] += after
-        return cast(Tensor, ops.repeat_interleave(x, repeats=tuple(counts), dim=k))
-    if mode == "circular":
-        return cat([narrow(x, k, size - before, before), x, narrow(x, k, 0, after)], k)
-    return cat([flip(narrow(x, k, 1, before), k), x, flip(narrow(x, k, size - 1 - after, after), k)], k)
+    return common_shape(*[(s,) if isinstance(s, int) else tuple(s) for s in shapes], op="broadcast_shapes")
 
 
 @register
-def pixel_shuffle(input: Tensor, upscale_factor: int) -> Tensor:
-    """Channels as pixels: (…, C r², H, W) as (…, C, H r, W r), r the `upscale_factor`. Shi et al. 2016, eq. 4.
-
-    Raises ShapeError where the channels are not a multiple of r².
-    """
-    r = _factor("pixel_shuffle", "upscale_factor", input, upscale_factor)
-    *batch, channels, height, width = input.shape
-    if channels % (r * r):
-        raise ShapeError(f"pixel_shuffle: the {channels} channels of shape {input.shape} are no multiple of {r * r}.")
-    x = input.reshape(*batch, channels // (r * r), r, r, height, width)
-    return x.movedim((-4, -3), (-3, -1)).reshape(*batch, channels // (r * r), height * r, width * r)
+def unravel_index(indices: Tensor, shape: int | Sequence[int]) -> tuple[Tensor, ...]:
+    """Of places counted row by row in a tensor of `shape` the place along each dimension."""
+    if tensor_of(indices, "unravel_index", "indices").dtype.kind != 1:
+        raise DTypeError(f"unravel_index: indices of {indices.dtype.name} are not integers, which count places.")
+    sizes, left, found = ((shape,) if isinstance(shape, int) else tuple(shape)), indices.to(int64), []
+    for size in sizes[::-1]:
+        found.append(left % size)
+        left = left // size
+    return tuple(found[::-1])
 
 
 @register
-def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Tensor:
-    """Pixels as channels: (…, C, H r, W r) as (…, C r², H, W): what undoes `pixel_shuffle`. Raises ShapeError."""
-    r = _factor("pixel_unshuffle", "downscale_factor", input, downscale_factor)
-    *batch, channels, height, width = input.shape
-    if height % r or width % r:
-        raise ShapeError(f"pixel_unshuffle: height and width of shape {input.shape} are not multiples of {r}.")
-    x = input.reshape(*batch, channels, height // r, r, width // r, r)
-    return x.movedim((-3, -1), (-4, -3)).reshape(*batch, channels * r * r, height // r, width // r)
+def atleast_1d(*tensors: Any) -> Any:
+    """A tensor, or each of several, with one dimension or more: a number becomes (1,)."""
+    return _each(tensors, lambda x: x if x.ndim else shaped(x, (1,)))
 
 
-def _factor(name: str, argument: str, input: Tensor, factor: int) -> int:
-    if tensor_of(input, name).ndim < 3 or factor < 1:
-        raise ShapeError(f"{name}: input is (…, C, H, W), and {argument} 1 or more; here {input.shape} and {factor}.")
-    return factor
+@register
+def atleast_2d(*tensors: Any) -> Any:
+    """A tensor, or each of several, with two dimensions or more: a row (n,) becomes (1, n)."""
+    return _each(tensors, lambda x: x if x.ndim > 1 else shaped(x, (1, x.shape[0] if x.ndim else 1)))
+
+
+def _each(tensors: Sequence[Any], made: Callable[[Tensor], Tensor]) -> Any:
+    listed = tensors[0] if len(tensors) == 1 and isinstance(tensors[0], list | tuple) else tensors
+    found = tuple(made(tensor_of(x, "atleast")) for x in listed)
+    return found[0] if listed is tensors and len(found) == 1 else found
+
+
+@register(method=True)
+def rot90(input: Tensor, k: int = 1, dims: Sequence[int] = (0, 1)) -> Tensor:
+    """`input` turned `k` times by a right angle, from the first of two `dims` to the second, or raises ShapeError."""
+    if tensor_of(input, "rot90").ndim < 2:
+        raise ShapeError(f"rot90: shape {input.shape} has no two dimensions to turn between.")
+    if len(dims) != 2:
+        raise ShapeError(f"rot90: dims={dims!r}: a turn is between two dimensions.")
+    first, second = dims
+    if first % input.ndim == second % input.ndim:
+        raise ShapeError(f"rot90: dims={dims!r} are one dimension, and a turn is between two.")
+    turned = flip(input, [first, second]) if k % 4 >= 2 else input
+    return flip(transpose(turned, first, second), [first]) if k % 2 else turned.clone()

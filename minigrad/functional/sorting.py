@@ -6,13 +6,17 @@ stands first comes first, so that indices are always the same.
 
 from __future__ import annotations
 
-from typing import Any, overload
+from typing import Any, cast, overload
 
 from minigrad import ops
+from minigrad.core.dtypes import int32, int64
 from minigrad.core.errors import ArgumentError, ShapeError
 from minigrad.core.registry import register
 from minigrad.core.tensor import Tensor
 from minigrad.functional.checks import check_number, check_some, flat, line, one_dim_of, shaped, tensor_of, tied
+from minigrad.functional.elementwise import where
+from minigrad.functional.indexing import gather
+from minigrad.functional.reduce import sum
 from minigrad.functional.return_types import Sorted
 
 
@@ -72,8 +76,12 @@ def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> Sor
 
 @overload
 def median(input: Tensor, dim: None = None) -> Tensor: ...
+
+
 @overload
 def median(input: Tensor, dim: int, keepdim: bool = False) -> Sorted: ...
+
+
 @register(method=True)
 def median(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Any:
     """The middle number of all, of two the smaller; along `dim`, a `Sorted`, with where it stood. Nan if there is one.
@@ -93,6 +101,51 @@ def median(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Any:
     if not (keepdim and input.ndim):
         found = [y[(*(slice(None),) * along, 0)] for y in found]
     return tied(x, found[0]) if dim is None else Sorted(*found)
+
+
+@register
+def searchsorted(
+    sorted_sequence: Tensor,
+    input: Any,
+    *,
+    out_int32: bool = False,
+    right: bool = False,
+    side: str | None = None,
+    sorter: Tensor | None = None,
+) -> Tensor:
+    """Where each number of `input` (…, m) would go into the rising `sorted_sequence` (…, n): int64 from 0 to n.
+
+    Before numbers that are equal, or behind them with `right`; nan behind all, as in `sort`. A sequence that is not
+    sorted comes with its `sorter`, the indices of `argsort`. All pairs are compared. Raises ShapeError where a sequence
+    has several rows and `input` other ones, or the sorter has another shape.
+
+    >>> import minigrad as mg
+    >>> mg.searchsorted(mg.tensor([1.0, 3.0, 5.0]), mg.tensor([0.0, 3.0, 9.0])).tolist()
+    [0, 1, 3]
+    """
+    if side not in (None, "left", "right") or (side == "left" and right):
+        raise ArgumentError(f'searchsorted: side={side!r} and right={right}; side is "left" or "right".')
+    rows = tensor_of(sorted_sequence, "searchsorted", "sorted_sequence").detach()
+    if sorter is not None:
+        if tensor_of(sorter, "searchsorted", "sorter").shape != rows.shape:
+            raise ShapeError(f"searchsorted: sorter has shape {sorter.shape}, and sorted_sequence {rows.shape}.")
+        rows = gather(rows, -1, sorter)
+    x = input.detach() if isinstance(input, Tensor) else rows.new_tensor(input)
+    if rows.ndim > 1 and rows.shape[:-1] != x.shape[:-1]:
+        raise ShapeError(f"searchsorted: the sequences are {rows.shape} and the numbers {x.shape}: other rows.")
+    each = rows if rows.ndim == 1 else rows[..., None, :]
+    before = each <= x[..., None] if right or side == "right" else each < x[..., None]
+    places = where(ops.isnan(x), rows.shape[-1], sum(before, -1))
+    return cast(Tensor, places.to(int32 if out_int32 else int64))
+
+
+@register
+def bucketize(input: Any, boundaries: Tensor, *, out_int32: bool = False, right: bool = False) -> Tensor:
+    """The number of the bucket between rising `boundaries` (n,) for each number: `searchsorted` from its side."""
+    return searchsorted(boundaries, input, out_int32=out_int32, right=right)
+
+
+# --- what they share ---
 
 
 def _shaped_as(input: Tensor, found: Any) -> Sorted:

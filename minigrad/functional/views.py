@@ -7,7 +7,6 @@ ShapeError for a dimension or an index that is not there, and for sizes that do 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import accumulate, pairwise
 from typing import Any, cast, overload
 
 from minigrad import ops
@@ -27,6 +26,7 @@ from minigrad.functional.checks import (
 )
 
 _ALL = (slice(None),)
+
 
 # --- the same numbers in another shape ---
 
@@ -280,72 +280,6 @@ def narrow(input: Tensor, dim: int, start: int | Tensor, length: int) -> Tensor:
     return _between(input, k, first, first + length)
 
 
-@register
-def split(tensor: Tensor, split_size_or_sections: int | Sequence[int], dim: int = 0) -> tuple[Tensor, ...]:
-    """Views of parts along `dim`: each of that size, the last perhaps smaller, or of the sizes in a list.
-
-    Unlike in PyTorch they can be written to. Raises ShapeError unless the sizes in a list make up the whole.
-    """
-    k = dim_of_some(tensor, dim, "split")
-    total = tensor.shape[k]
-    if isinstance(split_size_or_sections, int):
-        size = split_size_or_sections
-        if size < 0 or (size == 0 and total):
-            raise ShapeError(f"split: parts of size {size} do not make up the {total} places of dimension {k}.")
-        sizes = [min(size, total - start) for start in range(0, total, size)] if total else [0]
-    else:
-        sizes = list(listed_ints("split", (split_size_or_sections,)))
-        if sum(sizes) != total or min(sizes, default=0) < 0:
-            raise ShapeError(f"split: parts of sizes {sizes} do not make up the {total} places of dimension {k}.")
-    return _parts(tensor, k, list(accumulate(sizes, initial=0)))
-
-
-@register_method("split")
-def _split_by(input: Tensor, split_size: int | Sequence[int], dim: int = 0) -> tuple[Tensor, ...]:
-    """`functional.split`; PyTorch's method calls the sizes `split_size`."""
-    return split(input, split_size, dim)
-
-
-@register(method=True)
-def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
-    """At most `chunks` views of parts along `dim`, of one size, the last perhaps smaller; see `split`."""
-    k = dim_of_some(input, dim, "chunk")
-    if chunks < 1:
-        raise ShapeError(f"chunk: {chunks} chunks cannot be made; ask for 1 or more.")
-    size = -(-input.shape[k] // chunks)
-    return split(input, size, k) if size else split(input, [0] * chunks, k)
-
-
-@register(method=True)
-def tensor_split(input: Tensor, indices_or_sections: int | Sequence[int] | Tensor, dim: int = 0) -> tuple[Tensor, ...]:
-    """Return views of parts along `dim`: that many, the first perhaps larger by one; or cut before each of the indices.
-
-    A 0-d tensor is a number of parts, a 1-d one a sequence of indices.
-
-    >>> import minigrad as mg
-    >>> [part.tolist() for part in mg.tensor_split(mg.tensor([1, 2, 3, 4]), mg.tensor([1, 3]))]
-    [[1], [2, 3], [4]]
-    """
-    k = dim_of_some(input, dim, "tensor_split")
-    total = input.shape[k]
-    if isinstance(indices_or_sections, Tensor):
-        indices_or_sections = indices_or_sections.tolist()
-    if isinstance(indices_or_sections, int):
-        count = indices_or_sections
-        if count < 1:
-            raise ShapeError(f"tensor_split: {count} parts cannot be made; ask for 1 or more.")
-        return _parts(input, k, [part * (total // count) + min(part, total % count) for part in range(count + 1)])
-    cuts = [slice(cut).indices(total)[1] for cut in listed_ints("tensor_split", (indices_or_sections,))]
-    return _parts(input, k, [0, *cuts, total])
-
-
-@register(method=True)
-def unbind(input: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
-    """A view of each place along `dim`, which is gone. Unlike in PyTorch they can be written to."""
-    k = dim_of_some(input, dim, "unbind")
-    return tuple([select(input, k, index) for index in range(input.shape[k])])
-
-
 @register(method=True)
 def diagonal(input: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
     """A view of the diagonals of dimensions `dim1` and `dim2`, as a last dimension: `offset` above the main one."""
@@ -447,7 +381,3 @@ def _arranged(x: Tensor, shape: Shape) -> Tensor:
 
 def _between(x: Tensor, k: int, start: int, stop: int) -> Tensor:
     return cast(Tensor, ops.index(x, key=(*_ALL * k, slice(start, stop))))
-
-
-def _parts(x: Tensor, k: int, cuts: Sequence[int]) -> tuple[Tensor, ...]:
-    return tuple([_between(x, k, start, stop) for start, stop in pairwise(cuts)])

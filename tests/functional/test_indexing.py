@@ -266,12 +266,6 @@ def test_infinite_and_missing_numbers_stay_where_they_are():
     assert w.grad.tolist() == [[2.0], [0.0]]
 
 
-def test_a_padding_index_counts_from_the_end_too():
-    w = mg.tensor([[1.0], [2.0], [3.0]], requires_grad=True)
-    F.embedding(mg.tensor([0, 1, 2, 2]), w, padding_idx=-1).sum().backward()
-    assert w.grad.tolist() == [[1.0], [1.0], [0.0]]
-
-
 def test_the_functions_show_in_the_graph_by_their_names():
     x, at = mg.tensor(numbers(3, 4), requires_grad=True), mg.tensor([[0, 1]])
     assert F.gather(x, 0, at).grad_fn.name == "GatherBackward"
@@ -447,53 +441,6 @@ def test_indices_of_int32_and_steps_backwards_are_taken():
     y = x[mg.tensor([2, 0], dtype=mg.int32)]
     y.backward(mg.tensor([10.0, 1.0]))
     assert (y.tolist(), x.grad.tolist(), x[::-1].tolist()) == ([3.0, 1.0], [1.0, 0.0, 10.0], [3.0, 2.0, 1.0])
-
-
-@pytest.mark.parity
-@pytest.mark.parametrize("p", [2.0, 1.0, 3.0, 0.5, float("inf")])
-def test_rows_that_are_looked_up_are_shortened_in_place_as_in_pytorch(torch, p):
-    found = []
-    for library in (mg, torch):
-        told = []
-        for bag in (None, "sum", "mean", "max"):
-            weight = library.tensor(numbers(6, 3) * 3).requires_grad_()
-            look = library.nn.functional
-            at = library.tensor([[0, 2, 2], [5, 0, 2]])
-            if bag is None:
-                y = look.embedding(at, weight, 5, 1.0, p, True)
-            else:
-                y = look.embedding_bag(at, weight, max_norm=1.0, norm_type=p, mode=bag, padding_idx=5)
-            (y * library.arange(3)).sum().backward()
-            told += [y.detach(), weight.detach(), weight.grad]
-        found.append([np.asarray(x.tolist()) for x in told])
-    for ours, its in zip(*found, strict=True):
-        assert ours == pytest.approx(its, rel=1e-5)
-    assert abs(found[0][1][1]).max() > 1, "a row that was not looked up stays"
-
-
-def test_the_gradient_of_a_row_is_divided_by_how_often_it_was_looked_up():
-    """PyTorch's embedding_bag divides by the counts of other rows on the CPU, so it is held to the definition."""
-    at, counts = mg.tensor([[0, 2, 2], [5, 0, 2]]), mg.tensor([2.0, 1.0, 3.0, 1.0, 1.0, 1.0])
-    for call in (
-        lambda w, **more: F.embedding(at, w, **more),
-        lambda w, **more: F.embedding_bag(at, w, mode="sum", **more),
-        lambda w, **more: F.embedding_bag(at, w, mode="mean", padding_idx=0, **more),
-    ):
-        weight = mg.tensor(numbers(6, 3)).requires_grad_()
-        (plain,) = mg.grad((call(weight) ** 2).sum(), weight)
-        (scaled,) = mg.grad((call(weight, scale_grad_by_freq=True) ** 2).sum(), weight)
-        assert np.array(scaled.tolist()) == pytest.approx(np.array((plain / counts[:, None]).tolist()), rel=1e-6)
-    with pytest.raises(ArgumentError, match='scale_grad_by_freq goes with "mean" and "sum": leave it out'):
-        F.embedding_bag(at, weight, mode="max", scale_grad_by_freq=True)
-
-
-def test_a_recorded_step_shortens_the_rows_that_it_is_given():
-    table = mg.tensor([[3.0, 4.0], [0.0, 0.5]], requires_grad=True)
-    step = mg.jit(lambda at: F.embedding(at, table, max_norm=1.0).sum())
-    for at, total in (([1, 1], 1.0), ([0, 1], 1.9), ([0, 0], 2.8), ([1, 0], 1.9)):
-        with mg.no_grad():
-            table.copy_(mg.tensor([[3.0, 4.0], [0.0, 0.5]]))
-        assert step(mg.tensor(at)).item() == pytest.approx(total)
 
 
 @pytest.mark.parametrize("device", ["numpy", HERE])

@@ -312,3 +312,12 @@ def test_the_gradient_of_three_dimensions_in_turn_is_turned_back():
     upstream = np.arange(24.0, dtype=np.float32).reshape(3, 4, 2)
     x.permute(1, 2, 0).backward(mg.tensor(upstream))
     assert (x.grad.numpy() == upstream.transpose(2, 0, 1)).all()
+
+
+def test_unravel_index_gives_int64_and_takes_integers_alone():
+    for dtype in (mg.int32, mg.uint8):
+        rows, columns = mg.unravel_index(mg.tensor([1, 5], dtype=dtype), (2, 300))
+        assert (rows.tolist(), columns.tolist(), rows.dtype, columns.dtype) == ([0, 0], [1, 5], mg.int64, mg.int64)
+    for wrong in (mg.ones(2), mg.ones(2) > 0):
+        with pytest.raises(DTypeError, match=r"unravel_index: indices of (float32|bool) are not integers"):
+            mg.unravel_index(wrong, (2, 3))

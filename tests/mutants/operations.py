@@ -70,14 +70,14 @@ MUTANTS = (
     ),
     Mutant(
         "a padding index below 0 gets a gradient",
-        "minigrad/functional/indexing.py",
+        "minigrad/functional/embedding.py",
         "        padding_idx %= rows\n",
         "",
-        ("functional/test_indexing.py",),
+        ("functional/test_embedding.py",),
     ),
     Mutant(
         "the median of an even count is the upper one",
-        "minigrad/functional/quantiles.py",
+        "minigrad/functional/statistics.py",
         "where(end < 0, 0, end // 2)",
         "where(end < 0, 0, (end + 1) // 2)",
         ("functional/test_reduce.py", "functional/test_sorting.py", "ops/test_ops.py"),

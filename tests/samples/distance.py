@@ -12,6 +12,9 @@ scores = numbers(3, 4, low=-3.1, high=2.7)  # no two differ by a margin
 positive = numbers(3, 4, low=0.3, high=2.0)
 labels = np.array([[3, 0, -1, 1], [-1, 1, 2, 3], [0, 1, 2, 3]])
 
+x = numbers(3, 4)
+y = numbers(3, 4, seed=1)
+
 SAMPLES = [
     sample("cdist", lambda F, a, b: F.cdist(a, b), a, numbers(5, 4, seed=1)),
     sample("cdist, p, stacked", lambda F, a, b: F.cdist(a, b, p=1.0), numbers(2, 3, 4), numbers(2, 2, 4, seed=1)),
@@ -48,4 +51,5 @@ SAMPLES = [
            kinked=True),
     sample("soft_margin_loss",
            lambda F, a, t: F.soft_margin_loss(a, t), a, np.sign(b).astype(int), differs=WHOLE),
+    sample("dist", lambda F, x, y: F.dist(x, y), x, y),
 ]  # fmt: skip

@@ -31,6 +31,12 @@ def call(op):
 a, b = numbers(3, 4), numbers(4, seed=1)
 mask = numbers(3, 4, seed=2) > 0
 
+x = numbers(3, 4)
+shares = numbers(3, 4, low=0.1, high=0.9)
+y = numbers(3, 4, seed=1)
+angles = numbers(3, 4, low=-400.0, high=400.0)
+holes = np.where(x > 1.5, 0.0, x)
+
 SAMPLES = [
     sample(
         op.name,
@@ -88,6 +94,34 @@ SAMPLES += [
     sample("isclose", lambda F, x, y: F.isclose(x, y, rtol=0.5), a, b),
     sample("in place", lambda F, x, y: (x * 1.0).add_(y, alpha=2).mul_(y).sub_(1.0).div_(20.0).tanh_(), a, b),
     sample("+= and its kin", lambda F, x, y: in_place(x * 1.0, y), a, b),
+    sample("exp2", lambda F, x: F.exp2(x), x),
+    sample("log10", lambda F, x: x.log10(), shares),
+    sample("logit", lambda F, x: F.logit(x), shares),
+    sample("logit, eps", lambda F, x: F.logit(x, eps=0.2), shares, kinked=True),
+    sample("logaddexp", lambda F, x, y: F.logaddexp(x, y), x, numbers(4, seed=1)),
+    sample("hypot", lambda F, x, y: F.hypot(x, y), x, y),
+    sample("round, decimals", lambda F, x: F.round(x, decimals=1), x, kinked=True),
+    sample("round, decimals below 0", lambda F, x: x.round(decimals=-2), angles, kinked=True),
+    sample("fix", lambda F, x: F.fix(x), x, kinked=True),
+    sample("frac", lambda F, x: x.frac(), x),
+    sample("deg2rad", lambda F, x: F.deg2rad(x), angles),
+    sample("rad2deg", lambda F, x: x.rad2deg(), x),
+    sample("heaviside", lambda F, x, y: F.heaviside(x, y).detach(), holes, y),
+    sample("logaddexp2", lambda F, x, y: F.logaddexp2(x, y), x, y),
+    sample("sinc", lambda F, x: F.sinc(x), x),
+    sample("sinc at 0", lambda F, x: F.sinc(x), holes, kinked=True),
+    sample("xlogy", lambda F, x, y: F.xlogy(x, y), holes, numbers(3, 4, low=0.1, high=3.0), kinked=True),
+    sample("xlogy by a number", lambda F, x: x.xlogy(2.5), x),
+    sample("xlogy of a number", lambda F, x: F.xlogy(2.5, x), numbers(3, 4, low=0.1, high=3.0)),
+    sample("clamp_min_", lambda F, x: (x * 1.0).clamp_min_(0.5), x),
+    sample("clamp_max_", lambda F, x: (x * 1.0).clamp_max_(0.5), x),
+    sample("frac_", lambda F, x: (x * 1.0).frac_(), x),
+    sample("round_, decimals", lambda F, x: (x * 1.0).round_(decimals=1), x, kinked=True),
+    sample("exp2_", lambda F, x: (x * 1.0).exp2_(), x),
+    sample("log10_", lambda F, x: (x * 1.0).log10_(), shares),
+    sample("logit_", lambda F, x: (x * 1.0).logit_(0.2), shares, kinked=True),
+    sample("hypot_", lambda F, x, y: (x * 1.0).hypot_(y), x, y),
+    sample("nan_to_num_", lambda F, x: (x * 1.0).nan_to_num_(), x),
 ]
 
 

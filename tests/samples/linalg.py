@@ -13,6 +13,15 @@ def tensordot(dims, *shapes):
     return sample(f"tensordot over {dims} of {shapes}", lambda F, a, b: F.tensordot(a, b, dims=dims), *inputs)
 
 
+v = numbers(5)
+x = numbers(3, 4)
+y = numbers(3, 4, seed=1)
+square = numbers(3, 3)
+column = numbers(3, seed=2)
+row = numbers(3, seed=1)
+many = numbers(2, 3, 4)
+more = numbers(2, 4, 3, seed=1)
+
 SAMPLES = [
     sample("matmul", lambda F, a, b: F.matmul(a, b), numbers(3, 4), numbers(4, 2)),
     sample("matmul of vectors", lambda F, a, b: F.matmul(a, b), numbers(3), numbers(3, seed=1)),
@@ -108,4 +117,29 @@ SAMPLES = [
         lambda F, x, y, w: F.bilinear(x, y, w),
         *(numbers(2, 3, 2), numbers(2, 3, 4, seed=1), numbers(1, 2, 4)),
     ),
+    sample("kron", lambda F, x, y: F.kron(x, y), numbers(2, 3), numbers(3, 2)),
+    sample(
+        "kron of a row and more",
+        lambda F, x, y: F.kron(x, y),
+        numbers(3),
+        numbers(2, 2, 2),
+        differs={"transposed": "PyTorch refuses to view it"},
+    ),
+    sample("vander", lambda F, v: F.vander(v.detach(), 4), v),  # PyTorch overwrites what its rule needs
+    sample("vander, increasing", lambda F, v: F.vander(v, increasing=True), v, parity=False),
+    sample("ger", lambda F, v, w: F.ger(v, w), v, numbers(3)),
+    sample("chain_matmul", lambda F, x, y, z: F.chain_matmul(x, y, z), x, numbers(4, 2), numbers(2, 3)),
+    sample(
+        "cross",
+        lambda F, x, y: F.cross(x, y, dim=0),
+        x,
+        y,
+        differs={"broadcast": "what should be 0 is rounded otherwise"},
+    ),
+    sample("cross along the last", lambda F, x, y: x.cross(y, -1), numbers(2, 3), numbers(2, 3, seed=1)),
+    sample("addmm_", lambda F, c, a: c.clone().addmm_(a, c, beta=2, alpha=3), square, square),
+    sample("addmv_", lambda F, c, a, b: c.clone().addmv_(a, b), row, square, column),
+    sample("addr_", lambda F, c, a, b: c.clone().addr_(a, b), square, row, column),
+    sample("addbmm_", lambda F, c, a, b: c.clone().addbmm_(a, b), square, many, more),
+    sample("baddbmm_", lambda F, c, a, b: c.clone().baddbmm_(a, b), numbers(2, 3, 3), many, more),
 ]

@@ -42,6 +42,10 @@ def following(name, function, x, **keywords):
     return sample(name, call, x, W, kinked=True)
 
 
+WHOLE = dict.fromkeys(("int64", "int32", "uint8", "bool"), "ints have no means here")
+images = numbers(2, 6, 4, 3)
+lines = numbers(2, 4, 7)
+
 SAMPLES = [
     sample("layer_norm", lambda F, x, w, b: F.layer_norm(x, (4,), w, b), numbers(3, 4), W, B),
     sample("layer_norm, plain", lambda F, x: F.layer_norm(x, x.shape[-1:]), numbers(2, 3, 4)),
@@ -104,4 +108,6 @@ SAMPLES = [
         differs={"0-d": "PyTorch warns of other dimensions, and we refuse them", **dict.fromkeys(INTS, "refused")},
     ),
     sample("dropout outside training", lambda F, x: F.dropout(x, training=False), numbers(3, 4)),
+    sample("local_response_norm", lambda F, x: F.local_response_norm(x, 3, alpha=0.5, k=2.0), images, differs=WHOLE),
+    sample("local_response_norm, even", lambda F, x: F.local_response_norm(x, 2, alpha=0.5), lines, differs=WHOLE),
 ]

@@ -23,6 +23,18 @@ def least(F):
     return getattr(F, "min_pool2d", None) or (lambda x, *rest, **more: -F.max_pool2d(-x, *rest, **more))
 
 
+above = numbers(2, 3, 6, 5, low=0.1, high=3.0)
+images = numbers(2, 6, 4, 3)
+lines = numbers(2, 4, 7)
+
+NO_MEANS = dict.fromkeys(("int64", "int32", "uint8", "bool"), "ints have no means here")
+
+
+def pooled(F, x, **how):
+    y, at = F.max_pool2d(x, 2, return_indices=True)
+    return F.max_unpool2d(y, at, 2, **how)
+
+
 SAMPLES = [
     sample("max_pool1d", lambda F, x: F.max_pool1d(x, 2), LINE),
     sample("max_pool1d, unbatched", lambda F, x: F.max_pool1d(x, (3,), 2, padding=1), numbers(3, 7)),
@@ -91,4 +103,14 @@ SAMPLES = [
     sample("adaptive_max_pool1d", lambda F, x: F.adaptive_max_pool1d(x, 4), LINE),
     sample("adaptive_max_pool2d", lambda F, x: F.adaptive_max_pool2d(x, (2, None)), numbers(1, 2, 5, 3)),
     sample("adaptive_max_pool2d, indices", lambda F, x: F.adaptive_max_pool2d(x, 2, True), numbers(2, 3, 5)),
+    sample(
+        "lp_pool1d",
+        lambda F, x: F.lp_pool1d(x[0], 2, 2, stride=1),
+        above,
+        differs=dict.fromkeys(("int64", "int32", "uint8", "bool"), "ints have no means here"),
+    ),
+    sample("lp_pool2d", lambda F, x: F.lp_pool2d(x, 3.0, (2, 3)), above),
+    sample("max_unpool2d", lambda F, x: pooled(F, x), numbers(2, 3, 4, 6)),
+    sample("max_unpool2d to a size", lambda F, x: pooled(F, x, output_size=(5, 3)), images),
+    sample("max_unpool1d", lambda F, x: F.max_unpool1d(*F.max_pool1d(x, 2, return_indices=True), 2), lines),
 ]

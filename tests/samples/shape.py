@@ -10,6 +10,11 @@ PADS = [(1, (2, 4), (2, 1)), (2, (2, 3, 4), (1, 2, 0, 2)), (3, (1, 2, 3, 3), (1,
 OUTSIDE = dict.fromkeys(("sliced", "empty", "0-d"), "numbers that are not in the input have a gradient too")
 EMPTY = {"empty": "PyTorch gives the gradient another shape, and fails"}
 
+x = numbers(3, 4)
+y = numbers(3, 4, seed=1)
+v = numbers(5)
+a = numbers(2, 3, 4)
+
 SAMPLES = [
     # --- the same numbers in another shape ---
     sample("view", lambda F, x: x.view(4, 3) * 1, M),
@@ -146,4 +151,10 @@ SAMPLES = [
     sample("pixel_shuffle", lambda F, x: F.pixel_shuffle(x, 2), numbers(2, 8, 3, 2), differs=EMPTY),
     sample("pixel_shuffle of one", lambda F, x: F.pixel_shuffle(x, 3), numbers(9, 1, 2), differs=EMPTY),
     sample("pixel_unshuffle", lambda F, x: F.pixel_unshuffle(x, 2), numbers(2, 3, 4, 2), differs=EMPTY),
+    sample("atleast_1d", lambda F, x: F.atleast_1d(x.sum()), x),
+    sample("atleast_2d", lambda F, x, y: F.atleast_2d(x.sum(), x, y[0]), x, y),
+    *[sample(f"rot90, {k}", lambda F, x, k=k: F.rot90(x, k, [1, 0]), x) for k in (-1, 0, 2, 5)],
+    sample("atleast_3d", lambda F, x, v: F.atleast_3d(v.sum(), v, x), x, v),
+    sample("atleast_3d of one", lambda F, a: F.atleast_3d(a), a),
+    sample("unravel_index", lambda F, n: F.unravel_index(n, (2, 3, 4)), ints(5, below=24)),
 ]  # fmt: skip

@@ -1,9 +1,13 @@
 """Sorting. No two numbers tie, but those of bools, and of the layout that repeats one along a dimension."""
 
-from samples import numbers, sample
+import numpy as np
+
+from samples import ints, numbers, sample
 
 TIED = dict.fromkeys(("int64", "int32", "uint8", "bool"), "PyTorch's indices of equal numbers are in any order")
 ALONG_0 = {**TIED, "broadcast": "the same"}
+
+rising = np.sort(numbers(2, 5))
 
 SAMPLES = [
     sample("sort", lambda F, x: F.sort(x), numbers(3, 4), differs=TIED),
@@ -34,4 +38,22 @@ SAMPLES = [
     ),
     sample("median, dim", lambda F, x: x.median(1), numbers(3, 4), differs=TIED),
     sample("median, keepdim", lambda F, x: F.median(x, 0, keepdim=True), numbers(3, 4), differs=ALONG_0),
+    sample(
+        "searchsorted",
+        lambda F, r, v: F.searchsorted(r, v),
+        rising,
+        numbers(2, 3),
+        differs={"uint8": "without their signs they do not rise"},
+    ),
+    sample(
+        "searchsorted, right", lambda F, n: F.searchsorted(n.new_tensor([1, 2, 2, 3]), n, right=True), ints(5, below=5)
+    ),
+    sample(
+        "searchsorted, sorter",
+        lambda F, r, v: F.searchsorted(-r, v, sorter=(-r).argsort()),
+        rising,
+        numbers(2, 3),
+        differs={"uint8": "without their signs they do not rise"},
+    ),
+    sample("bucketize", lambda F, n: F.bucketize(n, n.new_tensor([1, 2, 3])), ints(2, 3, below=5)),
 ]

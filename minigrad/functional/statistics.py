@@ -1,4 +1,4 @@
-"""Quantiles, and medians of what is not nan: by sorting, with PyTorch's signatures."""
+"""Medians, quantiles, covariances."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from math import inf
 from typing import Any, overload
 
 from minigrad import ops
-from minigrad.core.dtypes import int64
+from minigrad.core.dtypes import get_default_dtype, int64
 from minigrad.core.errors import ArgumentError, DTypeError, ShapeError
 from minigrad.core.registry import register
 from minigrad.core.shapes import numel
@@ -23,7 +23,8 @@ from minigrad.functional.checks import (
     tied,
 )
 from minigrad.functional.elementwise import clamp, where
-from minigrad.functional.reduce import any, sum
+from minigrad.functional.linalg import matmul
+from minigrad.functional.reduce import any, mean, sum
 from minigrad.functional.return_types import Sorted
 from minigrad.functional.views import movedim
 
@@ -111,3 +112,59 @@ def nanmedian(input: Tensor, dim: int | None = None, keepdim: bool = False) -> A
     if not (keepdim and x.ndim):
         found = [shaped(y, (*lines.shape[:k], *lines.shape[k + 1 :])) for y in found]
     return tied(lines, found[0]) if dim is None else Sorted(*found)
+
+
+@register(method=True)
+def cov(
+    input: Tensor, *, correction: int = 1, fweights: Tensor | None = None, aweights: Tensor | None = None
+) -> Tensor:
+    """The covariances of variables, a row each, over their observations, the columns: ``X Xᵀ / (n - correction)``.
+
+    X has its mean taken off, and below 0 the divisor is 0. Of one variable, a row or a line, it is a number, the
+    variance. `fweights` (n,) says how often each observation counts, in ints, and `aweights` (n,) how much, in floats;
+    with them n is the sum of the weights, and for `aweights` the correction is multiplied by their weighted mean.
+    Raises ArgumentError for weights below 0, or all 0.
+    """
+    x = tensor_of(input, "cov")
+    x = x if x.dtype.is_floating_point else x.to(get_default_dtype())
+    if x.ndim > 2:
+        raise ShapeError(
+            f"cov: a row a variable, a column an observation; shape {x.shape} has more than two dimensions."
+        )
+    rows = x if x.ndim == 2 else shaped(x, (1, numel(x.shape)))
+    given = {"fweights": fweights, "aweights": aweights}
+    weights = [_weights(name, w, rows) for name, w in given.items() if w is not None]
+    if not weights:
+        centred = rows - mean(rows, 1, keepdim=True)
+        found = matmul(centred, centred.mT) / max(rows.shape[1] - correction, 0)
+        return found if rows.shape[0] != 1 else shaped(found, ())
+    weight = weights[0] * weights[-1] if len(weights) == 2 else weights[0]
+    total = sum(weight)
+    if not bool(total > 0):
+        raise ArgumentError("cov: all weights are 0, so that there is nothing to take a mean of.")
+    centred = rows - sum(rows * weight, 1, keepdim=True) / total
+    less = correction if aweights is None else correction * sum(weight * weights[-1]) / total
+    found = matmul(centred * weight, centred.mT) / ops.clamp(total - less, min=0.0, max=None)
+    return found if rows.shape[0] != 1 else shaped(found, ())
+
+
+def _weights(name: str, given: Tensor, rows: Tensor) -> Tensor:
+    """`fweights` or `aweights` of `cov`, one for each column of `rows`, in their type."""
+    w = tensor_of(given, "cov", name)
+    if w.dtype.is_floating_point is (name == "fweights") or not w.dtype.kind:
+        raise DTypeError(f"cov: fweights holds ints and aweights floats, and {name} is of {w.dtype.name}.")
+    if w.ndim > 1 or w.numel() != rows.shape[1]:
+        raise ShapeError(f"cov: {name} has shape {w.shape}, and there are {rows.shape[1]} observations, a weight each.")
+    if bool((w < 0).any()):
+        raise ArgumentError(f"cov: {name} holds numbers below 0, and nothing counts less often than never.")
+    return flat(w).to(rows.dtype)
+
+
+@register(method=True)
+def corrcoef(input: Tensor) -> Tensor:
+    """The correlations of variables, a row each: `cov` by the roots of both variances, brought into -1 … 1."""
+    found = cov(input)
+    if not found.ndim:
+        return found / found
+    spread = found.diagonal() ** 0.5
+    return (found / spread[:, None] / spread).clamp(-1.0, 1.0)

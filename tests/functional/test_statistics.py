@@ -1,11 +1,10 @@
-"""Covariances at the end of their divisor, and positions in a shape."""
+"""Covariances at the end of their divisor."""
 
 import numpy as np
 import pytest
 
 import minigrad as mg
 from cases import merge_cases
-from minigrad.core.errors import DTypeError
 from needs import needs
 from parity import agree
 
@@ -25,10 +24,10 @@ def test_one_variable_has_a_number_for_covariance_and_correlation():
     assert (row.cov().shape, row.corrcoef().item(), mg.cov(row[0]).item()) == ((), 1.0, row.cov().item())
 
 
-def test_unravel_index_gives_int64_and_takes_integers_alone():
-    for dtype in (mg.int32, mg.uint8):
-        rows, columns = mg.unravel_index(mg.tensor([1, 5], dtype=dtype), (2, 300))
-        assert (rows.tolist(), columns.tolist(), rows.dtype, columns.dtype) == ([0, 0], [1, 5], mg.int64, mg.int64)
-    for wrong in (mg.ones(2), mg.ones(2) > 0):
-        with pytest.raises(DTypeError, match=r"unravel_index: indices of (float32|bool) are not integers"):
-            mg.unravel_index(wrong, (2, 3))
+def test_one_observation_may_be_counted_by_a_number_without_dimensions(torch):
+    counted = [
+        library.cov(library.tensor(2.5), correction=0, fweights=library.tensor(3)).tolist() for library in (mg, torch)
+    ]
+    assert counted == [0.0, 0.0]
+    with pytest.raises(mg.errors.ShapeError, match=r"fweights has shape \(\), and there are 2 observations"):
+        mg.cov(mg.tensor([2.5, 1.0]), fweights=mg.tensor(3))

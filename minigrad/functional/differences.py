@@ -1,0 +1,63 @@
+"""Differences of neighbours, and the integral between them."""
+
+from __future__ import annotations
+
+from minigrad.core.errors import ShapeError
+from minigrad.core.registry import register
+from minigrad.core.tensor import Tensor
+from minigrad.functional.checks import check_number, dim_of_some, one_dim_of, shaped, tensor_of
+from minigrad.functional.joining import cat
+from minigrad.functional.reduce import sum
+from minigrad.functional.views import narrow
+
+
+@register(method=True)
+def diff(
+    input: Tensor, n: int = 1, dim: int = -1, prepend: Tensor | None = None, append: Tensor | None = None
+) -> Tensor:
+    """Return each element less the one before it along `dim`, `n` times over; of bools, whether the two differ.
+
+    `prepend` and `append` go before and after `input` first: of its shape but along `dim`. Raises ShapeError for a 0-d
+    `input`, and `n` below 0.
+
+    >>> import minigrad as mg
+    >>> mg.diff(mg.tensor([1, 4, 9]), prepend=mg.tensor([0])).tolist()
+    [1, 3, 5]
+    """
+    k = one_dim_of(dim, tensor_of(input, "diff"), "diff")
+    check_number(n, "diff", "n", whole=True)
+    if not input.ndim or n < 0:
+        raise ShapeError(f"diff: there is nothing before a number in shape {input.shape}, n={n} times over.")
+    ends = {"prepend": prepend, "input": input, "append": append}
+    given = [tensor_of(x, "diff", name) for name, x in ends.items() if x is not None]
+    input = cat(given, k) if n and len(given) > 1 else input
+    for _ in range(n):
+        size = input.shape[k]
+        less = max(size - 1, 0)
+        after, before = input.narrow(k, size - less, less), input.narrow(k, 0, less)
+        input = after - before if input.dtype.kind else after != before
+    return input
+
+
+@register
+def trapezoid(y: Tensor, x: Tensor | None = None, *, dx: float = 1.0, dim: int = -1) -> Tensor:
+    """The area under `y` along `dim`, by straight lines between its numbers, which are `dx` apart or stand at `x`."""
+    k = dim_of_some(y, dim, "trapezoid")
+    count = max(y.shape[k] - 1, 0)
+    pairs = narrow(y, k, min(1, y.shape[k]), count) + narrow(y, k, 0, count)
+    if x is None:
+        return sum(pairs, k) * (dx / 2.0)
+    tensor_of(x, "trapezoid", "x")
+    at = x if x.ndim == y.ndim else shaped(x, (*x.shape, *(1,) * (y.ndim - k - 1)))
+    j = k - y.ndim + at.ndim
+    if at.shape[j] != y.shape[k]:
+        raise ShapeError(
+            f"trapezoid: x has {at.shape[j]} places, and y {y.shape[k]} numbers along dimension {k}: one at each."
+        )
+    return sum(pairs * (narrow(at, j, 1, count) - narrow(at, j, 0, count)), k) / 2.0
+
+
+@register
+def trapz(y: Tensor, x: Tensor | None = None, *, dx: float = 1.0, dim: int = -1) -> Tensor:
+    """`trapezoid` by its other name."""
+    return trapezoid(y, x, dx=dx, dim=dim)

@@ -1,0 +1,58 @@
+"""What users give as numbers, lists of lists or arrays, as an array of NumPy's: `tensor` and its kin begin here."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from minigrad.core.dtypes import DType, as_dtype, get_default_dtype, of_number
+from minigrad.core.errors import DTypeError, ShapeError, a_kind
+from minigrad.core.storage import host
+from minigrad.core.tensor import Tensor
+
+__all__ = ["array_of", "check_fit"]
+
+
+def array_of(data: Any, dtype: DType | None, asked: str) -> Any:
+    """`data` as an array of a type that tensors have, shared with it where it can be."""
+    if isinstance(data, Tensor):
+        array = host(data._array)
+    elif isinstance(data, np.ndarray | np.generic):
+        array = np.asarray(data)
+    else:
+        try:
+            array = np.asarray(data)
+        except ValueError:
+            raise ShapeError(f"{asked}: rows of different lengths make no tensor: {data!r:.200}.") from None
+        if dtype is None and array.dtype.kind in "biuf":
+            kind = {"b": True, "i": 1, "u": 1, "f": 1.0}[array.dtype.kind]
+            dtype = get_default_dtype() if array.size == 0 else of_number(kind)
+        check_fit(array, as_dtype(dtype) if dtype is not None else None, asked)
+    if array.dtype.kind not in "biuf":
+        raise DTypeError(f"{asked}: {data!r:.200} {_unfit(data)}")
+    return np.asarray(array, dtype=as_dtype(array.dtype if dtype is None else dtype).name)
+
+
+def check_fit(array: Any, dtype: DType | None, asked: str) -> None:
+    """Raise DTypeError where a number in `array`, of Python's, does not fit into whole numbers of type `dtype`."""
+    if dtype is None or dtype.kind != 1 or array.dtype.kind not in "iuf" or not array.size:
+        return
+    ends, low, high = np.iinfo(dtype.name), array.min(), array.max()
+    if not (ends.min <= low and high < ends.max + 1):  # which nan is neither
+        wrong = high if ends.min <= low else low
+        raise DTypeError(f"{asked}: {wrong} does not fit into {dtype.name}, which goes from {ends.min} to {ends.max}.")
+
+
+def _unfit(data: Any) -> str:
+    """Why `data`, which is no array of numbers, is none: by what was found first in it."""
+    found = data
+    while isinstance(found, list | tuple):
+        found = next((x for x in found if not isinstance(x, int | float) or abs(x) >= 2**63), None)
+    if hasattr(found, "detach"):
+        return "holds Values, whose graph a tensor has no place for.\n  Write mg.tensor([x.data for x in values])."
+    if isinstance(found, int):
+        return f"holds {found}, and whole numbers end at {2**63 - 1}.\n  Write it with a point, as a float."
+    kind = f"NumPy's {found.dtype}" if hasattr(found, "dtype") else a_kind(found)
+    what = "is" if found is data else "holds"
+    return f"{what} {kind}, not numbers.\n  A tensor is made of ints, floats and bools, in lists of lists."

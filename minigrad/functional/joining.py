@@ -1,0 +1,137 @@
+"""Several tensors as one: side by side, on top of each other, in all combinations."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from typing import cast
+
+from minigrad import ops
+from minigrad.core.dtypes import int64, result_type
+from minigrad.core.errors import ShapeError
+from minigrad.core.registry import register
+from minigrad.core.shapes import dim_of
+from minigrad.core.tensor import Tensor
+from minigrad.functional.checks import flat, line, shaped, tensor_of
+from minigrad.functional.creation import tensor
+from minigrad.functional.shape import atleast_2d
+from minigrad.functional.views import meshgrid, unsqueeze
+
+
+@register
+def cat(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
+    """The tensors one after another along `dim`, in the type that holds all; their other sizes must be equal.
+
+    A tensor of shape (0,) goes with any others. Raises ShapeError where sizes differ, for single numbers, and for none.
+
+    >>> import minigrad as mg
+    >>> mg.cat([mg.tensor([1, 2]), mg.tensor([3.0])]).tolist()
+    [1.0, 2.0, 3.0]
+    """
+    given = [tensor_of(x, "cat", "one of tensors") for x in tensors]
+    if not given:
+        raise ShapeError("cat: there is nothing to put together.")
+    if any(x.ndim == 0 for x in given):
+        raise ShapeError("cat: single numbers have no dimension to stand along.\n  Write stack([a, b]).")
+    target = result_type([x.dtype for x in given])
+    like = next((x.shape for x in given if x.shape != (0,)), (0,))
+    k = dim_of(dim, len(like), "cat")
+    none = (*like[:k], 0, *like[k + 1 :])
+    kept = [
+        x if x.shape != (0,) or x.shape == none else ops.reshape(x, shape=none) for x in (x.to(target) for x in given)
+    ]
+    rests = [(*x.shape[:k], *x.shape[k + 1 :]) for x in kept]
+    if any(x.ndim != kept[0].ndim or rest != rests[0] for x, rest in zip(kept, rests, strict=True)):
+        shapes = ", ".join(str(x.shape) for x in given)
+        raise ShapeError(f"cat: shapes {shapes} must be equal in all dimensions but {k}.")
+    return cast(Tensor, ops.cat(*kept, dim=k, sizes=tuple([x.shape[k] for x in kept])))
+
+
+@register
+def concat(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
+    """`cat`."""
+    return cat(tensors, dim)
+
+
+@register
+def stack(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
+    """The tensors, of one shape, one after another along a new dimension `dim`; types as in `cat`."""
+    shapes = sorted({tensor_of(x, "stack", "one of tensors").shape for x in tensors})
+    if len(shapes) != 1:
+        raise ShapeError(f"stack: it takes tensors of one shape, not {' and '.join(map(str, shapes)) or 'none'}.")
+    return cat([unsqueeze(x, dim) for x in tensors], dim_of(dim, len(shapes[0]) + 1, "stack"))
+
+
+@register
+def hstack(tensors: Sequence[Tensor]) -> Tensor:
+    """`cat` along dimension 1, of lines and single numbers along 0."""
+    given = [line(tensor_of(x, "hstack", "one of tensors")) for x in tensors]
+    return cat(given, 0 if given and given[0].ndim == 1 else 1)
+
+
+@register
+def vstack(tensors: Sequence[Tensor]) -> Tensor:
+    """`cat` along dimension 0, of lines and single numbers as rows."""
+    given = [tensor_of(x, "vstack", "one of tensors") for x in tensors]
+    return cat([x if x.ndim > 1 else flat(x)[None] for x in given])
+
+
+@register
+def concatenate(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
+    """`cat` by its other name."""
+    return cat(tensors, dim)
+
+
+@register
+def column_stack(tensors: Sequence[Tensor]) -> Tensor:
+    """Rows of numbers (n,) become the columns of one tensor; those of two dimensions stand beside one another."""
+    return cat([x if x.ndim > 1 else shaped(x, (x.shape[0] if x.ndim else 1, 1)) for x in tensors], 1)
+
+
+@register
+def dstack(tensors: Sequence[Tensor]) -> Tensor:
+    """Tensors after one another along the third dimension; (n,) counts as (1, n, 1), and (m, n) as (m, n, 1)."""
+    return cat([x if x.ndim > 2 else atleast_2d(x)[..., None] for x in tensors], 2)
+
+
+@register
+def row_stack(tensors: Sequence[Tensor]) -> Tensor:
+    """`vstack` by its other name."""
+    return vstack(tensors)
+
+
+@register
+def block_diag(*tensors: Tensor) -> Tensor:
+    """Matrices along the diagonal of one that is 0 elsewhere; a row is a matrix of one row, a number one of one.
+
+    >>> import minigrad as mg
+    >>> mg.block_diag(mg.tensor([[1, 2]]), mg.tensor(3)).tolist()
+    [[1, 2, 0], [0, 0, 3]]
+    """
+    if any(tensor_of(x, "block_diag").ndim > 2 for x in tensors):
+        raise ShapeError("block_diag: its operands are matrices, rows or numbers.")
+    blocks = [shaped(x, (*(1,) * (2 - x.ndim), *x.shape)) for x in tensors]
+    ends = list(itertools.accumulate([x.shape[1] for x in blocks], initial=0))
+    rows = []
+    for x, start, end in zip(blocks, ends, ends[1:], strict=False):
+        before, after = (x.new_zeros((x.shape[0], n)) for n in (start, ends[-1] - end))
+        rows.append(cat([before, x, after], 1))
+    return cat(rows, 0)
+
+
+@register
+def cartesian_prod(*tensors: Tensor) -> Tensor:
+    """All ways to take one number of each line (n,), the last varying first: a row a way. Of one line itself."""
+    if any(tensor_of(x, "cartesian_prod").ndim != 1 for x in tensors):
+        raise ShapeError("cartesian_prod: its operands are lines of numbers, (n,).")
+    return tensors[0] if len(tensors) == 1 else stack([flat(x) for x in meshgrid(*tensors, indexing="ij")], 1)
+
+
+@register
+def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> Tensor:
+    """All choices of `r` numbers of a line (n,), in its order, a row a choice; `with_replacement` the same again."""
+    if tensor_of(input, "combinations").ndim != 1 or r < 0:
+        raise ShapeError(f"combinations: input is a line of numbers and r not below 0, here {input.shape} and {r}.")
+    choose = itertools.combinations_with_replacement if with_replacement else itertools.combinations
+    places = list(choose(range(input.shape[0]), r))
+    return input[tensor(places, dtype=int64, device=input.device).reshape(len(places), r)] if r else input[:0]

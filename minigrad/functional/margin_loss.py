@@ -1,0 +1,224 @@
+"""Losses that ask for a margin, between classes or between pairs and triplets, with PyTorch's signatures.
+
+`reduction` is as in `loss`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from minigrad import ops
+from minigrad.core.dtypes import get_default_dtype
+from minigrad.core.errors import ArgumentError, ShapeError
+from minigrad.core.registry import register
+from minigrad.core.tensor import Tensor
+from minigrad.functional.checks import check_option, floats_of
+from minigrad.functional.creation import zeros_like
+from minigrad.functional.distance import cosine_similarity, pairwise_distance
+from minigrad.functional.elementwise import clamp, where
+from minigrad.functional.indexing import gather, scatter_add
+from minigrad.functional.loss_checks import check_reduction, reduced
+from minigrad.functional.reduce import cumprod, mean, sum
+from minigrad.functional.scattering import scatter
+
+
+@register
+def hinge_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> Tensor:
+    """max(0, 1 - target * input), by number: for scores and answers of -1 or 1. PyTorch has none of this name.
+
+    It is the loss of a support vector machine, as in scikit-learn (Cortes and Vapnik 1995).
+    """
+    check_reduction("hinge_loss", reduction)
+    floats_of(input, "hinge_loss")
+    return reduced(ops.hinge_loss(input, target), reduction)
+
+
+@register
+def hinge_embedding_loss(
+    input: Tensor,
+    target: Tensor,
+    margin: float = 1.0,
+    size_average: None = None,
+    reduce: None = None,
+    reduction: str = "mean",
+) -> Tensor:
+    """For distances in `input`: the distance where `target` is 1, max(0, margin - distance) where it is -1.
+
+    Where `target` is neither, both count, as in PyTorch.
+    """
+    check_reduction("hinge_embedding_loss", reduction, size_average, reduce)
+    floats_of(input, "hinge_embedding_loss")
+    near = ops.where(target == -1, 0.0, input)
+    far = ops.where(target == 1, 0.0, ops.clamp(margin - input, min=0.0, max=None))
+    return reduced(near + far, reduction)
+
+
+@register
+def margin_ranking_loss(
+    input1: Tensor,
+    input2: Tensor,
+    target: Tensor,
+    margin: float = 0.0,
+    size_average: None = None,
+    reduce: None = None,
+    reduction: str = "mean",
+) -> Tensor:
+    """max(0, margin - target * (input1 - input2)): `target` is 1 where input1 should rank higher, else -1."""
+    check_reduction("margin_ranking_loss", reduction, size_average, reduce)
+    if not input1.ndim == input2.ndim == target.ndim:
+        raise ShapeError(
+            f"margin_ranking_loss: {input1.shape}, {input2.shape} and target {target.shape} differ in dimensions."
+        )
+    return reduced(ops.clamp(-target * (input1 - input2) + margin, min=0.0, max=None), reduction)
+
+
+@register
+def cosine_embedding_loss(
+    input1: Tensor,
+    input2: Tensor,
+    target: Tensor,
+    margin: float = 0.0,
+    size_average: None = None,
+    reduce: None = None,
+    reduction: str = "mean",
+) -> Tensor:
+    """1 - cos of the rows' angle where `target` (N,) is 1, and how far cos is above `margin` where it is -1.
+
+    The rows are (N, D), or one is (D,) and `target` a number. Integers are taken as the default floating-point dtype.
+    Raises ShapeError for other shapes.
+    """
+    rows = [x if x.dtype.is_floating_point else x.to(get_default_dtype()) for x in (input1, input2)]
+    if input1.ndim != target.ndim + 1 or input2.ndim != input1.ndim:
+        raise ShapeError(
+            f"cosine_embedding_loss: rows {input1.shape} and {input2.shape}, target {target.shape}: a target a row is "
+            "(N,) for (N, D)."
+        )
+    cosine = cosine_similarity(rows[0], rows[1], dim=-1)
+    check_reduction("cosine_embedding_loss", reduction)
+    return reduced(where(target == 1, 1.0 - cosine, clamp(cosine - margin, 0.0)), reduction)
+
+
+@register
+def triplet_margin_loss(
+    anchor: Tensor,
+    positive: Tensor,
+    negative: Tensor,
+    margin: float = 1.0,
+    p: float = 2.0,
+    eps: float = 1e-6,
+    swap: bool = False,
+    size_average: None = None,
+    reduce: None = None,
+    reduction: str = "mean",
+) -> Tensor:
+    """``max(d(anchor, positive) - d(anchor, negative) + margin, 0)``, rows (N, D) with `pairwise_distance` as d.
+
+    With `swap` d(positive, negative) counts where that is the smaller. Balntas et al. 2016. Raises ArgumentError for a
+    `margin` that is not above 0.
+    """
+    _check_margin("triplet_margin_loss", margin)
+    far = pairwise_distance(anchor, negative, p, eps)
+    if swap:
+        far = ops.minimum(far, pairwise_distance(positive, negative, p, eps))
+    losses = clamp(pairwise_distance(anchor, positive, p, eps) - far + margin, 0.0)
+    check_reduction("triplet_margin_loss", reduction)
+    return reduced(losses, reduction)
+
+
+@register
+def soft_margin_loss(
+    input: Tensor, target: Tensor, size_average: None = None, reduce: None = None, reduction: str = "mean"
+) -> Tensor:
+    """``log(1 + exp(-target * input))``, for targets of 1 and -1."""
+    check_reduction("soft_margin_loss", reduction)
+    return reduced(ops.softplus(target * -1.0 * input), reduction)
+
+
+@register
+def multi_margin_loss(
+    input: Tensor,
+    target: Tensor,
+    p: int = 1,
+    margin: float = 1.0,
+    weight: Tensor | None = None,
+    size_average: None = None,
+    reduce: None = None,
+    reduction: str = "mean",
+) -> Tensor:
+    """How far each wrong class comes within `margin` of the right one y: ``sum(max(0, margin - x_y + x_i) ** p) / C``.
+
+    `input` is (N, C) or (C,), `target` (N,) or a number, `weight` (C,) the weight of each right class.
+    """
+    check_option(p, (1, 2), "multi_margin_loss", "p")
+    scores = input if input.ndim == 2 else input.reshape(1, -1)
+    right = target.reshape(-1, 1)
+    if weight is not None and weight.shape != scores.shape[1:]:
+        raise ShapeError(f"multi_margin_loss: weight {weight.shape} is not one for each of {scores.shape[1]} classes.")
+    slack = clamp(margin - gather(scores, 1, right) + scores, 0.0)
+    slack = scatter(slack, 1, right, value=0.0) ** p
+    slack = slack if weight is None else slack * weight[right]
+    losses = sum(slack, 1) / scores.shape[1]
+    check_reduction("multi_margin_loss", reduction)
+    return reduced(losses if input.ndim == 2 else losses[0], reduction)
+
+
+@register
+def multilabel_margin_loss(
+    input: Tensor, target: Tensor, size_average: None = None, reduce: None = None, reduction: str = "mean"
+) -> Tensor:
+    """How far each wrong class comes within 1 of each right one, summed, by the number C of classes.
+
+    `input` is (N, C) or (C,), and `target` has its shape: in a row the right classes, then -1 and what is not read.
+    """
+    scores, given = (x if x.ndim == 2 else x.reshape(1, -1) for x in (input, target))
+    there = cumprod((given >= 0).to(given.dtype), 1)
+    at = where(there == 1, given, 0)
+    right = scatter_add(zeros_like(given), 1, at, there) > 0
+    slack = clamp(1.0 - gather(scores, 1, at)[:, :, None] + scores[:, None, :], 0.0)
+    counts = ops.logical_and((there == 1)[:, :, None], ops.logical_not(right)[:, None, :])
+    losses = sum(where(counts, slack, 0.0), (1, 2)) / scores.shape[1]
+    check_reduction("multilabel_margin_loss", reduction)
+    return reduced(losses if input.ndim == 2 else losses[0], reduction)
+
+
+@register
+def multilabel_soft_margin_loss(
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
+    size_average: None = None,
+    reduce: None = None,
+    reduction: str = "mean",
+) -> Tensor:
+    """The mean over C classes of ``softplus(x) - target * x``: each class is there or not. (N, C) or (C,), both."""
+    if not input.ndim:
+        raise ShapeError("multilabel_soft_margin_loss: a number has no classes: input is (N, C) or (C,).")
+    losses = ops.softplus(input) - target * input
+    check_reduction("multilabel_soft_margin_loss", reduction)
+    return reduced(mean(losses if weight is None else losses * weight, -1), reduction)
+
+
+@register
+def triplet_margin_with_distance_loss(
+    anchor: Tensor,
+    positive: Tensor,
+    negative: Tensor,
+    *,
+    distance_function: Callable[[Tensor, Tensor], Tensor] | None = None,
+    margin: float = 1.0,
+    swap: bool = False,
+    reduction: str = "mean",
+) -> Tensor:
+    """`triplet_margin_loss` with another distance of rows; without one it is `pairwise_distance`."""
+    _check_margin("triplet_margin_with_distance_loss", margin)
+    distance = pairwise_distance if distance_function is None else distance_function
+    far = distance(anchor, negative)
+    if swap:
+        far = ops.minimum(far, distance(positive, negative))
+    losses = clamp(distance(anchor, positive) - far + margin, 0.0)
+    check_reduction("triplet_margin_with_distance_loss", reduction)
+    return reduced(losses, reduction)
+
+
+def _check_margin(name: str, margin: float) -> None:
+    if margin <= 0:
+        raise ArgumentError(f"{name}: margin={margin}, and it must be above 0.")

@@ -1,0 +1,74 @@
+"""Numbers around a tensor: constant, mirrored, repeated or from the other end."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import cast
+
+from minigrad import ops
+from minigrad.core.errors import ShapeError
+from minigrad.core.registry import register
+from minigrad.core.tensor import Tensor
+from minigrad.functional.checks import check_option, listed_ints, tensor_of
+from minigrad.functional.joining import cat
+from minigrad.functional.shape import flip
+from minigrad.functional.views import narrow
+
+
+@register
+def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float | None = None) -> Tensor:
+    """Pad the edges of `input`: `pad` is (before, after) for the last dimension, then for the one before it, ….
+
+    ``mode="constant"`` fills with `value`, by default 0. "reflect" mirrors at the element of the edge, "replicate"
+    repeats it, "circular" takes up at the other edge; these three pad the last one to three dimensions, of which there
+    must be one or two more. A negative pad crops: what is mirrored or repeated is that of the whole, what wraps around
+    that of the rest. Raises ShapeError for pads that are not pairs, that crop more than there is, and that mirror or
+    wrap around more than once.
+
+    >>> import minigrad as mg
+    >>> mg.pad(mg.tensor([[1, 2, 3]]), (2, 1), mode="reflect").tolist()
+    [[3, 2, 1, 2, 3, 2]]
+    """
+    x, given = tensor_of(input, "pad"), listed_ints("pad", (pad,))
+    check_option(mode, ("constant", "reflect", "replicate", "circular"), "pad", "mode")
+    count = len(given) // 2
+    if len(given) % 2 or count > x.ndim:
+        raise ShapeError(f"pad: {given} must be pairs, the last dimension's first, and fit shape {x.shape}.")
+    pairs = ((0, 0),) * (x.ndim - count) + tuple(zip(given[::2], given[1::2], strict=True))[::-1]
+    if any(max(-before, 0) + max(-after, 0) > n for n, (before, after) in zip(x.shape, pairs, strict=True)):
+        raise ShapeError(f"pad: {given} cuts off more than there is in shape {x.shape}.")
+    if mode == "constant":
+        return cast(Tensor, ops.pad(x, pads=pairs, value=0.0 if value is None else value))
+    if value is not None or count not in (1, 2, 3) or x.ndim - count not in (1, 2):
+        raise ShapeError(
+            f"pad: mode={mode!r} takes no value, and pads the last 1 to 3 dimensions of a tensor that has one or two "
+            f"more, not {count} of shape {x.shape}.\n  unsqueeze(0) adds a dimension."
+        )
+    if mode != "circular" and 0 in x.shape[-count - 1 :]:
+        raise ShapeError(f"pad: mode={mode!r} needs numbers at the edges, and shape {x.shape} has none.")
+    crops = tuple([(min(before, 0), min(after, 0)) for before, after in pairs])
+    copies = crops if max(given) <= 0 or min(given) < 0 else ()  # the result never shares the input's memory
+    if copies and mode == "circular":
+        x = cast(Tensor, ops.pad(x, pads=copies, value=0.0))
+    for k, (before, after) in enumerate(pairs):
+        x = _edged(x, k, max(before, 0), max(after, 0), mode) if max(before, after) > 0 else x
+    return cast(Tensor, ops.pad(x, pads=copies, value=0.0)) if copies and mode != "circular" else x
+
+
+def _edged(x: Tensor, k: int, before: int, after: int, mode: str) -> Tensor:
+    """`x` with the places that `mode` puts before and after it along dimension `k`."""
+    size = x.shape[k]
+    most = {"reflect": size - 1, "circular": size, "replicate": max(before, after) if size else 0}[mode]
+    if max(before, after) > most:
+        raise ShapeError(
+            f"pad: mode={mode!r} puts 0 to {most} places at either end of the {size} of dimension {k}, not "
+            f"{before} and {after}."
+        )
+    if mode == "replicate":
+        counts = [1] * size
+        counts[0] += before
+        counts[-1] += after
+        return cast(Tensor, ops.repeat_interleave(x, repeats=tuple(counts), dim=k))
+    if mode == "circular":
+        return cat([narrow(x, k, size - before, before), x, narrow(x, k, 0, after)], k)
+    return cat([flip(narrow(x, k, 1, before), k), x, flip(narrow(x, k, size - 1 - after, after), k)], k)

@@ -1,0 +1,11 @@
+"""Differences of neighbours, and the integral between them."""
+
+from samples import numbers, sample
+
+x = numbers(3, 4)
+
+SAMPLES = [
+    sample("trapezoid", lambda F, x: F.trapezoid(x, dx=0.5, dim=0), x,
+           differs={"empty": "PyTorch's zeros have no gradient"}),
+    sample("trapezoid at places", lambda F, x, v: F.trapz(x, v), x, numbers(4)),
+]  # fmt: skip

@@ -1,0 +1,13 @@
+"""One tensor as several, which are views of it."""
+
+from samples import numbers, sample
+
+x = numbers(3, 4)
+a = numbers(2, 3, 4)
+
+SAMPLES = [
+    sample("split_with_sizes", lambda F, x: F.split_with_sizes(x, [1, 3], 1), x),
+    sample("hsplit", lambda F, x: F.hsplit(x, 2), x),
+    sample("vsplit", lambda F, x: x.vsplit([1]), x),
+    sample("dsplit", lambda F, a: F.dsplit(a, 2), a),
+]  # fmt: skip
