@@ -8,8 +8,7 @@ DTypeError for what is not a number or a type, DeviceError for a device that is 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from math import ceil, isfinite
 from typing import Any
 
@@ -18,13 +17,13 @@ import numpy as np
 import minigrad.backends.arrays  # noqa: F401 -- registers the kernels of arrays
 from minigrad.backends.limits import check_count, number
 from minigrad.core.dtypes import DType, as_dtype, get_default_dtype, int64, of_number
-from minigrad.core.errors import ArgumentError, DTypeError, OutOfMemoryError, a_kind
+from minigrad.core.errors import ArgumentError, DTypeError, a_kind
 from minigrad.core.registry import add
 from minigrad.core.shapes import size_of
 from minigrad.core.storage import check_device, get_default_device, host, memory, set_default_device
 from minigrad.core.symbolic import Traced
 from minigrad.core.tensor import Tensor, wrap
-from minigrad.functional.from_data import array_of
+from minigrad.functional.from_data import array_of, dtype_name, memory_for, plain_number
 
 __all__ = [
     "arange",
@@ -148,7 +147,7 @@ def full(
     >>> full((2,), 7).dtype, full((2,), 0.5).dtype
     (minigrad.int64, minigrad.float32)
     """
-    value = _number(fill_value, "full")
+    value = plain_number(fill_value, "full")
     kind = of_number(value) if dtype is None else as_dtype(dtype)
     value = number("full", value, kind)
     return _filled(_sizes("full", device, (size,)), kind.name, value, device, requires_grad, "full")
@@ -162,7 +161,7 @@ def zeros(
     requires_grad: bool = False,
 ) -> Tensor:
     """A tensor of zeros, as in ``zeros(2, 3)``."""
-    return _filled(_sizes("zeros", device, sizes, size), _name(dtype), 0, device, requires_grad, "zeros")
+    return _filled(_sizes("zeros", device, sizes, size), dtype_name(dtype), 0, device, requires_grad, "zeros")
 
 
 def ones(
@@ -173,7 +172,7 @@ def ones(
     requires_grad: bool = False,
 ) -> Tensor:
     """A tensor of ones, as in ``ones(2, 3)``."""
-    return _filled(_sizes("ones", device, sizes, size), _name(dtype), 1, device, requires_grad, "ones")
+    return _filled(_sizes("ones", device, sizes, size), dtype_name(dtype), 1, device, requires_grad, "ones")
 
 
 def empty(
@@ -185,8 +184,8 @@ def empty(
 ) -> Tensor:
     """A tensor whose numbers are whatever was in its memory: write before you read."""
     place = memory(check_device(device, "empty"))
-    with _room("empty"):
-        out = wrap(place.empty(_sizes("empty", device, sizes, size), np.dtype(_name(dtype))))
+    with memory_for("empty"):
+        out = wrap(place.empty(_sizes("empty", device, sizes, size), np.dtype(dtype_name(dtype))))
     return out.requires_grad_() if requires_grad else out
 
 
@@ -200,8 +199,8 @@ def eye(
 ) -> Tensor:
     """An (n, m) matrix, square without `m`, of ones on the diagonal and zeros beside it."""
     rows, columns = _sizes("eye", device, (n, n if m is None else m))
-    with _room("eye"):
-        return _finished(np.eye(rows, columns, dtype=_name(dtype)), device, requires_grad, "eye")
+    with memory_for("eye"):
+        return _finished(np.eye(rows, columns, dtype=dtype_name(dtype)), device, requires_grad, "eye")
 
 
 # --- in a row ---
@@ -225,7 +224,7 @@ def arange(
     >>> arange(5).tolist(), arange(1, 2, 0.5).tolist()
     ([0, 1, 2, 3, 4], [1.0, 1.5])
     """
-    first, last, by = (_number(x, "arange") for x in ((0, start, step) if end is None else (start, end, step)))
+    first, last, by = (plain_number(x, "arange") for x in ((0, start, step) if end is None else (start, end, step)))
     if by == 0 or not isfinite((last - first) / by) or (last - first) / by < 0:
         raise ArgumentError(f"arange: no number of steps of {by} leads from {first} to {last}.")
     whole = all(isinstance(x, int) for x in (first, last, by))
@@ -236,7 +235,7 @@ def arange(
     if kind.kind == 1 and not whole:
         first, by = int(first), int(by)
     _sizes("arange", device, (count,))
-    with _room("arange"):
+    with memory_for("arange"):
         numbers = np.arange(count) * by + first
         return _finished(numbers.astype(kind.name), device, requires_grad, "arange")
 
@@ -279,17 +278,17 @@ def logspace(
 def tril_indices(row: int, col: int, offset: int = 0, *, dtype: DType = int64, device: str | None = None) -> Tensor:
     """The places on and below diagonal `offset` of a (row, col) matrix, row by row: (2, count), rows and columns."""
     rows, columns = _sizes("tril_indices", device, (row, col))
-    return _finished(
-        np.stack(np.nonzero(np.tri(rows, columns, offset))).astype(_name(dtype)), device, False, "tril_indices"
-    )
+    return _places(np.tri(rows, columns, offset), dtype, device, "tril_indices")
 
 
 def triu_indices(row: int, col: int, offset: int = 0, *, dtype: DType = int64, device: str | None = None) -> Tensor:
     """The places on and above diagonal `offset` of a (row, col) matrix, row by row: (2, count), rows and columns."""
     rows, columns = _sizes("triu_indices", device, (row, col))
-    return _finished(
-        np.stack(np.nonzero(np.tri(rows, columns, offset - 1) == 0)).astype(_name(dtype)), device, False, "triu_indices"
-    )
+    return _places(np.tri(rows, columns, offset - 1) == 0, dtype, device, "triu_indices")
+
+
+def _places(chosen: Any, dtype: DType, device: str | None, asked: str) -> Tensor:
+    return _finished(np.stack(np.nonzero(chosen)).astype(dtype_name(dtype)), device, False, asked)
 
 
 # --- of the shape or the type of another ---
@@ -348,17 +347,6 @@ def _new(make: Callable[..., Tensor], what: str) -> Callable[..., Tensor]:
 # --- what they share ---
 
 
-@contextmanager
-def _room(asked: str) -> Iterator[None]:
-    """A block in which NumPy's word for the end of memory is minigrad's."""
-    try:
-        yield
-    except MemoryError as error:
-        if isinstance(error, OutOfMemoryError):
-            raise
-        raise OutOfMemoryError(f"{asked}: {error}") from None
-
-
 def _finished(array: Any, device: str | None, requires_grad: bool, asked: str) -> Tensor:
     """A copy of `array` as a tensor on `device`."""
     out = wrap(memory(check_device(device, asked)).copied(array))
@@ -376,20 +364,9 @@ def _filled(
     shape: tuple[int, ...], dtype: str, value: Any, device: str | None, requires_grad: bool, asked: str
 ) -> Tensor:
     """A tensor of one number, made where it is to be."""
-    with _room(asked):
+    with memory_for(asked):
         out = wrap(memory(check_device(device, asked)).full(shape, np.dtype(dtype), value))
     return out.requires_grad_() if requires_grad else out
-
-
-def _name(dtype: DType | None) -> str:
-    return (get_default_dtype() if dtype is None else as_dtype(dtype)).name
-
-
-def _number(x: Any, asked: str) -> Any:
-    number = x.item() if hasattr(x, "item") else x
-    if not isinstance(number, int | float):
-        raise DTypeError(f"{asked}: {x!r} is {a_kind(x)}, not a number.")
-    return number
 
 
 def _ranged(dtype: DType | None, asked: str) -> DType:
@@ -402,10 +379,10 @@ def _ranged(dtype: DType | None, asked: str) -> DType:
 
 def _spaced(start: float, end: float, steps: int, kind: DType, asked: str, device: str | None) -> Any:
     """`steps` float64 numbers from one end to the other, which an integer `kind` cuts to integers first."""
-    ends = [_number(x, asked) for x in (start, end)]
+    ends = [plain_number(x, asked) for x in (start, end)]
     first, last = [number(asked, x, kind) for x in ends] if kind.kind == 1 else ends
     (count,) = _sizes(asked, device, (steps,))
-    with _room(asked):
+    with memory_for(asked):
         return np.linspace(first, last, count)
 
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import cast
 
 from minigrad import ops
+from minigrad.core.dtypes import int64
 from minigrad.core.errors import ArgumentError, ShapeError
 from minigrad.core.registry import register
 from minigrad.core.shapes import numel
 from minigrad.core.tensor import Tensor
 from minigrad.functional.checks import check_number, check_option, flat, floats_of, tensor_of
 from minigrad.functional.creation import arange
-from minigrad.functional.indexing import _INT64, _ints
+from minigrad.functional.indexing import index_tensor
 from minigrad.functional.scattering import scatter_reduce
 from minigrad.functional.shape import repeat_interleave
 from minigrad.functional.sorting import searchsorted
@@ -37,7 +38,7 @@ def embedding(
     """
     if sparse:
         raise ArgumentError("embedding: sparse gradients are not here: leave sparse out.")
-    at = _ints("embedding", input)
+    at = index_tensor("embedding", input)
     if tensor_of(weight, "embedding", "weight").ndim != 2:
         raise ShapeError(f"embedding: weight is a matrix, a row for each int; it has shape {weight.shape}.")
     rows = weight.shape[0]
@@ -57,14 +58,14 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
 
     -1 is one class more than the largest int. Raises ShapeError for an int that is none of the classes.
     """
-    at = _ints("one_hot", tensor)
+    at = index_tensor("one_hot", tensor)
     check_number(num_classes, "one_hot", "num_classes", whole=True)
     if num_classes == -1:
         if not numel(at.shape):
             raise ShapeError("one_hot: no ints, so that the number of classes cannot be seen.\n  Give num_classes.")
         num_classes = max(int(at.amax()), 0) + 1
     at = in_range("one_hot", at[..., None], num_classes, at.ndim)
-    classes = tensor.new_zeros(*tensor.shape, num_classes, dtype=_INT64)
+    classes = tensor.new_zeros(*tensor.shape, num_classes, dtype=int64)
     return cast(Tensor, ops.scatter(classes, at, 1, dim=tensor.ndim))
 
 

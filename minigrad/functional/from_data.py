@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 
 from minigrad.core.dtypes import DType, as_dtype, get_default_dtype, of_number
-from minigrad.core.errors import DTypeError, ShapeError, a_kind
+from minigrad.core.errors import DTypeError, OutOfMemoryError, ShapeError, a_kind
 from minigrad.core.storage import host
 from minigrad.core.tensor import Tensor
 
-__all__ = ["array_of", "check_fit"]
+__all__ = ["array_of", "check_fit", "dtype_name", "memory_for", "plain_number"]
 
 
 def array_of(data: Any, dtype: DType | None, asked: str) -> Any:
@@ -56,3 +58,25 @@ def _unfit(data: Any) -> str:
     kind = f"NumPy's {found.dtype}" if hasattr(found, "dtype") else a_kind(found)
     what = "is" if found is data else "holds"
     return f"{what} {kind}, not numbers.\n  A tensor is made of ints, floats and bools, in lists of lists."
+
+
+def dtype_name(dtype: DType | None) -> str:
+    return (get_default_dtype() if dtype is None else as_dtype(dtype)).name
+
+
+def plain_number(x: Any, asked: str) -> Any:
+    number = x.item() if hasattr(x, "item") else x
+    if not isinstance(number, int | float):
+        raise DTypeError(f"{asked}: {x!r} is {a_kind(x)}, not a number.")
+    return number
+
+
+@contextmanager
+def memory_for(asked: str) -> Iterator[None]:
+    """A block in which NumPy's word for the end of memory is minigrad's."""
+    try:
+        yield
+    except MemoryError as error:
+        if isinstance(error, OutOfMemoryError):
+            raise
+        raise OutOfMemoryError(f"{asked}: {error}") from None

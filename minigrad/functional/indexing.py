@@ -21,6 +21,8 @@ from minigrad.core.tensor import Tensor
 from minigrad.functional.checks import check_same_type, flat, line, one_dim_of, shaped, tensor_of
 from minigrad.functional.subscript import in_range
 
+__all__ = ["index_tensor", "scattered"]  # for other topics; what is registered is public
+
 _BOOL, _INT32, _INT64 = DTYPES["bool"], DTYPES["int32"], DTYPES["int64"]
 
 
@@ -49,7 +51,7 @@ def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Te
     Raises ShapeError where they do not broadcast.
     """
     name = "take_along_dim"
-    x, at = tensor_of(input, name), _ints(name, indices)
+    x, at = tensor_of(input, name), index_tensor(name, indices)
     if dim is None:
         return take(x, flat(at))
     k = one_dim_of(dim, x, name)
@@ -61,7 +63,7 @@ def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Te
     return shaped(found, found.shape if input.ndim or indices.ndim else ())
 
 
-def _scatter(input: Tensor, dim: int, index: Tensor, src: Any = None, value: Any = None) -> Tensor:
+def scattered(input: Tensor, dim: int, index: Tensor, src: Any = None, value: Any = None) -> Tensor:
     """`scatter`, without `reduce`."""
     x, at, k = _along("scatter", input, dim, index)
     single = value if src is None else src
@@ -126,7 +128,7 @@ def index_fill(input: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
 @register(method=True)
 def take(input: Tensor, index: Tensor) -> Tensor:
     """The numbers of `input`, all in one line, at `index`; in the shape of `index`."""
-    x, at = flat(tensor_of(input, "take")), _ints("take", index)
+    x, at = flat(tensor_of(input, "take")), index_tensor("take", index)
     at = in_range("take", at, x.shape[0], 0, from_end=True)
     return cast(Tensor, ops.index_select(x, at, dim=0))
 
@@ -203,7 +205,7 @@ def count_nonzero(input: Tensor, dim: int | tuple[int, ...] | None = None) -> Te
 # --- what they share ---
 
 
-def _ints(name: str, index: Any) -> Tensor:
+def index_tensor(name: str, index: Any) -> Tensor:
     if tensor_of(index, name, "index").dtype in (_INT32, _INT64):
         return cast(Tensor, index).to(_INT64)
     raise DTypeError(f"{name}: an index is of int64, and this is of {index.dtype.name}.\n  Write index.to(mg.int64).")
@@ -224,7 +226,7 @@ def _same_ndim(name: str, x: Tensor, other: Tensor) -> None:
 
 def _along(name: str, input: Any, dim: int, index: Any) -> tuple[Tensor, Tensor, int]:
     """The operands of an op along lines, and `dim` from 0."""
-    x, at = line(tensor_of(input, name)), line(_ints(name, index))
+    x, at = line(tensor_of(input, name)), line(index_tensor(name, index))
     k = one_dim_of(dim, input, name)
     _same_ndim(name, x, at)
     if any(n > m for j, (n, m) in enumerate(zip(at.shape, x.shape, strict=True)) if j != k):
@@ -244,7 +246,7 @@ def _cut(name: str, x: Tensor, at: Tensor, src: Any) -> Tensor:
 
 def _slices(name: str, input: Any, dim: int, index: Any, source: Any = None) -> tuple[Tensor, Tensor, int]:
     """The operands of an op on slices, and `dim` from 0."""
-    x, at = line(tensor_of(input, name)), line(_ints(name, index))
+    x, at = line(tensor_of(input, name)), line(index_tensor(name, index))
     k = one_dim_of(dim, input, name)
     if at.ndim > 1:
         raise ShapeError(f"{name}: the index is a vector, and this has shape {at.shape}; x[index] takes any.")

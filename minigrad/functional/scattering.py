@@ -16,7 +16,7 @@ from minigrad.core.tensor import Tensor
 from minigrad.functional.checks import check_option, flat, line, shaped, tensor_of
 from minigrad.functional.creation import arange
 from minigrad.functional.elementwise import where
-from minigrad.functional.indexing import _scatter, gather, scatter_add
+from minigrad.functional.indexing import gather, scatter_add, scattered
 from minigrad.functional.subscript import get, put
 from minigrad.functional.views import diagonal, select
 
@@ -38,7 +38,7 @@ def scatter(
         check_option(reduce, ("add", "multiply"), "scatter", "reduce")
         given = src if isinstance(src, Tensor) else input.new_full(index.shape, value if src is None else src)
         return scatter_reduce(input, dim, index, given, "sum" if reduce == "add" else "prod")
-    return _scatter(input, dim, index, src, value)
+    return scattered(input, dim, index, src, value)
 
 
 @register(method=True, in_place=True)
@@ -61,11 +61,11 @@ def scatter_reduce(
     if reduce == "prod":
         return _product(x, dim, index, src, include_self)
     if reduce in ("sum", "mean"):
-        begun = x if include_self else _scatter(x, dim, index, value=0)
+        begun = x if include_self else scattered(x, dim, index, value=0)
         total = scatter_add(begun, dim, index, src)
         if reduce == "sum":
             return total
-        ones = x.new_ones(x.shape) if include_self else _scatter(x.new_ones(x.shape), dim, index, value=0)
+        ones = x.new_ones(x.shape) if include_self else scattered(x.new_ones(x.shape), dim, index, value=0)
         count = scatter_add(ones, dim, index, src.new_ones(src.shape))
         return total / count if x.dtype.is_floating_point else total // count
     return _extreme(x, dim, index, src, reduce == "amax", include_self)
@@ -86,7 +86,7 @@ def _product(x: Tensor, dim: int, index: Tensor, src: Tensor, include_self: bool
         running = running * where(first, True, ops.shift(running, dim=k, by=by, fill=1))
         first = ops.logical_or(first, ops.shift(first, dim=k, by=by, fill=1))
         by *= 2
-    products = _scatter(line(x) if not include_self else line(x).new_ones(line(x).shape), k, places, running)
+    products = scattered(line(x) if not include_self else line(x).new_ones(line(x).shape), k, places, running)
     return shaped(line(x) * products if include_self else products, x.shape)
 
 
@@ -98,12 +98,12 @@ def _extreme(x: Tensor, dim: int, index: Tensor, src: Tensor, largest: bool, inc
     ranked = given.detach() if largest or not floats else -given.detach()
     order = ops.sort(ranked, dim=k, descending=not (largest or floats))[1]  # the last that is written stays
     sent, places = gather(given.detach(), k, order), gather(at, k, order)
-    found = _scatter(line(x.detach()), k, places, sent)
+    found = scattered(line(x.detach()), k, places, sent)
     own = line(x.detach()) if include_self else found
     found = (ops.maximum if largest else ops.minimum)(found, own) if include_self else found
     if not (x.requires_grad or src.requires_grad):
         return shaped(found, x.shape)
-    touched = _scatter(found.new_zeros(found.shape), k, at, value=1)
+    touched = scattered(found.new_zeros(found.shape), k, at, value=1)
     mine = where(touched == 0, found.new_ones(found.shape), (own == found).to(x.dtype) if include_self else 0.0)
     wins = (given.detach() == gather(found, k, at)).to(x.dtype)
     count = scatter_add(mine, k, at, wins)

@@ -9,7 +9,7 @@ from minigrad.core.errors import ShapeError
 from minigrad.core.registry import register, register_method
 from minigrad.core.tensor import Tensor
 from minigrad.functional.checks import dim_of_some, listed_ints, tensor_of
-from minigrad.functional.views import _between, select
+from minigrad.functional.views import between, select
 
 
 @register
@@ -106,7 +106,7 @@ def dsplit(input: Tensor, indices_or_sections: int | Sequence[int]) -> tuple[Ten
 
 
 def _parts(x: Tensor, k: int, cuts: Sequence[int]) -> tuple[Tensor, ...]:
-    return tuple([_between(x, k, start, stop) for start, stop in pairwise(cuts)])
+    return tuple([between(x, k, start, stop) for start, stop in pairwise(cuts)])
 
 
 def _equal_parts(name: str, x: Tensor, parts: int | Sequence[int], k: int, ndim: int) -> tuple[Tensor, ...]:

@@ -25,6 +25,8 @@ from minigrad.functional.checks import (
     two_dims_of,
 )
 
+__all__ = ["between"]  # for other topics; what is registered is public
+
 _ALL = (slice(None),)
 
 
@@ -277,7 +279,7 @@ def narrow(input: Tensor, dim: int, start: int | Tensor, length: int) -> Tensor:
         raise ShapeError(
             f"narrow: {length} places from {start} on are not there along dimension {k} of shape {input.shape}."
         )
-    return _between(input, k, first, first + length)
+    return between(input, k, first, first + length)
 
 
 @register(method=True)
@@ -301,7 +303,7 @@ def _unfold(input: Tensor, dimension: int, size: int, step: int) -> Tensor:
             "need a size of at most that and a step of 1 or more."
         )
     if not input.ndim:  # its one window is the line of one number
-        return _between(_arranged(input, shape), 0, 0, size)
+        return between(_arranged(input, shape), 0, 0, size)
     return cast(Tensor, ops.unfold(input, dim=k, size=size, step=step))
 
 
@@ -379,5 +381,5 @@ def _arranged(x: Tensor, shape: Shape) -> Tensor:
     return cast(Tensor, ops.reshape(x, shape=shape))
 
 
-def _between(x: Tensor, k: int, start: int, stop: int) -> Tensor:
+def between(x: Tensor, k: int, start: int, stop: int) -> Tensor:
     return cast(Tensor, ops.index(x, key=(*_ALL * k, slice(start, stop))))
