@@ -112,7 +112,8 @@ class Names(Entries):
 def _listed(module: str) -> list[str]:
     if module in ROOMS:
         return public(module)
-    return TOPICS[module].functions if module in TOPICS else [*import_module(module).__all__]
+    registered = TOPICS[module].functions if module in TOPICS else []
+    return registered or [*import_module(module).__all__]
 
 
 def _is_shown(room: str, name: str) -> bool:
