@@ -5,6 +5,7 @@ import os
 
 import pytest
 
+import legs
 import minigrad as mg
 import tiers
 from browsing import chrome, page, spare, watched  # here, so that there is one browser a process
@@ -76,7 +77,8 @@ class ToldAtOnce:
 
 def pytest_collection_modifyitems(config, items):
     kept, left = tiers.select(items)
-    config.hook.pytest_deselected(items=left)
+    kept, passed = config.pluginmanager.get_plugin("legs").leave(kept)
+    config.hook.pytest_deselected(items=[*left, *passed])
     items[:] = long_modules_first(kept)
     for item in items:
         if "import taichi" in getattr(getattr(item, "dtest", None), "docstring", ""):
@@ -85,6 +87,7 @@ def pytest_collection_modifyitems(config, items):
 
 def pytest_addoption(parser):
     parser.addoption("--minutes", metavar="FILE", help="write to this file where the minutes of the run go")
+    parser.addoption("--leave", metavar="FILE", help="leave out the files of which another run wrote that they passed")
 
 
 @pytest.hookimpl(trylast=True)  # when there is a terminal
@@ -92,6 +95,7 @@ def pytest_configure(config):
     gc.disable()  # until all is collected
     config.pluginmanager.register(Skips())
     config.pluginmanager.register(Minutes(config))
+    config.pluginmanager.register(legs.Legs(config), "legs")
     config.pluginmanager.register(HeavyImports(), "heavy imports")
     if terminal := config.pluginmanager.get_plugin("terminalreporter"):
         config.pluginmanager.register(ToldAtOnce(terminal))

@@ -24,7 +24,18 @@ from typing import Any, NamedTuple
 
 import pytest
 
-__all__ = ["FRONTEND", "NEEDS", "PACKAGES", "Skips", "chromium", "is_here", "missing_package", "needs", "reason"]
+__all__ = [
+    "FRONTEND",
+    "NEEDS",
+    "PACKAGES",
+    "Skips",
+    "asked_in_vain",
+    "chromium",
+    "is_here",
+    "missing_package",
+    "needs",
+    "reason",
+]
 
 TESTS = Path(__file__).parents[1]
 FRONTEND = TESTS.parent / "viz" / "frontend"
@@ -147,9 +158,18 @@ def _has_cuda() -> bool:
 
 
 @cache
+def _found(name: str) -> bool:
+    return NEEDS[name].is_here()
+
+
+asked_in_vain: set[str] = set()  # things of the table, until somebody who reads it clears it
+
+
 def is_here(name: str) -> bool:
     """Return whether this machine has what tests know by this name."""
-    return NEEDS[name].is_here()
+    if not _found(name):
+        asked_in_vain.add(name)
+    return _found(name)
 
 
 def needs(*names: str) -> None:

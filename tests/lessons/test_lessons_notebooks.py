@@ -1,5 +1,6 @@
 """The lessons as pages: halves agree, headings nest, promises hold. What the cells print is for nbval to test."""
 
+import ast
 import re
 import runpy
 import subprocess
@@ -163,6 +164,17 @@ def test_every_picture_is_told_in_words_of_its_own(path):
         assert 50 < len(alt) <= 320
         assert alt[-1] in ".?!)"
         assert not set("\\$*`[]") & set(alt)
+
+
+@merge_cases
+@lesson
+def test_a_lesson_imports_what_comes_with_minigrad(path):
+    """And so it is the same lesson whatever else is installed: CI runs it once."""
+    tree = ast.parse(path.with_suffix(".py").read_text(encoding="utf-8"))
+    names = {name.name for node in ast.walk(tree) if isinstance(node, ast.Import) for name in node.names}
+    names |= {node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
+    brought = {"IPython", "ipywidgets", "matplotlib", "minigrad", "minigrad_viz", "numpy", "taichi", "tqdm"}
+    assert {name.partition(".")[0] for name in names} <= brought | sys.stdlib_module_names
 
 
 @merge_cases

@@ -1,0 +1,138 @@
+"""A pytest plugin for the two legs of `.ci/run`: the second leaves to the first the files that it would only repeat.
+
+``CI_PASSED=FILE`` has a run write there the tests of each file in which all passed, none asked for anything that is
+missing (a package, or a thing of the table in `needs.py`), and none started a program, of which nobody sees what it
+asks for; the kernel of a lesson asks for what its cells import. ``--leave FILE`` leaves these files out, but for those
+that have other tests now.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections import defaultdict
+from collections.abc import Iterator
+from functools import wraps
+from importlib.machinery import ModuleSpec
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+import needs
+
+__all__ = ["Legs"]
+
+_APART = "asked for more than there is"
+_PROGRAM = "whatever a program asks for"
+
+
+class Legs:
+    """Each process notes what asks for more than there is, and leaves files out; the first one counts and writes."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        self.config = config
+        # Taken out of the environment, so that no program that a test starts sees it.
+        self.passed: str | None = os.environ.pop("CI_PASSED", None) or getattr(config, "workerinput", {}).get("passed")
+        leave: str | None = config.getoption("leave")
+        self.known: dict[str, list[str]] = json.loads(Path(leave).read_text(encoding="utf-8")) if leave else {}
+        self.tests: defaultdict[str, set[str]] = defaultdict(set)
+        self.apart: set[str] = set()  # files
+        self.left: list[str] = []  # tests
+        if self.passed:
+            sys.meta_path.append(_Last())  # type: ignore[arg-type]
+            _note_programs()
+
+    def leave(self, items: list[pytest.Item]) -> tuple[list[pytest.Item], list[pytest.Item]]:
+        """Return the tests to run, and those that are left to the first leg."""
+        files = defaultdict(list)
+        for item in items:
+            files[_file(item.nodeid)].append(item.nodeid)
+        known = {file for file, tests in files.items() if self.known.get(file) == sorted(tests)}
+        left = [item for item in items if _file(item.nodeid) in known]
+        self.left = [item.nodeid for item in left]
+        return [item for item in items if _file(item.nodeid) not in known], left
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_make_collect_report(self, collector: pytest.Collector) -> Iterator[Any]:
+        needs.asked_in_vain.clear()
+        report = yield
+        if needs.asked_in_vain:
+            self.apart.add(_file(collector.nodeid))
+        return report
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_makereport(self, item: pytest.Item) -> Iterator[Any]:
+        report = yield
+        if item.path.suffix == ".ipynb":
+            needs.asked_in_vain.discard(_PROGRAM)
+        if needs.asked_in_vain or _file(item.nodeid) in self.apart:
+            report.user_properties.append((_APART, sorted(needs.asked_in_vain)))
+        needs.asked_in_vain.clear()
+        return report
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        file = _file(report.nodeid)
+        self.tests[file].add(report.nodeid)
+        if report.outcome != "passed" or _APART in dict(report.user_properties):
+            self.apart.add(file)
+
+    def pytest_sessionfinish(self) -> None:
+        output = getattr(self.config, "workeroutput", None)
+        if output is not None:
+            output["left"] = self.left
+        elif self.passed:
+            whole = {file: sorted(tests) for file, tests in self.tests.items() if file not in self.apart}
+            Path(self.passed).write_text(json.dumps(whole, indent=0), encoding="utf-8")
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_configure_node(self, node: Any) -> None:
+        node.workerinput["passed"] = self.passed
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_testnodedown(self, node: Any) -> None:
+        if (left := getattr(node, "workeroutput", {}).get("left")) and not self.left:
+            self.left = left
+            self.config.hook.pytest_deselected(items=[SimpleNamespace(nodeid=test) for test in left])
+
+    def pytest_terminal_summary(self, terminalreporter: Any) -> None:
+        if self.left:
+            files = len({_file(test) for test in self.left})
+            of = "1 file" if files == 1 else f"{files:,} files"
+            terminalreporter.write_line(f"{len(self.left):,} tests of {of} were left to the first leg.")
+
+
+class _Last:
+    """The last of those who are asked where a module or an installed package is: what it hears of is missing."""
+
+    def find_spec(self, name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
+        if path is None:
+            _note(name)
+        return None
+
+    def find_distributions(self, context: Any) -> tuple[()]:
+        _note(context.name)
+        return ()
+
+
+def _note_programs() -> None:
+    start = subprocess.Popen.__init__
+
+    @wraps(start)
+    def noting(*arguments: Any, **options: Any) -> None:
+        needs.asked_in_vain.add(_PROGRAM)
+        start(*arguments, **options)
+
+    subprocess.Popen.__init__ = noting  # type: ignore[method-assign]
+
+
+def _file(nodeid: str) -> str:
+    return nodeid.partition("::")[0]
+
+
+def _note(name: str | None) -> None:
+    if name in needs.NEEDS:
+        needs.asked_in_vain.add(name)
