@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import tempfile
+import time
 import warnings
 from collections.abc import Iterator
 from typing import Any
@@ -14,6 +15,7 @@ from minigrad.core.errors import DeviceError
 __all__ = ["clear", "find_home", "stored"]
 
 FOLDER = "TI_OFFLINE_CACHE_FILE_PATH"
+LOCKED = 60  # seconds: Taichi holds its lock while it reads or writes, far less
 _passing: list[tempfile.TemporaryDirectory[str]] = []  # folders that stand in for one that cannot be written to
 
 
@@ -36,13 +38,17 @@ def find_home() -> None:
 @contextlib.contextmanager
 def stored(ti: Any) -> Iterator[None]:
     """A block in which Taichi starts with a folder for what it compiles. Where that cannot be written to, one that is
-    gone at the end stands in for it: Taichi makes the folder at its end in any case, and crashes where it cannot."""
+    gone at the end stands in for it: Taichi makes the folder at its end in any case, and crashes where it cannot.
+
+    A process that was killed while it wrote leaves Taichi's lock behind, with which no other reads or writes there.
+    """
     given = os.environ.get(FOLDER)
     folder = str(given or ti.lang.impl.default_cfg().offline_cache_file_path)
     try:
         os.makedirs(folder, exist_ok=True)
         with tempfile.TemporaryFile(dir=folder) as file:
             file.write(bytes(1 << 16))  # on a full disk there are empty files
+        _unlock(os.path.join(folder, "ticache.lock"))
     except OSError as error:
         os.environ[FOLDER] = _stand_in(f"{folder} ({error.strerror})")
     try:
@@ -52,6 +58,12 @@ def stored(ti: Any) -> Iterator[None]:
             os.environ.pop(FOLDER, None)
         else:
             os.environ[FOLDER] = given
+
+
+def _unlock(lock: str) -> None:
+    with contextlib.suppress(FileNotFoundError):
+        if time.time() - os.path.getmtime(lock) > LOCKED:
+            os.remove(lock)
 
 
 def _stand_in(where: str) -> str:

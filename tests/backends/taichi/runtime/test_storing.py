@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+import time
 
 import pytest
 
@@ -68,6 +69,17 @@ def test_where_nothing_can_be_written_it_computes_and_says_why(tmp_path, before,
     assert (
         f"What is compiled cannot be stored in {place} ({reason}), so each process compiles it anew.\n" in done.stderr
     )
+
+
+@pytest.mark.parametrize(("age", "stays"), [(3600, False), (10, True)], ids=["killed", "at work"])
+def test_the_lock_of_a_process_that_was_killed_is_taken_away(tmp_path, age, stays):
+    """With it nothing was read or written any more, and each process compiled all it launched, without a word."""
+    lock = tmp_path / "ticache.lock"
+    lock.touch()
+    os.utime(lock, (time.time() - age, time.time() - age))
+    done = compute(TI_OFFLINE_CACHE_FILE_PATH=str(tmp_path))
+    assert (done.returncode, done.stdout, done.stderr) == (0, "6.0\n", "")
+    assert (lock.exists(), any(tmp_path.glob("*.tic"))) == (stays, not stays)
 
 
 def test_without_a_temporary_folder_either_it_says_so_and_names_numpy(tmp_path):
