@@ -22,6 +22,9 @@ import minigrad as mg
 from minigrad.core.errors import MinigradError
 from strategies import PARITY
 
+# PyTorch's own tests forbid all after them to set cuDNN's flags, as programs for PyTorch do.
+torch.backends.disable_global_flags.__globals__["__allow_nonbracketed_mutation_flag"] = True
+
 __all__ = ["DTYPES", "Exemption", "Found", "check_samples", "exception", "exceptions", "operations", "units"]
 
 DTYPES = ("float64", "float32", "int64", "int32", "uint8", "bool")
