@@ -90,6 +90,15 @@ def test_deaths_hangs_and_errors_are_told_by_the_case():
 TAKES_LONG = "import time\ndef slow():\n    time.sleep(0.06)\n    x + 'y'"
 
 
+@pytest.fixture(scope="module")
+def frozen():
+    """Afterwards what cases left behind is collected: each of them has the collector look past all there is."""
+    yield
+    gc.unfreeze()
+    gc.collect()
+    gc.freeze()  # as tests/conftest.py does: each collection goes through what is not
+
+
 @pytest.mark.parametrize(
     ("call", "error", "text", "found"),
     [
@@ -110,14 +119,9 @@ TAKES_LONG = "import time\ndef slow():\n    time.sleep(0.06)\n    x + 'y'"
         ("minigrad('ops', 'none-such')", "Exit2", "no operation has 'none-such'", None),
     ],
 )
-def test_a_wrong_call_is_held_to_its_class_its_text_its_time_and_no_effect(call, error, text, found):
+def test_a_wrong_call_is_held_to_its_class_its_text_its_time_and_no_effect(frozen, call, error, text, found):
     before = f"x, kept, hidden = mg.ones(2, requires_grad=True), [], __import__('collections').deque()\n{TAKES_LONG}"
-    try:
-        said = calls.tried(calls.Wrong("here", before, call, error, text))
-    finally:
-        gc.unfreeze()
-        gc.collect()
-        gc.freeze()  # as tests/conftest.py does: each collection goes through what is not
+    said = calls.tried(calls.Wrong("here", before, call, error, text))
     assert said is None if found is None else str(said).startswith(found)
 
 

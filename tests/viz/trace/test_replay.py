@@ -173,7 +173,7 @@ COLUMNS = ("kinds", "op", "names", "values", "states", "operand", "result", "slo
 
 
 def run(program, *, recorded, backward=True):
-    gc.freeze()  # so that what is collected below is the program's: all else is a million objects, a quarter of a second
+    gc.freeze()  # what is collected below is the program's: all else is a million objects, a quarter of a second
     mg.manual_seed(3)
     with mg.record() if recorded else mg.enable_grad():
         loss, space = program()
