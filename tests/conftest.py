@@ -87,7 +87,7 @@ def pytest_collection_modifyitems(config, items):
 
 def pytest_addoption(parser):
     parser.addoption("--minutes", metavar="FILE", help="write to this file where the minutes of the run go")
-    parser.addoption("--leave", metavar="FILE", help="leave out the files of which another run wrote that they passed")
+    parser.addoption("--leave", metavar="FILE", help="leave out what another run wrote there as passed")
 
 
 @pytest.hookimpl(trylast=True)  # when there is a terminal

@@ -1,9 +1,10 @@
-"""A pytest plugin for the two legs of `.ci/run`: the second leaves to the first the files that it would only repeat.
+"""A pytest plugin for the two legs of `.ci/run`: the second leaves to the first what it would only repeat.
 
-``CI_PASSED=FILE`` has a run write there the tests of each file in which all passed, none asked for anything that is
-missing (a package, or a thing of the table in `needs.py`), and none started a program, of which nobody sees what it
-asks for; the kernel of a lesson asks for what its cells import. ``--leave FILE`` leaves these files out, but for those
-that have other tests now.
+``CI_PASSED=FILE`` has a run write there each function of tests, or lesson, all cases of which passed, where none asked
+for anything that is missing (a package, or a thing of the table in `needs.py`), and none started a program, of which
+nobody sees what it asks for; the kernel of a lesson asks for what its cells import. A file is left out whole where it
+asked while it was imported, or in a fixture, which others may share. ``--leave FILE`` leaves out what is written
+there, but for what has other cases now.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ __all__ = ["Legs"]
 
 _APART = "asked for more than there is"
 _PROGRAM = "whatever a program asks for"
+_FILE, _FUNCTION = "file", "function"
 
 
 class Legs:
@@ -40,7 +42,7 @@ class Legs:
         leave: str | None = config.getoption("leave")
         self.known: dict[str, list[str]] = json.loads(Path(leave).read_text(encoding="utf-8")) if leave else {}
         self.tests: defaultdict[str, set[str]] = defaultdict(set)
-        self.apart: set[str] = set()  # files
+        self.apart: set[str] = set()  # files and functions
         self.left: list[str] = []  # tests
         if self.passed:
             sys.meta_path.append(_Last())  # type: ignore[arg-type]
@@ -48,13 +50,13 @@ class Legs:
 
     def leave(self, items: list[pytest.Item]) -> tuple[list[pytest.Item], list[pytest.Item]]:
         """Return the tests to run, and those that are left to the first leg."""
-        files = defaultdict(list)
+        cases = defaultdict(list)
         for item in items:
-            files[_file(item.nodeid)].append(item.nodeid)
-        known = {file for file, tests in files.items() if self.known.get(file) == sorted(tests)}
-        left = [item for item in items if _file(item.nodeid) in known]
+            cases[_function(item.nodeid)].append(item.nodeid)
+        known = {function for function, tests in cases.items() if self.known.get(function) == sorted(tests)}
+        left = [item for item in items if _function(item.nodeid) in known]
         self.left = [item.nodeid for item in left]
-        return [item for item in items if _file(item.nodeid) not in known], left
+        return [item for item in items if _function(item.nodeid) not in known], left
 
     @pytest.hookimpl(wrapper=True)
     def pytest_make_collect_report(self, collector: pytest.Collector) -> Iterator[Any]:
@@ -69,24 +71,30 @@ class Legs:
         report = yield
         if item.path.suffix == ".ipynb":
             needs.asked_in_vain.discard(_PROGRAM)
-        if needs.asked_in_vain or _file(item.nodeid) in self.apart:
-            report.user_properties.append((_APART, sorted(needs.asked_in_vain)))
+        in_fixture = needs.asked_in_vain and report.when == "setup" and report.passed
+        if in_fixture or _file(item.nodeid) in self.apart:
+            report.user_properties.append((_APART, _FILE))
+        elif needs.asked_in_vain:
+            report.user_properties.append((_APART, _FUNCTION))
         needs.asked_in_vain.clear()
         return report
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        file = _file(report.nodeid)
-        self.tests[file].add(report.nodeid)
-        if report.outcome != "passed" or _APART in dict(report.user_properties):
-            self.apart.add(file)
+        function = _function(report.nodeid)
+        self.tests[function].add(report.nodeid)
+        apart = dict(report.user_properties).get(_APART)
+        if apart == _FILE:
+            self.apart.add(_file(report.nodeid))
+        elif apart or report.outcome != "passed":
+            self.apart.add(function)
 
     def pytest_sessionfinish(self) -> None:
         output = getattr(self.config, "workeroutput", None)
         if output is not None:
             output["left"] = self.left
         elif self.passed:
-            whole = {file: sorted(tests) for file, tests in self.tests.items() if file not in self.apart}
-            Path(self.passed).write_text(json.dumps(whole, indent=0), encoding="utf-8")
+            tests = {name: sorted(cases) for name, cases in self.tests.items() if not {name, _file(name)} & self.apart}
+            Path(self.passed).write_text(json.dumps(tests, indent=0), encoding="utf-8")
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_configure_node(self, node: Any) -> None:
@@ -100,9 +108,7 @@ class Legs:
 
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
         if self.left:
-            files = len({_file(test) for test in self.left})
-            of = "1 file" if files == 1 else f"{files:,} files"
-            terminalreporter.write_line(f"{len(self.left):,} tests of {of} were left to the first leg.")
+            terminalreporter.write_line(f"{len(self.left):,} tests were left to the first leg, where they passed.")
 
 
 class _Last:
@@ -131,6 +137,11 @@ def _note_programs() -> None:
 
 def _file(nodeid: str) -> str:
     return nodeid.partition("::")[0]
+
+
+def _function(nodeid: str) -> str:
+    file = _file(nodeid)
+    return file if file.endswith(".ipynb") else nodeid.partition("[")[0]  # cells follow from those before
 
 
 def _note(name: str | None) -> None:

@@ -1,4 +1,4 @@
-"""The second leg of CI leaves out files that passed in the first, and those alone that nothing missing could change."""
+"""The second leg of CI leaves out what passed in the first, and that alone which nothing missing could change."""
 
 import json
 import os
@@ -26,19 +26,49 @@ def pytest_collection_modifyitems(config, items):
     items[:], left = config.pluginmanager.get_plugin("legs").leave(items)
     config.hook.pytest_deselected(items=left)
 """
+FILE = """
+import importlib.metadata, importlib.util, os, subprocess, sys
+import pytest
+from needs import is_here, needs
+
+def test_plain(): assert 'CI_PASSED' not in os.environ
+
+@pytest.mark.parametrize('k', [1, 2])
+def test_cases(k): pass
+
+@pytest.mark.parametrize('k', [1, 2])
+def test_fails(k): assert k == 1
+
+@pytest.mark.needs('gold')
+def test_skips(): pass
+
+@pytest.mark.parametrize('k', [1, 2])
+def test_skips_once(k): k == 1 or needs('gold')
+
+@pytest.fixture
+def broken():
+    yield
+    raise ValueError
+
+def test_teardown(broken): pass
+
+def test_imports():
+    with pytest.raises(ImportError): import gold.ring
+
+def test_looks(): assert importlib.util.find_spec('gold') is None
+
+def test_version():
+    with pytest.raises(ImportError): importlib.metadata.version('gold')
+
+def test_asks(): assert not is_here('gold')
+
+def test_program(): subprocess.run([sys.executable, '-c', ''], check=True)
+"""
 FILES = {
-    "plain": "import os\n\ndef test_one(): assert 'CI_PASSED' not in os.environ\n\ndef test_two(): pass\n",
-    "fails": "def test_one(): pass\n\ndef test_two(): raise ValueError\n",
-    "skips": "import pytest\n\ndef test_one(): pass\n\n@pytest.mark.needs('gold')\ndef test_two(): pass\n",
-    "teardown": "import pytest\n\n@pytest.fixture\ndef one():\n    yield\n    raise ValueError\n\n"
-    "def test_one(one): pass\n",
-    "imports": "def test_one():\n    try:\n        import gold.ring\n    except ImportError: pass\n",
-    "looks": "def test_one():\n    from importlib.util import find_spec\n    assert find_spec('gold') is None\n",
-    "version": "import importlib.metadata as m\n\ndef test_one():\n"
-    "    try: m.version('gold')\n    except m.PackageNotFoundError: pass\n",
-    "asks": "from needs import is_here\n\ndef test_one(): assert not is_here('gold')\n",
-    "collected": "from needs import is_here\nHERE = is_here('gold')\n\ndef test_one(): pass\n\ndef test_two(): pass\n",
-    "program": "import subprocess, sys\n\ndef test_one(): subprocess.run([sys.executable, '-c', ''], check=True)\n",
+    "one": FILE,
+    "imported": "from needs import is_here\nHERE = is_here('gold')\n\ndef test_one(): pass\n\ndef test_two(): pass\n",
+    "fixture": "import pytest\nfrom needs import is_here\n\n@pytest.fixture(scope='module')\ndef here():\n"
+    "    return is_here('gold')\n\ndef test_one(here): pass\n\ndef test_two(here): pass\n",
 }
 
 
@@ -64,21 +94,22 @@ def run(tmp_path):
 
 
 @pytest.mark.parametrize("options", [pytest.param((), marks=pytest.mark.nightly), ("-n2",)], ids=["alone", "workers"])
-def test_only_files_that_nothing_missing_changes_are_left(run, tmp_path, options):
+def test_only_what_nothing_missing_changes_is_left(run, tmp_path, options):
     run(FILES, *options, CI_PASSED=str(tmp_path / "passed.json"))
     passed = json.loads((tmp_path / "passed.json").read_text(encoding="utf-8"))
-    assert passed == {"test_plain.py": ["test_plain.py::test_one", "test_plain.py::test_two"]}
+    cases = [f"test_one.py::test_cases[{k}]" for k in (1, 2)]
+    assert passed == {"test_one.py::test_plain": ["test_one.py::test_plain"], "test_one.py::test_cases": cases}
 
     printed = run(FILES, *options, "--leave", "passed.json")
-    assert "2 tests of 1 file were left to the first leg." in printed
-    assert "2 deselected" in printed.splitlines()[-1], printed
-    assert "test_plain.py::" not in printed
-    assert "test_collected.py::test_two" in printed
+    assert "3 tests were left to the first leg, where they passed." in printed
+    assert "3 deselected" in printed.splitlines()[-1], printed
+    assert "test_plain" not in printed
+    assert "test_imported.py::test_two" in printed
 
 
-def test_a_file_that_has_another_test_now_runs(run, tmp_path):
-    known = {"test_one.py": ["test_one.py::test_one"], "test_two.py": ["test_two.py::test_one"]}
+def test_what_has_another_case_now_runs(run, tmp_path):
+    known = {"test_it.py::test_one": ["test_it.py::test_one"], "test_it.py::test_two": ["test_it.py::test_two[1]"]}
     (tmp_path / "passed.json").write_text(json.dumps(known), encoding="utf-8")
-    files = {"one": "def test_one(): pass\n", "two": "def test_one(): pass\n\ndef test_two(): raise ValueError\n"}
-    printed = run(files, "--leave", "passed.json")
+    two = "import pytest\n\n@pytest.mark.parametrize('k', [1, 2])\ndef test_two(k): assert k == 1\n"
+    printed = run({"it": f"def test_one(): pass\n\n{two}"}, "--leave", "passed.json")
     assert printed.splitlines()[-1].strip("= ").startswith("1 failed, 1 passed, 1 deselected in "), printed
