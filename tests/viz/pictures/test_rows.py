@@ -8,7 +8,7 @@ import pytest
 import minigrad as mg
 from minigrad_viz import draw
 from minigrad_viz.pictures.rows import PAGE
-from minigrad_viz.trace.blocks import visible
+from minigrad_viz.trace.visible import visible
 
 nn = mg.nn
 

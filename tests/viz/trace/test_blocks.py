@@ -1,66 +1,14 @@
 """Blocks: whichever are collapsed no cycle appears, few things lie side by side, and folds are what they say."""
 
-import json
 import random
-import subprocess
 from collections import Counter, defaultdict
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
 from cases import merge_cases
-from minigrad_viz.trace.blocks import MOST, Block, divide, start_expanded, visible
-
-GRAPH = Block("graph", -1, "graph")
-
-
-class Maker:
-    """Makes a graph as code does, inside scopes, and returns it in tape order: depth-first from the last node."""
-
-    def __init__(self) -> None:
-        self.scopes, self.open, self.made = [GRAPH], [0], list[tuple[int, str | None, list[int]]]()
-
-    def enter(self, name: str) -> None:
-        self.scopes.append(Block(name, self.open[-1], "scope"))
-        self.open.append(len(self.scopes) - 1)
-
-    def leave(self) -> None:
-        self.open.pop()
-
-    def node(self, op: str | None, *operands: int) -> int:
-        self.made.append((self.open[-1], op, list(operands)))
-        return len(self.made) - 1
-
-    def graph(self, root: int):
-        place, stack = dict[int, int](), [root]
-        while stack:
-            node = stack[-1]
-            waiting = [x for x in self.made[node][2] if x not in place]
-            if waiting:
-                stack += reversed(waiting)
-            elif stack.pop() not in place:
-                place[node] = len(place)
-        nodes = [self.made[node] for node in place]
-        edges = [(place[x], i) for i, (_, _, operands) in enumerate(nodes) for x in operands]
-        return self.scopes, [where for where, _, _ in nodes], [op for _, op, _ in nodes], edges
-
-
-def random_program(seed: int, size: int):
-    """Scopes opened and closed at random, in which operations take any earlier nodes, or leaves made anywhere."""
-    rng, maker = random.Random(seed), Maker()
-    heads = [maker.node(None)]
-    for _ in range(size):
-        turn = rng.random()
-        if turn < 0.15 and len(maker.open) < 6:
-            maker.enter(rng.choice(["layer", "neuron0", "neuron1", "a"]))
-        elif turn < 0.3 and len(maker.open) > 1:
-            maker.leave()
-        elif turn < 0.4:
-            heads.append(maker.node(None))
-        else:
-            heads.append(maker.node(rng.choice("+*"), *rng.choices(heads[-20:], k=2)))
-    return maker.graph(maker.node("sum", *heads))
+from minigrad_viz.trace.blocks import MOST, Block, divide
+from scoped_programs import GRAPH, Maker, network, random_program, widths
 
 
 def paths(blocks: list[Block]) -> list[list[int]]:
@@ -90,10 +38,6 @@ def acyclic(wires) -> bool:
             if not waiting[b]:
                 ready.append(b)
     return not +waiting
-
-
-def widths(blocks, where) -> Counter:
-    return Counter(where) + Counter(block.outer for block in blocks[1:])
 
 
 @merge_cases
@@ -136,18 +80,6 @@ def test_scope_holds_the_operations_that_were_made_in_it(seed):
             groups[made_in[i]].add(innermost)
     assert {len(group) for group in groups.values()} == {1}
     assert len(set.union(*groups.values())) == len(groups)
-
-
-def network(layers: int, between: bool = False):
-    maker = Maker()
-    x = maker.node(None)
-    for layer in range(layers):
-        w = maker.node(None)
-        maker.enter(f"layer{layer}")
-        h = maker.node("relu", maker.node("matmul", x, w))
-        maker.leave()
-        x = maker.node("add", x, h) if between else h
-    return maker.graph(maker.node("sum", x))
 
 
 def test_alike_neighbours_become_a_fold_with_their_number():
@@ -213,25 +145,6 @@ def test_runs_are_cut_where_few_values_cross():
     assert len(crossings) == len(blocks) - 2, "one value goes from run to run"
 
 
-def test_start_opens_from_the_outside_in_while_there_is_room():
-    blocks, where = divide(*network(4))
-    assert start_expanded(blocks, where, 1000) == set(range(len(blocks)))
-    sizes = widths(blocks, where)
-    most = sum(sizes[k] - 1 for k in sizes) + 1
-    assert start_expanded(blocks, where, most) == {0, 1, 2, 3, 4, 5}
-    assert start_expanded(blocks, where, most - 1) == {0}, "the fold and all its layers, or nothing"
-
-
-@pytest.mark.parametrize("seed", range(10))
-def test_start_shows_no_more_than_its_budget(seed):
-    scopes, where, ops, edges = random_program(seed, 1500)
-    blocks, where = divide(scopes, where, ops, edges)
-    opened = start_expanded(blocks, where)
-    sizes = widths(blocks, where)
-    assert 1 + sum(sizes[k] - 1 for k in opened) <= MOST
-    assert all(k == 0 or blocks[k].outer in opened for k in opened)
-
-
 def test_hundred_thousand_nodes_are_divided_and_few_lie_side_by_side():
     size = 100_000
     edges = [(operand, i) for i in range(2, size) for operand in (i - 1, max(0, i - 1 - i * 7919 % 50))]
@@ -240,70 +153,3 @@ def test_hundred_thousand_nodes_are_divided_and_few_lie_side_by_side():
     assert max(widths(blocks, where).values()) <= MOST
     assert where == sorted(where), "runs follow the tape"
     assert max(Counter(block.outer for block in blocks).values()) <= 40, "runs of runs of runs"
-
-
-def played(code: str, cases: object) -> object:
-    """What the player's blocks.js makes of `cases`, in `code`."""
-    player = (Path(__file__).parents[3] / "viz" / "frontend" / "src" / "model" / "blocks.js").as_uri()
-    script = f"""
-import {{ readFileSync }} from "node:fs";
-import {{ startExpanded, visible }} from "{player}";
-const cases = JSON.parse(readFileSync(0, "utf8"));
-console.log(JSON.stringify(cases.map((one) => {code})));
-"""
-    command = ["node", "--input-type=module", "--eval", script]
-    done = subprocess.run(command, input=json.dumps(cases), capture_output=True, text=True, timeout=300, check=False)
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
-
-
-def graph_data(blocks, where, edges) -> dict[str, object]:
-    """What blocks.js reads of a graph."""
-    return {
-        "count": len(where),
-        "edgeCount": len(edges),
-        "block": where,
-        "operand": [a for a, _ in edges],
-        "result": [b for _, b in edges],
-        "blocks": [{"name": block.name, "outer": block.outer, "kind": block.kind} for block in blocks],
-    }
-
-
-needs_node = pytest.mark.needs("node")
-
-
-@needs_node
-def test_player_opens_the_same_blocks_at_the_start():
-    cases, opened = [], []
-    for seed in range(30):
-        scopes, where, ops, edges = random_program(seed, 1500)
-        blocks, where = divide(scopes, where, ops, edges)
-        for budget in (1, 20, 60, 150, 400):
-            cases.append({"graph": graph_data(blocks, where, edges), "budget": budget})
-            opened.append(sorted(start_expanded(blocks, where, budget)))
-    assert played("[...startExpanded(one.graph, one.budget)].sort((a, b) => a - b)", cases) == opened
-
-
-@needs_node
-def test_player_shows_the_same_items_and_wires():
-    cases, shown = [], []
-    for seed in range(30):
-        scopes, where, ops, edges = random_program(seed, 300)
-        blocks, where = divide(scopes, where, ops, edges)
-        opened = [k for k in range(len(blocks)) if random.Random(seed + k).random() < 0.6]
-        cases.append({"graph": graph_data(blocks, where, edges), "opened": opened})
-        items, wires = visible(blocks, where, edges, {0, *opened})
-        names = [f"n{item.node}" if item.block < 0 else f"b{item.block}" for item in items]
-        seen = [[names[at], blocks_around(items, at)] for at, item in enumerate(items) if not item.framed]
-        shown.append([seen, [[names[wire.start], names[wire.end], wire.value, wire.edges] for wire in wires]])
-    code = """((shown) => [
-        shown.items.map((item) => [item.id, item.parent]),
-        shown.wires.map((wire) => [shown.items[wire.from].id, shown.items[wire.to].id, wire.value, wire.edges]),
-    ])(visible(one.graph, new Set(one.opened)))"""
-    assert played(code, cases) == shown
-
-
-def blocks_around(items, at: int) -> int:
-    """The open block that an item lies in."""
-    outer = items[at].outer
-    return 0 if outer < 0 else items[outer].block

@@ -8,11 +8,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from minigrad_viz.pictures.cards import HEAD, PAD, ROW, shape_text, strip, value
-from minigrad_viz.trace.blocks import Item, Wire
 from minigrad_viz.trace.columns import finite
 from minigrad_viz.trace.notation import escape, fit, text_width
 from minigrad_viz.trace.rows import About
 from minigrad_viz.trace.trace import Trace
+from minigrad_viz.trace.visible import Item, Wire
 
 __all__ = ["COLOURS", "SECOND", "SHAPES", "Frame", "Mention", "Stack", "stacks"]
 

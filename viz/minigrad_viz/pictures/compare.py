@@ -19,10 +19,10 @@ from minigrad_viz.pictures.scene import WIDE, Part, Scene, Shown, scene
 from minigrad_viz.pictures.standalone import standalone, zoomed
 from minigrad_viz.pictures.svg import MARGIN, Picture, document, flowing, wrapped
 from minigrad_viz.trace.arrays import summary
-from minigrad_viz.trace.blocks import Item, Wire
 from minigrad_viz.trace.differences import Differences, scalar
 from minigrad_viz.trace.gaps import share
 from minigrad_viz.trace.notation import compact, escape, fit_cells, plain, text_width
+from minigrad_viz.trace.visible import Item, Wire
 
 __all__ = ["described", "figure", "page", "picture", "table"]
 

@@ -12,7 +12,7 @@ from dataclasses import replace
 from minigrad_viz.pictures.boxes import Frame, Mention, Stack
 from minigrad_viz.pictures.cards import Card
 from minigrad_viz.pictures.pairs import Pair
-from minigrad_viz.trace.blocks import Item, Wire
+from minigrad_viz.trace.visible import Item, Wire
 
 __all__ = ["PAGE", "Part", "Row", "in_rows"]
 

@@ -21,10 +21,10 @@ from minigrad_viz.pictures.cards import Card, card, pictured
 from minigrad_viz.pictures.curves import TIP, Point, height_at
 from minigrad_viz.pictures.rows import PAGE, Part, Row, in_rows
 from minigrad_viz.trace import Trace
-from minigrad_viz.trace.blocks import Item, Wire, visible
 from minigrad_viz.trace.history import History, Moment
 from minigrad_viz.trace.modules import begin_open
 from minigrad_viz.trace.notation import brief, text_width
+from minigrad_viz.trace.visible import Item, Wire, visible
 
 __all__ = ["WIDE", "Box", "Part", "Scene", "Shown", "scene"]
 

@@ -17,8 +17,8 @@ from minigrad_viz.pictures.palette import Theme, stylesheet
 from minigrad_viz.pictures.scene import Scene, scene
 from minigrad_viz.pictures.strokes import Stroke, Strokes
 from minigrad_viz.trace import Trace, to_trace
-from minigrad_viz.trace.blocks import Wire
 from minigrad_viz.trace.notation import brief, escape, fit, text_width
+from minigrad_viz.trace.visible import Wire
 
 __all__ = ["MARGIN", "Picture", "document", "flowing", "line", "picture", "placed_label", "to_svg", "wrapped"]
 

@@ -7,12 +7,12 @@ from collections.abc import Mapping, Sequence
 from types import ModuleType
 from typing import Any
 
-from minigrad_viz.trace.blocks import start_expanded
 from minigrad_viz.trace.names import Namespaces
 from minigrad_viz.trace.notation import clean
 from minigrad_viz.trace.rows import About, Block
 from minigrad_viz.trace.titles import MIXED, WAYS
 from minigrad_viz.trace.trace import Trace
+from minigrad_viz.trace.visible import start_expanded
 
 __all__ = ["begin_open", "called", "modules_of", "paths_of", "short_names"]
 

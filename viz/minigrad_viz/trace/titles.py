@@ -7,17 +7,29 @@ title promises more than is computed. What is in neither table goes by the names
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-__all__ = ["MIXED", "UPDATES", "WAYS", "Work", "joint_name", "only_updates", "title_of_kernel", "title_of_run"]
+__all__ = [
+    "MIXED",
+    "UPDATES",
+    "WAYS",
+    "Work",
+    "generic_name",
+    "joint_name",
+    "only_updates",
+    "title_of_kernel",
+    "title_of_run",
+]
 
 WAYS = ("forward", "backward", "update")  # of a step of training
 MIXED = "backward and update"
 
 _LONGEST_PERIOD = 16  # operations that a run repeats
 _LISTED = 4  # words in a title
+_NUMBERS = re.compile(r"[0-9₀-₉]+")
 
 WORDS = {
     "amax": "max",
@@ -266,6 +278,15 @@ def _joined(words: Sequence[str]) -> str:
 
 
 # --- several blocks in one -------------------------------------------------------------------------------------------
+
+
+def generic_name(name: str) -> str:
+    """A name without its numbers.
+
+    >>> generic_name("layer0.block12"), generic_name("model₁")
+    ('layer#.block#', 'model#')
+    """
+    return _NUMBERS.sub("#", name)
 
 
 def joint_name(first: str, last: str) -> str:

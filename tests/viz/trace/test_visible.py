@@ -1,0 +1,98 @@
+"""What is visible: the blocks that are open at first fit a budget, and the player shows the same items and wires."""
+
+import json
+import random
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from minigrad_viz.trace.blocks import MOST, divide
+from minigrad_viz.trace.visible import start_expanded, visible
+from scoped_programs import network, random_program, widths
+
+
+def test_start_opens_from_the_outside_in_while_there_is_room():
+    blocks, where = divide(*network(4))
+    assert start_expanded(blocks, where, 1000) == set(range(len(blocks)))
+    sizes = widths(blocks, where)
+    most = sum(sizes[k] - 1 for k in sizes) + 1
+    assert start_expanded(blocks, where, most) == {0, 1, 2, 3, 4, 5}
+    assert start_expanded(blocks, where, most - 1) == {0}, "the fold and all its layers, or nothing"
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_start_shows_no_more_than_its_budget(seed):
+    scopes, where, ops, edges = random_program(seed, 1500)
+    blocks, where = divide(scopes, where, ops, edges)
+    opened = start_expanded(blocks, where)
+    sizes = widths(blocks, where)
+    assert 1 + sum(sizes[k] - 1 for k in opened) <= MOST
+    assert all(k == 0 or blocks[k].outer in opened for k in opened)
+
+
+def played(code: str, cases: object) -> object:
+    """What the player's blocks.js makes of `cases`, in `code`."""
+    player = (Path(__file__).parents[3] / "viz" / "frontend" / "src" / "model" / "blocks.js").as_uri()
+    script = f"""
+import {{ readFileSync }} from "node:fs";
+import {{ startExpanded, visible }} from "{player}";
+const cases = JSON.parse(readFileSync(0, "utf8"));
+console.log(JSON.stringify(cases.map((one) => {code})));
+"""
+    command = ["node", "--input-type=module", "--eval", script]
+    done = subprocess.run(command, input=json.dumps(cases), capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def graph_data(blocks, where, edges) -> dict[str, object]:
+    """What blocks.js reads of a graph."""
+    return {
+        "count": len(where),
+        "edgeCount": len(edges),
+        "block": where,
+        "operand": [a for a, _ in edges],
+        "result": [b for _, b in edges],
+        "blocks": [{"name": block.name, "outer": block.outer, "kind": block.kind} for block in blocks],
+    }
+
+
+needs_node = pytest.mark.needs("node")
+
+
+@needs_node
+def test_player_opens_the_same_blocks_at_the_start():
+    cases, opened = [], []
+    for seed in range(30):
+        scopes, where, ops, edges = random_program(seed, 1500)
+        blocks, where = divide(scopes, where, ops, edges)
+        for budget in (1, 20, 60, 150, 400):
+            cases.append({"graph": graph_data(blocks, where, edges), "budget": budget})
+            opened.append(sorted(start_expanded(blocks, where, budget)))
+    assert played("[...startExpanded(one.graph, one.budget)].sort((a, b) => a - b)", cases) == opened
+
+
+@needs_node
+def test_player_shows_the_same_items_and_wires():
+    cases, shown = [], []
+    for seed in range(30):
+        scopes, where, ops, edges = random_program(seed, 300)
+        blocks, where = divide(scopes, where, ops, edges)
+        opened = [k for k in range(len(blocks)) if random.Random(seed + k).random() < 0.6]
+        cases.append({"graph": graph_data(blocks, where, edges), "opened": opened})
+        items, wires = visible(blocks, where, edges, {0, *opened})
+        names = [f"n{item.node}" if item.block < 0 else f"b{item.block}" for item in items]
+        seen = [[names[at], blocks_around(items, at)] for at, item in enumerate(items) if not item.framed]
+        shown.append([seen, [[names[wire.start], names[wire.end], wire.value, wire.edges] for wire in wires]])
+    code = """((shown) => [
+        shown.items.map((item) => [item.id, item.parent]),
+        shown.wires.map((wire) => [shown.items[wire.from].id, shown.items[wire.to].id, wire.value, wire.edges]),
+    ])(visible(one.graph, new Set(one.opened)))"""
+    assert played(code, cases) == shown
+
+
+def blocks_around(items, at: int) -> int:
+    """The open block that an item lies in."""
+    outer = items[at].outer
+    return 0 if outer < 0 else items[outer].block
