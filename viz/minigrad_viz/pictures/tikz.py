@@ -6,14 +6,9 @@ other pictures, 0.75 pt.
 
 from __future__ import annotations
 
-import re
-import unicodedata
 from collections.abc import Collection, Iterator
 
-from minigrad.backends.formula import Formula
-from minigrad.backends.formula.reading import SYMBOLS
-from minigrad.backends.formula.writing import LATEX, write
-from minigrad_viz.pictures import heat
+from minigrad_viz.pictures import heat, tex
 from minigrad_viz.pictures.boxes import SECOND, Frame, Mention, Stack
 from minigrad_viz.pictures.cards import HEAD, PAD, RIM, ROW, Card, Pictures
 from minigrad_viz.pictures.curves import TIP, Point, short
@@ -22,10 +17,11 @@ from minigrad_viz.pictures.palette import THEMES, Theme
 from minigrad_viz.pictures.scene import Box, Scene, scene
 from minigrad_viz.pictures.strokes import Strokes
 from minigrad_viz.pictures.svg import MARGIN, flowing
+from minigrad_viz.pictures.tex import amount, math, name, text
 from minigrad_viz.trace import Trace
 from minigrad_viz.trace.history import Moment
 
-__all__ = ["math", "name", "text", "tikz"]
+__all__ = ["tikz"]
 
 _PAGE = r"""% A graph drawn by minigrad_viz, to be compiled by pdflatex or lualatex.
 % In a document of your own: the lines from \usepackage to the last \newcommand go before \begin{document}, the
@@ -189,7 +185,7 @@ def _label(seen: Scene, at: int, now: Moment | None) -> Iterator[str]:
         (x, _), y = seen.routes[at][-1], seen.heights[at]
         rule, equals, number = label.rpartition(" = ")
         formula = seen.trace.local_formula(seen.wires[at].edges[0], 10)
-        left = f"{_formula(formula)} = " if equals and formula is not None else text(rule)
+        left = f"{tex.formula(formula)} = " if equals and formula is not None else text(rule)
         yield f"\\node[local] at {_at(x - TIP - 4, y)} {{${left}{math(number)}$}};"
 
 
@@ -207,14 +203,14 @@ def _card(node: str, card: Card, box: Box) -> Iterator[str]:
             f"({node}) at {_at(x, y)} {{${math(card.value)}$}};"
         )
         return
-    rule = "" if card.formula is None else f" = {_formula(card.formula)}"
+    rule = "" if card.formula is None else f" = {tex.formula(card.formula)}"
     title = f"${name(card.name)}{rule}$" if not card.call else f"${name(card.name)}$ {text(card.rule.strip())}"
     if not card.call and card.pictures is None and card.height == HEAD + 2 * ROW and not card.kind.startswith("broken"):
         total = f"{text(card.sum)}\\enspace " if card.sum else ""
         grad = f"{{\\fontsize{{8}}{{10}}\\selectfont {total}}}" if total else ""
         yield (
             f"\\mgcard{options}{{{node}}}{{{kind}}}{{{_at(x, y)[1:-1]}}}{{{width}}}{{{title}}}"
-            f"{{{_number(card.value)}}}{{{grad}{_number(card.grad)}}}"
+            f"{{{amount(card.value)}}}{{{grad}{amount(card.grad)}}}"
         )
     else:
         corner = f"{_at(x, y)[1:-1]}"
@@ -255,7 +251,7 @@ def _inside(card: Card, pictures: Pictures | None, x: float, y: float) -> Iterat
         (x + PAD, "data", "mgforward", pictures.value, pictures.no_value),
         (right, f"grad {card.sum}".strip(), "mgbackward", pictures.grad, pictures.no_grad),
     ):
-        said = f"{text(caption)} {_number(none)}".strip()
+        said = f"{text(caption)} {amount(none)}".strip()
         yield f"\\node[words, small, text={colour}] at {_at(left, y + HEAD + 13)} {{{said}}};"
         if shown:
             yield from _heatmap(heat.cells_of(shown, pictures.most), Box(left, top, pictures.width, pictures.height))
@@ -303,7 +299,7 @@ def _stack(node: str, stack: Stack, box: Box) -> Iterator[str]:
         yield f"\\node[words, small, text=mgmuted] at {_at(box.x + PAD, y)} {{{text(caption or said)}}};"
         if caption:
             place = _at(box.x + stack.width - PAD, y)
-            yield f"\\node[words, anchor=base east] at {place} {{{_number(said)}}};"
+            yield f"\\node[words, anchor=base east] at {place} {{{amount(said)}}};"
     for at, share in enumerate(stack.progress or ()):
         (x, y), long = (box.x + PAD, box.y + stack.height - 14 + 6 * at), stack.width - 2 * PAD
         colour = ("mgforward", "mgbackward")[at]
@@ -347,103 +343,3 @@ def _glow(seen: Scene, active: Active, corner: float) -> Iterator[str]:
         hue = ", fill=mgnegative" if "less" in active.look else ""
         zoom = "" if active.large == 1 else f", scale={active.large:.3g}, transform shape"
         yield f"\\node[pill{hue}{zoom}] at {_at(to_x, to_y)} {{${math(active.words)}$}};"
-
-
-# --- TeX -------------------------------------------------------------------------------------------------------------
-
-_SPECIAL = {"\\": r"\textbackslash{}", "^": r"\textasciicircum{}", "~": r"\textasciitilde{}", '"': "''", "—": "---"}
-_SPECIAL |= {character: f"\\{character}" for character in "#$%&_{}"} | {"–": "--", "…": r"\dots{}", "\u00a0": "~"}
-_MATH = {sign: tex for tex, sign in SYMBOLS.items() if tex.startswith("\\") and len(sign) == 1}
-_MATH |= {letter: f"\\{unicodedata.name(letter).split()[-1].lower()}" for letter in "ζθικνξυφχψω"}
-_MATH |= {letter: f"\\{unicodedata.name(letter).split()[-1].capitalize()}" for letter in "ΓΔΘΞΠΣΦΨΩ"} | {
-    "Λ": r"\Lambda"
-}
-_MATH |= {
-    "−": "-",
-    "∇": r"\nabla",
-    "√": r"\surd",
-    "→": r"\to",
-    "′": "'",
-    "‖": r"\|",
-    "±": r"\pm",
-    "∗": "*",
-    "≈": r"\approx",
-}
-_MATH |= {sign: sign for sign in "<>|"} | {"\u22c1": r"\bigvee", "ᵀ": r"{}^{\top}", "∏": r"\prod"}
-_MATH |= {sub: f"{{}}_{{{k}}}" for k, sub in enumerate("₀₁₂₃₄₅₆₇₈₉")}
-_MATH |= {sup: f"{{}}^{{{k}}}" for k, sup in enumerate("⁰¹²³⁴⁵⁶⁷⁸⁹")} | {"⁻": "{}^{-}"}
-_ACCENTED = frozenset("ÀÁÂÃÄÅÆÇÈÉÊËÌÍÎÏÑÒÓÔÕÖØÙÚÛÜÝßàáâãäåæçèéêëìíîïñòóôõöøùúûüýÿ")
-_SUBSCRIPTS = str.maketrans("₀₁₂₃₄₅₆₇₈₉", "0123456789")
-_NAME = re.compile(r"([^\W\d_]+)(?:_?(\d+)|_([^\W_]+))?(['′]*)")
-_NUMBER = re.compile(r"(\d[\d.]*)e([+−]?)0*(\d+)")
-_MATHEMATICAL = re.compile(r"(?:[\d.,=+()\[\] −×·∞Σ]|e[+−]?\d)+")
-
-
-def text(said: str) -> str:
-    r"""`said` as TeX, for text and for math mode. What TeX's fonts lack becomes a question mark.
-
-    >>> print(text("50% of a_1 & b"), text("2×3"), text("重"))
-    50\% of a\_1 \& b 2\ensuremath{\times}3 ?
-    """
-    return "".join(map(_character, said))
-
-
-def _character(character: str) -> str:
-    if character in _SPECIAL:
-        return _SPECIAL[character]
-    if character in _MATH:
-        return f"\\ensuremath{{{_MATH[character]}}}"
-    if character.isascii() and character.isprintable():
-        return character
-    if character in _ACCENTED:
-        return character
-    plain = unicodedata.normalize("NFKD", character)[:1]
-    return plain if plain.isascii() and plain.isalnum() else "" if unicodedata.combining(character) else "?"
-
-
-def name(called: str) -> str:
-    r"""A name in math mode: a letter is a variable, and what follows an underscore stands below the line.
-
-    >>> print(name("w"), name("w_1"), name("v₁₂"), name("x_in"), name("α"), name("bias"), name("w[0]"))
-    w w_{1} v_{12} x_{\mathrm{in}} \alpha \mathrm{bias} \text{w[0]}
-    """
-    found = _NAME.fullmatch(called.translate(_SUBSCRIPTS) if called[-1:] in "₀₁₂₃₄₅₆₇₈₉" else called)
-    if found is None:
-        return f"\\text{{{text(called)}}}"
-    base, digits, word, primes = found.groups()
-    below = digits or (word if word and len(word) == 1 else word and f"\\mathrm{{{text(word)}}}")
-    return f"{_base(base)}{primes.replace('′', chr(39))}{f'_{{{below}}}' if below else ''}"
-
-
-def _base(base: str) -> str:
-    if len(base) > 1:
-        return f"\\mathrm{{{text(base)}}}"
-    return base if base.isascii() else _MATH.get(base, f"\\text{{{text(base)}}}")
-
-
-def math(said: str) -> str:
-    r"""Numbers and signs as they stand on cards and edges, in math mode.
-
-    >>> print(math("−3.0"), math("2.5e−07"), math("1.0 × (−3.0) = −3.0"), math("—"))
-    -3.0 2.5\cdot 10^{-7} 1.0 \times (-3.0) = -3.0 \text{---}
-    """
-    if not _MATHEMATICAL.fullmatch(said):
-        return f"\\text{{{text(said)}}}"
-    powers = _NUMBER.sub(lambda found: f"{found[1]}\\cdot 10^{{{found[2].replace('+', '')}{found[3]}}}", said)
-    return "".join(_MATH.get(character, character) for character in powers)
-
-
-def _number(said: str) -> str:
-    """A quantity of a card: in math mode where it is a number."""
-    return f"${math(said)}$" if _MATHEMATICAL.fullmatch(said) else text(said)
-
-
-_TEX = LATEX._replace(name=name, shapes={**LATEX.shapes, "fence": r"\mathopen{{}}\left{1}{0}\right{2}"})
-
-
-def _formula(formula: Formula | str) -> str:
-    """A formula in math mode; one that is higher than a line as the text that the other pictures have."""
-    if isinstance(formula, str):
-        return f"\\text{{{text(formula)}}}"
-    written = write(formula, _TEX)[0].replace("‖", r"\|")
-    return f"\\text{{{text(formula.text())}}}" if r"\begin" in written else written

@@ -1,0 +1,47 @@
+"""Names, numbers and text as TeX: set as mathematicians do, and never as a command."""
+
+import pytest
+
+from cases import merge_cases
+from minigrad_viz.pictures.tex import math, name, text
+
+
+@merge_cases
+@pytest.mark.parametrize(
+    ("called", "written"),
+    [
+        ("w", "w"),
+        ("w1", "w_{1}"),
+        ("w_1", "w_{1}"),
+        ("w₁₂", "w_{12}"),
+        ("W_xh", r"W_{\mathrm{xh}}"),
+        ("x_i", "x_{i}"),
+        ("β", r"\beta"),
+        ("Ω₀", r"\Omega_{0}"),
+        ("w′", "w'"),
+        ("loss", r"\mathrm{loss}"),
+        ("loss_total", r"\mathrm{loss}_{\mathrm{total}}"),
+        ("w[0]", r"\text{w[0]}"),
+        ("50%", r"\text{50\%}"),
+        ("a_b_c", r"\text{a\_b\_c}"),
+    ],
+)
+def test_names_are_set_as_mathematicians_do(called, written):
+    assert name(called) == written
+
+
+def test_numbers_are_set_with_powers_of_ten():
+    assert [math(x) for x in ("−1.5e−07", "1.2e+08", "∞", "2.0 × (−3.0) = −6.0", "NaN", "blocked")] == [
+        r"-1.5\cdot 10^{-7}",
+        r"1.2\cdot 10^{8}",
+        r"\infty",
+        r"2.0 \times (-3.0) = -6.0",
+        r"\text{NaN}",
+        r"\text{blocked}",
+    ]
+
+
+def test_letters_that_fonts_of_tex_lack_lose_their_accents_or_become_question_marks():
+    assert text("Łódź") == "?ódz"
+    assert text("重み") == "??"
+    assert text("\\~^") == r"\textbackslash{}\textasciitilde{}\textasciicircum{}"
