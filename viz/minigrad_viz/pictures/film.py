@@ -17,7 +17,8 @@ from typing import Any, Literal
 from minigrad.core.errors import ArgumentError
 from minigrad.core.packages import explained, package
 from minigrad_viz.pictures.curves import Point, short
-from minigrad_viz.pictures.moments import Stage, Traveller, large_in, pill, pill_width, stage_of
+from minigrad_viz.pictures.moments import Stage, Traveller, stage_of
+from minigrad_viz.pictures.overlay import large_in, pill, pill_width
 from minigrad_viz.pictures.palette import THEMES, Theme
 from minigrad_viz.pictures.rendering import INSTEAD, png
 from minigrad_viz.pictures.saving import Writer, is_whole, number_of, theme_of

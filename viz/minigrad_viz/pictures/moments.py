@@ -1,6 +1,6 @@
 """The picture of a moment: every number as far as it is known, what is active, and above it the words about it.
 
-It looks as the player does at that position (`drawing/looks.js` and `overlay.js` there): the item that changes glows,
+It looks as the player does at that position (`viz/frontend/src/drawing/looks.js`): the item that changes glows,
 what goes over an edge is marked on it, and on a pill stand the factors of the chain rule.
 """
 
@@ -12,43 +12,22 @@ from dataclasses import dataclass
 
 from minigrad_viz.pictures import boxes, heat, strokes
 from minigrad_viz.pictures.boxes import Frame
-from minigrad_viz.pictures.cards import Card
-from minigrad_viz.pictures.curves import TIP, Point, curve, middle_of, samples_of, short, tip
+from minigrad_viz.pictures.curves import Point, curve, samples_of, short, tip
+from minigrad_viz.pictures.overlay import AROUND, SEEN, active_at, glow, wire_glow
 from minigrad_viz.pictures.palette import Theme, stylesheet
-from minigrad_viz.pictures.scene import Box, Part, Scene, scene
+from minigrad_viz.pictures.scene import Scene, scene
 from minigrad_viz.pictures.strokes import Strokes
 from minigrad_viz.pictures.svg import MARGIN, Picture, document, flowing, line, picture, placed_label
 from minigrad_viz.trace import Trace
-from minigrad_viz.trace.captions import Caption, caption, on_edge, scalar_of
+from minigrad_viz.trace.captions import Caption, caption, scalar_of
 from minigrad_viz.trace.history import Moment
 from minigrad_viz.trace.notation import brief, escape, text_width
 
-__all__ = [
-    "AROUND",
-    "Active",
-    "Stage",
-    "Traveller",
-    "active_at",
-    "corner_of",
-    "drawn",
-    "large_in",
-    "pill",
-    "pill_width",
-    "stage_of",
-]
-
-AROUND = MARGIN + 8
-"""Pixels above and below the boxes, where there is room for words about an edge."""
+__all__ = ["Stage", "Traveller", "drawn", "stage_of"]
 
 _LEAST = 480.0  # pixels: words need some width
-_LARGEST = 1.6  # of words about an edge, which would hide too much
-_SEEN = 1100.0  # pixels: a wider picture will be seen smaller, and its words are larger
 _WORDS, _FORMULA = 19.0, 21.0  # the heights of a line of words, and of one of a formula
 _BAR = 22.0  # the height of the line that shows how far it is
-_ACROSS, _DOWN = 170.0, 120.0  # how far from their wire words may go; nearer is better
-_DOWNS = (0, -14, 14, -26, 26, -44, 44, -64, 64, -90, 90, -_DOWN, _DOWN)
-_BESIDE = [(dx, dy) for dy in _DOWNS for dx in (0, -36, 36, -90, 90, -_ACROSS, _ACROSS)]
-
 _SHAPES = (
     ".mg .many{{stroke-width:2.5}}.mg .final .grad{{font-weight:700}}"
     ".mg .halo,.mg .core,.mg .flow,.mg .leader{{fill:none}}.mg .halo{{stroke-width:9;stroke-opacity:.5}}"
@@ -88,111 +67,12 @@ def drawn(
     return stage.document("".join(stage.pieces(now.position)), theme, more, said=said)
 
 
-# --- what is active --------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class Active:
-    """What is active at a moment: the item that glows, the wires something goes over, and the words about the edge."""
-
-    way: str
-    """ "forward" or "backward"."""
-    at: int
-    wires: list[int]
-    words: str = ""
-    place: Point = (0.0, 0.0)
-    """The middle of the words."""
-    middle: Point = (0.0, 0.0)
-    """The middle of the edge that they are about."""
-    large: float = 1.0
-    """How many times as large the words are as others."""
-    look: str = ""
-    """Its classes: the way, and whether the gradient that goes over the edge is negative."""
-
-
 @dataclass(frozen=True, slots=True)
 class Traveller:
     """The gradient that goes back over an edge: what stands on its pill, and the points that it passes."""
 
     text: str
     points: list[Point]
-
-
-def active_at(seen: Scene, now: Moment) -> Active | None:
-    """What is active at a moment; None at the start."""
-    if now.node < 0:
-        return None
-    at = seen.item_of(now.node)
-    if now.kind == "forward":
-        into = seen.trace.into[now.node]
-        wires = [seen.wire_of[edge] for edge in into if edge in seen.wire_of]
-        return Active("forward", at, list(dict.fromkeys(wires)), look="forward")
-    if now.kind == "seed":
-        return Active("backward", at, [], look="backward")
-    wire, box = seen.wire_of.get(now.edge), seen.boxes[at]
-    middle = (box.x + box.width / 2, box.y + box.height + 8) if wire is None else middle_of(seen.routes[wire])
-    words, large = on_edge(now), large_in(seen)
-    place = _beside(seen, now, middle, large * pill_width(words), large * 20.0)
-    number = scalar_of(now.event.contribution) if now.event else None
-    look = "backward less" if isinstance(number, float) and number < 0 else "backward"
-    return Active("backward", at, [] if wire is None else [wire], words, place, middle, large, look)
-
-
-def large_in(seen: Scene) -> float:
-    """How many times as large as others the words about an edge are, so that they are read when all of it is seen."""
-    return min(_LARGEST, max(1.0, seen.width / _SEEN))
-
-
-def pill_width(words: str) -> float:
-    """How wide words are with the ground around them."""
-    return text_width(words, 12, True) * 0.93 + 14
-
-
-def _beside(seen: Scene, now: Moment, middle: Point, wide: float, high: float) -> Point:
-    """Where words about an edge go: on its middle, or beside it where they hide no box and no other words."""
-    (x, y), half = middle, wide / 2 + 4
-    own = seen.wire_of.get(now.edge)
-    ends = [seen.boxes[seen.item_of(node)] for node in (now.node, seen.trace.result[now.edge])]
-    around = Box(x - _ACROSS - half, y - _DOWN - 12, 2 * (_ACROSS + half), 2 * (_DOWN + 12))
-    near = [one for one in _covered(seen, own) if _overlap(one, around) > 0]
-    best, least = middle, math.inf
-    for dx, dy in _BESIDE:
-        cx = max(half - MARGIN, min(seen.width + MARGIN - half, x + dx))
-        cy = max(high / 2 - AROUND, min(seen.height + AROUND - high / 2, y + dy))
-        words = Box(cx - half, cy - high / 2, 2 * half, high)
-        hidden = math.hypot(dx, dy)
-        for one in near:
-            end = one in ends  # their numbers are what the words are about
-            hidden += (4 if end else 1) * _overlap(_grown(one, 2), words)
-            hidden += 0 if end else _overlap(_grown(one, 12), words) / 8  # beside another box they seem to be about it
-            if hidden >= least:
-                break
-        if hidden < least:
-            best, least = (cx, cy), hidden
-    return best
-
-
-def _covered(seen: Scene, own: int | None) -> list[Box]:
-    """Where no other words should go: items, titles of frames, and labels but that of wire `own`."""
-    found = [
-        box._replace(height=22.0) if isinstance(part, Frame) else box
-        for part, box in zip(seen.parts, seen.boxes, strict=True)
-    ]
-    for at, label in enumerate(seen.labels):
-        if label and at != own:
-            wide, (x, _) = text_width(label, 11), seen.routes[at][-1]
-            found.append(Box(x - TIP - 6 - wide, seen.heights[at] - 5, wide, 10))
-    return found
-
-
-def _grown(box: Box, by: float) -> Box:
-    return Box(box.x - by, box.y - by, box.width + 2 * by, box.height + 2 * by)
-
-
-def _overlap(one: Box, other: Box) -> float:
-    across = min(one.x + one.width, other.x + other.width) - max(one.x, other.x)
-    down = min(one.y + one.height, other.y + other.height) - max(one.y, other.y)
-    return across * down if across > 0 and down > 0 else 0.0
 
 
 # --- the drawing -----------------------------------------------------------------------------------------------------
@@ -252,7 +132,7 @@ class Stage:
         cards = [part.draw(box.x, box.y) for part, box in placed if not isinstance(part, Frame)]
         wires = [self._wire(at, now) for at in range(len(seen.wires))]
         lines, labels = [line for line, _ in wires], [label for _, label in wires]
-        over = [_flow(seen, active), *labels, *cards, _glow(seen, parts, active)]
+        over = [wire_glow(seen, active), *labels, *cards, glow(seen, parts, active)]
         return [*(self._moved(piece) for piece in (*frames, *lines, *over)), self._words(now)]
 
     def _moved(self, piece: str) -> str:
@@ -323,7 +203,7 @@ class Stage:
 def stage_of(seen: Scene, positions: Sequence[int], bar: bool) -> Stage:
     """The stage of a scene for some of its moments."""
     assert seen.history is not None
-    width, zoom = max(seen.width, _LEAST), max(1.0, seen.width / _SEEN)
+    width, zoom = max(seen.width, _LEAST), max(1.0, seen.width / SEEN)
     heights = []
     for position in positions:
         now = seen.history.at(position)
@@ -367,63 +247,3 @@ def _wrapped(runs: Sequence[Run], width: float, size: float, first: float) -> li
             else:
                 lines[-1].append((look, f" {word}" if lines[-1] else word))
     return [line for line in lines if any(text.strip() for _, text in line)]
-
-
-# --- what lies above -------------------------------------------------------------------------------------------------
-
-
-def _flow(seen: Scene, active: Active | None) -> str:
-    """The glow along the wires that something goes over."""
-    if active is None or not active.wires:
-        return ""
-    data = "".join(curve(seen.routes[at], active.way == "backward") for at in active.wires)
-    return f'<path class="flow {active.look}" d="{data}"/>'
-
-
-def corner_of(part: Part) -> float:
-    """The radius of the corners of a part's border."""
-    if not isinstance(part, Card):
-        return 5.0
-    kind = part.kind.split()[0]
-    return {"constant": 13.0, "leaf": 12.0}.get(kind, 4.0)
-
-
-def _glow(seen: Scene, parts: Sequence[Part], active: Active | None) -> str:
-    """The glow around the item, the words about the edge, and where the gradient arrives."""
-    if active is None:
-        return ""
-    box, corner = seen.boxes[active.at], corner_of(parts[active.at])
-    out = [_ring("halo", active.look, box, corner, 5), _ring("core", active.look, box, corner, 2)]
-    for at in active.wires if active.way == "backward" else ():
-        x, y = seen.routes[at][0]
-        out.append(f'<path class="point{" less" if "less" in active.look else ""}" d="{tip((x + 1, y), -1, 1.6)}"/>')
-    if active.words:
-        out += [_leader(active), pill(active.words, active.place, active.large, "less" in active.look)]
-    return "".join(out)
-
-
-def _ring(look: str, way: str, box: Box, corner: float, out: float) -> str:
-    sides = f'width="{short(box.width + 2 * out)}" height="{short(box.height + 2 * out)}" rx="{corner + out:g}"'
-    return f'<rect class="{look} {way}" x="{short(box.x - out)}" y="{short(box.y - out)}" {sides}/>'
-
-
-def _leader(active: Active) -> str:
-    """The line from a wire to the words beside it; none where they lie on it."""
-    (x, y), (to_x, to_y) = active.middle, active.place
-    if not active.wires or abs(y - to_y) < 18 * active.large:
-        return ""
-    end = to_y + math.copysign(10.0 * active.large, y - to_y)
-    look = "leader less" if "less" in active.look else "leader"
-    return f'<path class="{look}" d="M{short(x)} {short(y)}L{short(x + (to_x - x) * 0.3)} {short(end)}"/>'
-
-
-def pill(words: str, place: Point, large: float = 1.0, less: bool = False) -> str:
-    """Words on a ground of their own, around a point; `less` than 0 is the gradient that they are about."""
-    wide = pill_width(words)
-    zoom = "" if large == 1 else f" scale({large:.3g})"
-    look = "pill less" if less else "pill"
-    return (
-        f'<g transform="translate({short(place[0])} {short(place[1])}){zoom}">'
-        f'<rect class="{look}" x="{short(-wide / 2)}" y="-10" width="{short(wide)}" height="20" rx="10"/>'
-        f'<text class="words" x="0" y="4.3">{escape(words)}</text></g>'
-    )

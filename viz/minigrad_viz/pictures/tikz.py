@@ -12,7 +12,7 @@ from minigrad_viz.pictures import heat, tex
 from minigrad_viz.pictures.boxes import SECOND, Frame, Mention, Stack
 from minigrad_viz.pictures.cards import HEAD, PAD, RIM, ROW, Card, Pictures
 from minigrad_viz.pictures.curves import TIP, Point, short
-from minigrad_viz.pictures.moments import AROUND, Active, active_at, corner_of
+from minigrad_viz.pictures.overlay import AROUND, Active, active_at, corner_of
 from minigrad_viz.pictures.palette import THEMES, Theme
 from minigrad_viz.pictures.scene import Box, Scene, scene
 from minigrad_viz.pictures.strokes import Strokes
