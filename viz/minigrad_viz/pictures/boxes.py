@@ -7,7 +7,8 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from minigrad_viz.pictures.cards import HEAD, PAD, ROW, shape_text, strip, value
+from minigrad_viz.pictures.cards import HEAD, PAD, ROW, strip
+from minigrad_viz.pictures.quantities import shape_text, value
 from minigrad_viz.trace.columns import finite
 from minigrad_viz.trace.notation import escape, fit, text_width
 from minigrad_viz.trace.rows import About

@@ -3,38 +3,25 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from minigrad.backends.formula import Formula
 from minigrad_viz.pictures import heat
+from minigrad_viz.pictures.quantities import SIGNS, gradient, pictured, shape_text, value
 from minigrad_viz.trace import Trace
 from minigrad_viz.trace.arrays import line, summary
-from minigrad_viz.trace.captions import quantity, scalar_of
+from minigrad_viz.trace.captions import quantity
 from minigrad_viz.trace.columns import finite
 from minigrad_viz.trace.history import Moment
-from minigrad_viz.trace.notation import brief, escape, fit, number, plain, text_width
+from minigrad_viz.trace.notation import escape, fit, number, plain, text_width
 
-__all__ = [
-    "HEAD",
-    "PAD",
-    "RIM",
-    "ROW",
-    "Card",
-    "Pictures",
-    "card",
-    "gradient",
-    "pictured",
-    "shape_text",
-    "strip",
-    "value",
-]
+__all__ = ["HEAD", "PAD", "RIM", "ROW", "Card", "Pictures", "card", "strip"]
 
 PAD, HEAD, ROW = 9.0, 25.0, 20.0
 _WIDEST = 210.0  # of a header, in pixels
 RIM = 3.5  # the second border of an output
-_SIGNS = {"none": "—", "blocked": "blocked"}
 
 
 @dataclass(slots=True)
@@ -167,7 +154,7 @@ def _shown_at(trace: Trace, index: int, now: Moment) -> _Shown:
     complete the sum so far."""
     known, gradient, sums = now.is_computed(index), now.gradient(index), now.history.gradients(index)
     of, several = gradient.of, pictured(trace, index)
-    sign = _SIGNS.get(gradient.state, "")
+    sign = SIGNS.get(gradient.state, "")
     said = {"partial": f"Σ {gradient.met} of {of}", "final": f"Σ {of}"}.get(gradient.state, "") if of > 1 else ""
     last = value(trace, index)
     number = "" if several or not known else last
@@ -200,43 +187,6 @@ def _call(trace: Trace, index: int, kind: str, tooltip: str, state: str) -> Card
     return Card(kind, tooltip, name, rule, *numbers, width, height, False, False, named, None, state, formula, True)
 
 
-def pictured(trace: Trace, index: int) -> bool:
-    """Whether a node is shown as heatmaps: a tensor of one number is shown as that number."""
-    tensor = trace.tensors.get(index)
-    return tensor is not None and math.prod(tensor.shape) != 1
-
-
-def value(trace: Trace, index: int, show: Callable[[float], str] = brief, now: Moment | None = None) -> str:
-    """What to write for the value of a node: its number, or one line about its tensor; at a moment "" before it is
-    computed."""
-    if now is not None and not now.is_computed(index):
-        return ""
-    if trace.kinds[index] == "x":
-        return "raised"
-    tensor = trace.tensors.get(index)
-    if tensor is None:
-        return trace.amount(index, show)
-    if tensor.array is None:
-        return "not kept"
-    return line(summary(tensor.array)) if pictured(trace, index) else trace.amount(index, show)
-
-
-def gradient(trace: Trace, index: int, show: Callable[[float], str] = brief, now: Moment | None = None) -> str:
-    """What to write for its gradient, or why there is none; at a moment as far as it has been added up."""
-    if trace.kinds[index] == "x":
-        return "—"
-    if now is not None:
-        so_far = now.gradient(index)
-        if so_far.value is None:
-            return _SIGNS[so_far.state]
-        one = scalar_of(so_far.value)
-        text = show(one) if isinstance(one, float) else line(summary(one))
-        return f"{text} (Σ {so_far.met} of {so_far.of})" if so_far.state == "partial" else text
-    if index in trace.grads and pictured(trace, index):
-        return line(summary(trace.grads[index]))
-    return trace.gradient(index, show)
-
-
 def _pictures(trace: Trace, index: int, now: Moment | None) -> Pictures:
     shape, dtype, array = trace.tensors[index]
     grad = trace.grads.get(index)
@@ -244,7 +194,7 @@ def _pictures(trace: Trace, index: int, now: Moment | None) -> Pictures:
     if now is not None:
         late, so_far = not now.is_computed(index), now.gradient(index)
         array, grad = now.value(index), so_far.value
-        no_grad = "" if late else _SIGNS.get(so_far.state, "")
+        no_grad = "" if late else SIGNS.get(so_far.state, "")
     first, second = (None if x is None else summary(x) for x in (array, grad))
     width, height = heat.size_of(shape, first or second if now is None else None)
     no_value = "" if first or late else value(trace, index)
@@ -258,15 +208,6 @@ def _scale(now: Moment, index: int) -> float:
     array = now.history.trace.tensors[index].array
     held = [x for x in (array, *now.history.gradients(index)) if x is not None]
     return heat.scale(*(summary(x) for x in held))
-
-
-def shape_text(shape: tuple[int, ...], dtype: str = "") -> str:
-    """A shape as it is written in a picture.
-
-    >>> shape_text((2, 3), "float32"), shape_text(())
-    ('2×3 float32', 'scalar')
-    """
-    return f"{'×'.join(map(str, shape)) or 'scalar'} {dtype}".strip()
 
 
 def _error(trace: Trace, index: int) -> str:
@@ -357,7 +298,7 @@ def _total(one: Card) -> str:
 def _rows(one: Card) -> str:
     w, h, r, edge = one.width, one.height, _radius(one), one.width - PAD
     first, second = HEAD + 14.5, HEAD + ROW + 14.5
-    less = " less" if one.grad.startswith("−") else " dim" if one.grad in _SIGNS.values() else ""
+    less = " less" if one.grad.startswith("−") else " dim" if one.grad in SIGNS.values() else ""
     if one.kind.startswith("broken"):
         inside = (
             f'<text class="warn" x="{PAD:g}" y="{first}">{escape(one.value)}</text>'

@@ -9,7 +9,7 @@ import minigrad as mg
 from minigrad.core.errors import ArgumentError
 from minigrad.core.graph import Node
 from minigrad.core.snapshot import node_of
-from minigrad_viz.pictures.cards import shape_text
+from minigrad_viz.pictures.quantities import shape_text
 from minigrad_viz.trace import Pass, Step, Trace, placed
 from minigrad_viz.trace.arrays import line, summary
 from minigrad_viz.trace.captions import bracketed, product_of, summed_axes

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from minigrad.core.packages import check, explained
-from minigrad_viz.pictures.cards import gradient, shape_text, value
 from minigrad_viz.pictures.palette import LIGHT
+from minigrad_viz.pictures.quantities import gradient, shape_text, value
 from minigrad_viz.trace import Trace, to_trace
 from minigrad_viz.trace.history import Moment
 from minigrad_viz.trace.notation import number, plain, shorten

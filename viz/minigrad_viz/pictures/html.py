@@ -14,10 +14,10 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from minigrad_viz.pictures import heat
-from minigrad_viz.pictures.cards import gradient, pictured, shape_text, value
 from minigrad_viz.pictures.frontend import script
 from minigrad_viz.pictures.moments import drawn
 from minigrad_viz.pictures.palette import DARK, FONT, LIGHT, THEMES, Theme
+from minigrad_viz.pictures.quantities import gradient, pictured, shape_text, value
 from minigrad_viz.pictures.scene import WIDE
 from minigrad_viz.pictures.svg import Picture
 from minigrad_viz.trace import Pass, Step, Trace, to_trace

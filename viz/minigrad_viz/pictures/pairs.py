@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from minigrad_viz.pictures import heat
-from minigrad_viz.pictures.cards import HEAD, PAD, RIM, ROW, shape_text, strip
+from minigrad_viz.pictures.cards import HEAD, PAD, RIM, ROW, strip
+from minigrad_viz.pictures.quantities import shape_text
 from minigrad_viz.trace.arrays import line, summary
 from minigrad_viz.trace.differences import Differences, scalar
 from minigrad_viz.trace.gaps import Gap, share, times

@@ -17,8 +17,9 @@ from typing import Literal, NamedTuple
 from minigrad_viz.layout import Ports, layout
 from minigrad_viz.layout.nesting import nest
 from minigrad_viz.pictures.boxes import Mention, Stack, stacks
-from minigrad_viz.pictures.cards import Card, card, pictured
+from minigrad_viz.pictures.cards import Card, card
 from minigrad_viz.pictures.curves import TIP, Point, height_at
+from minigrad_viz.pictures.quantities import pictured
 from minigrad_viz.pictures.rows import PAGE, Part, Row, in_rows
 from minigrad_viz.trace import Trace
 from minigrad_viz.trace.history import History, Moment

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from minigrad_viz.pictures.cards import gradient, pictured, shape_text, value
+from minigrad_viz.pictures.quantities import gradient, pictured, shape_text, value
 from minigrad_viz.trace import Trace, to_trace
 from minigrad_viz.trace.captions import caption
 from minigrad_viz.trace.history import Moment
