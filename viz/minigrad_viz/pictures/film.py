@@ -1,21 +1,20 @@
 """A film of the forward and the backward pass, as the player plays it: animated SVG, GIF, and MP4.
 
-Every position is a still picture, of `moments`; between two of them the gradient travels back over its edge. typst
-makes pictures of the stills, and FFmpeg, by PyAV, a film of these.
+Every position is a still picture, of `moments`; between two of them the gradient travels back over its edge. typst makes
+pictures of the stills, and `encoding` a film of these.
 """
 
 from __future__ import annotations
 
-import io
 import math
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from itertools import groupby, pairwise
 from typing import Any, Literal
 
 from minigrad.core.errors import ArgumentError
 from minigrad.core.packages import explained, package
+from minigrad_viz.pictures import encoding
 from minigrad_viz.pictures.curves import Point, short
 from minigrad_viz.pictures.moments import Stage, Traveller, stage_of
 from minigrad_viz.pictures.overlay import large_in, pill, pill_width
@@ -37,8 +36,6 @@ _WIDE = 2400  # pixels of a scene, if there are blocks to close
 _FULL = 1920  # pixels: at most so wide is a film of which nobody said how wide it shall be
 _STEPS = 8  # of a traveller in animated SVG
 _FPS = 20
-_BT709 = "colorprim=bt709:transfer=bt709:colormatrix=bt709"  # what players take colours for
-_HUNDREDTH = Fraction(1, 100)  # of a second, the unit of GIF
 _ANIMATED = (
     ".v{visibility:hidden}.v.e{visibility:visible}"
     "@media (prefers-reduced-motion:no-preference){.v{animation:TIMEs step-end infinite}"
@@ -196,7 +193,7 @@ class Film:
         theme = self.theme or "light"
         pieces = "".join(self.stage.pieces(self.positions[at]))
         picture = self.stage.document(pieces, theme, ".mg .page{stroke:none}")
-        return _pixels(png(picture.svg, size, THEMES[theme]["page"]))[..., :3]
+        return encoding.pixels(png(picture.svg, size, THEMES[theme]["page"]))[..., :3]
 
     def _scale(self, size: tuple[int, int]) -> tuple[float, float, float]:
         """How many pixels of a film of a size are one of the scene, and where that begins."""
@@ -211,7 +208,7 @@ class Film:
         wide, high = large * (pill_width(text) + 4), large * 24.0
         one = pill(text, (wide / 2, high / 2), large, text.startswith("−"))
         picture = self.stage.document(one, self.theme or "light", ".mg .page{display:none}", box=(wide, high))
-        return _pixels(png(picture.svg, (math.ceil(wide * scale), math.ceil(high * scale))))
+        return encoding.pixels(png(picture.svg, (math.ceil(wide * scale), math.ceil(high * scale))))
 
     def _over(self, still: Any, flying: Any, point: Point, size: tuple[int, int]) -> Any:
         """A still with what travels around a point."""
@@ -234,8 +231,8 @@ class Film:
         with explained("save", INSTEAD):
             av = package("av", "save", INSTEAD)
             _, arrived, after = self._cuts(fps)[-1]
-            palette = _palette(av, [self._still(at, fitted) for at in self._sampled()])
-            return _gif(av, self.frames(fitted, fps), fitted, palette, fps, after - arrived)
+            palette = encoding.palette_of(av, [self._still(at, fitted) for at in self._sampled()])
+            return encoding.gif(av, self.frames(fitted, fps), fitted, palette, fps, after - arrived)
 
     def _sampled(self) -> list[int]:
         """A few stills in which all colours occur."""
@@ -246,7 +243,7 @@ class Film:
         """The film as MP4, H.264, of an even number of rows and columns."""
         width, height = (2 * math.ceil(side / 2) for side in self.fitted(size))
         with explained("save", INSTEAD):
-            return _mp4(package("av", "save", INSTEAD), self.frames((width, height), fps), (width, height), fps)
+            return encoding.mp4(package("av", "save", INSTEAD), self.frames((width, height), fps), (width, height), fps)
 
 
 def film_of(
@@ -321,90 +318,3 @@ def point_on(points: Sequence[Point], share: float) -> Point:
             return start[0] + part * (end[0] - start[0]), start[1] + part * (end[1] - start[1])
         left -= length
     return points[-1]
-
-
-# --- pixels ----------------------------------------------------------------------------------------------------------
-
-
-def _pixels(data: bytes) -> Any:
-    """The pixels of a PNG: an array of (height, width, 4) bytes."""
-    av = package("av", "save", INSTEAD)
-    decoder = av.CodecContext.create("png", "r")
-    frames = decoder.decode(av.Packet(data)) + decoder.decode(None)
-    return frames[0].to_ndarray(format="rgba")
-
-
-def _frame(av: Any, pixels: Any, pts: int) -> Any:
-    """An array as a frame, which is seen from `pts` on, in units that its stream says."""
-    frame = av.VideoFrame.from_ndarray(pixels, format="rgb24")
-    frame.pts = pts
-    return frame
-
-
-def _source(av: Any, graph: Any, width: int, height: int, format: str) -> Any:
-    return graph.add_buffer(width=width, height=height, format=av.VideoFormat(format), time_base=_HUNDREDTH)
-
-
-def _palette(av: Any, stills: Sequence[Any]) -> Any:
-    """A frame of 256 colours that suit some stills."""
-    height, width = stills[0].shape[:2]
-    graph = av.filter.Graph()
-    source = _source(av, graph, width, height, "rgb24")
-    sink = graph.add("buffersink")
-    graph.link_nodes(source, graph.add("palettegen", "reserve_transparent=0"), sink).configure()
-    for at, still in enumerate(stills):
-        source.push(_frame(av, still, at))
-    source.push(None)
-    found = sink.pull()
-    found.pts = 0
-    return found
-
-
-def _mapping(av: Any, palette: Any, width: int, height: int) -> tuple[Any, Any, Any]:
-    """A filter that maps frames to a palette: its graph, which must be kept, its entrance and its exit for frames."""
-    graph = av.filter.Graph()
-    source = _source(av, graph, width, height, "rgb24")
-    colours = _source(av, graph, palette.width, palette.height, palette.format.name)
-    mapping, sink = graph.add("paletteuse", "dither=none:diff_mode=rectangle"), graph.add("buffersink")
-    source.link_to(mapping, 0, 0)
-    colours.link_to(mapping, 0, 1)
-    mapping.link_to(sink)
-    graph.configure()
-    colours.push(palette)
-    colours.push(None)
-    return graph, source, sink
-
-
-def _gif(
-    av: Any, frames: Iterator[tuple[Any, int]], size: tuple[int, int], palette: Any, fps: float, last: int
-) -> bytes:
-    """Frames as GIF; `palette` is a frame of its colours, `last` in how many frames' time the last one is seen."""
-    _graph, source, sink = _mapping(av, palette, *size)
-    made, seen = io.BytesIO(), 0
-    with av.open(made, "w", format="gif", options={"final_delay": str(round(100 * last / fps))}) as container:
-        stream = container.add_stream("gif", rate=100)
-        stream.width, stream.height, stream.pix_fmt = *size, "pal8"
-        stream.time_base = _HUNDREDTH
-        for pixels, count in frames:
-            source.push(_frame(av, pixels, round(100 * seen / fps)))
-            seen += count
-            container.mux(stream.encode(sink.pull()))
-        container.mux(stream.encode(None))
-    return made.getvalue()
-
-
-def _mp4(av: Any, frames: Iterator[tuple[Any, int]], size: tuple[int, int], fps: float) -> bytes:
-    """Frames as MP4 at a constant rate, which every program shows."""
-    made = io.BytesIO()
-    with av.open(made, "w", format="mp4") as container:
-        stream = container.add_stream("libx264", rate=Fraction(fps).limit_denominator(1000))
-        stream.width, stream.height, stream.pix_fmt = *size, "yuv420p"
-        stream.options = {"crf": "18", "tune": "animation", "x264-params": _BT709}
-        seen = 0
-        for pixels, count in frames:
-            for _ in range(count):
-                frame = _frame(av, pixels, seen).reformat(format="yuv420p", dst_colorspace="ITU709")
-                container.mux(stream.encode(frame))
-                seen += 1
-        container.mux(stream.encode(None))
-    return made.getvalue()
