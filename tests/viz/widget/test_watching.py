@@ -187,64 +187,6 @@ def test_a_unit_is_a_channel_of_images():
     seen.close()
 
 
-class Residual(nn.Module):
-    """Calls relu as a function, once on a layer's output and once on a sum."""
-
-    def __init__(self):
-        super().__init__()
-        self.first, self.second, self.last = nn.Linear(4, 4), nn.Linear(4, 4), nn.Linear(4, 2)
-        with mg.no_grad():
-            for layer, dying in ((self.first, 1), (self.second, 3)):
-                layer.weight[:] = 0.0
-                layer.bias[:dying] = -1.0
-                layer.bias[dying:] = 1.0
-
-    def forward(self, x):
-        x = F.relu(self.first(x))
-        return self.last((-x + self.second(x)).relu())
-
-
-class Gate(nn.Module):
-    """Has a parameter and calls relu, but holds no modules."""
-
-    def __init__(self):
-        super().__init__()
-        self.shift = nn.Parameter(mg.tensor([-1.0, 1.0]))
-
-    def forward(self, x):
-        return F.relu6(0.0 * x + self.shift, inplace=True) + 1.0
-
-
-def dead_after_a_step(net, x, **options):
-    """By row what the picture says is dead."""
-    seen = watch(net, **options)
-    loss = net(x).sum()
-    loss.backward()
-    seen.log(loss)
-    seen.close()
-    return {layer.name: layer.dead for layer in seen.view.layers}
-
-
-def test_units_dead_in_a_relu_that_is_called_as_a_function_stand_beside_the_layer_it_follows():
-    assert dead_after_a_step(Residual(), mg.ones(3, 4)) == {"first": 0.25, "second": 1.0, "last": None}
-    net = nn.Sequential(nn.Linear(4, 2), Gate(), nn.Linear(2, 2))
-    assert dead_after_a_step(net, mg.ones(3, 4)) == {"0": None, "1": 0.5, "2": None}
-
-
-def test_a_layer_that_holds_others_tells_of_the_last_relu_in_it():
-    net = nn.Sequential(nn.Linear(4, 4), Residual())
-    assert dead_after_a_step(net, mg.ones(3, 4), layers=["1", "0"]) == {"1": 1.0, "0": None}
-
-
-def test_of_relus_that_have_no_row_the_layers_before_them_tell():
-    pairs = [part for _ in range(13) for part in (nn.Linear(2, 2), nn.ReLU())]
-    with mg.no_grad():
-        pairs[24].weight[:] = 0.0
-        pairs[24].bias[:] = mg.tensor([-1.0, 1.0])
-    found = dead_after_a_step(nn.Sequential(*pairs, nn.Linear(2, 2)), mg.ones(3, 2))
-    assert (len(found), found["24"], found["26"]) == (14, 0.5, None)
-
-
 def test_all_layers_of_a_measured_step_come_in_one_transfer(monkeypatch):
     monkeypatch.setattr(watching, "_HERE", ())
     net = model()

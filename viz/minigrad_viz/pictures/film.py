@@ -1,7 +1,7 @@
 """A film of the forward and the backward pass, as the player plays it: animated SVG, GIF, and MP4.
 
-Every position is a still picture, of `moments`; between two of them the gradient travels back over its edge. typst makes
-pictures of the stills, and `encoding` a film of these.
+Every position is a still picture, of `moments`; between two of them the gradient travels back over its edge. typst
+makes pictures of the stills, and `encoding` a film of these.
 """
 
 from __future__ import annotations

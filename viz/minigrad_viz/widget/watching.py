@@ -10,34 +10,29 @@ where the kernel died, and nothing is needed to see it.
 
 from __future__ import annotations
 
-import math
 import os
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from types import TracebackType
 from typing import Any
 
 import minigrad as mg
 from minigrad.core.dispatch import untapped
 from minigrad.core.errors import ArgumentError, DTypeError
-from minigrad.core.snapshot import record_of
-from minigrad.core.step import Step
 from minigrad_viz.pictures.board import Layer, View, board, figure, lines, page
 from minigrad_viz.pictures.palette import Theme
 from minigrad_viz.pictures.saving import save_shown, theme_of
 from minigrad_viz.trace.gradient_flow import Measured
-from minigrad_viz.trace.models import tensors_in
 from minigrad_viz.trace.notation import clean
+from minigrad_viz.widget.probe import Probe
 
 __all__ = ["Watch", "watch"]
 
 _SHARE = 0.04  # of the time that may go into measuring and drawing
 _AGAIN = 0.5  # seconds from one picture to the next
-_SAMPLE = 256  # numbers of a tensor, for its histogram
 _HERE = ("cpu", "numpy")  # where reading a number is no transfer, and waits for nothing
 _WAITING = 512  # losses that stay on the device at most
 _MOST = 24  # layers that are shown
-_DEAD = ("ReluBackward", "Relu6Backward")  # operations that give 0 for whole units, from which no gradient comes
 
 
 def watch(model: Any, *, layers: Collection[str] | None = None, share: float = _SHARE) -> Watch:
@@ -91,30 +86,24 @@ class Watch:
         self.view.hidden = _leaf_count(model) - len(self._modules) if layers is None else 0
         self._losses: list[tuple[int, Any]] = []  # that are on the device still
         self._share = share
-        self._handles: list[Any] = []
-        self._caught: dict[tuple[int, str], Any] = {}
-        self._old: dict[int, Any] = {}
-        self._kept: dict[int, list[tuple[Any, Any, int]]] = {}  # gradients of the step before, with their versions
-        self._stale: set[int] = set()
         self._moving = next((p for p in model.parameters() if p.requires_grad), None)
         self._version = self._moved()
-        self._ways = _Ways()
         self._shown: Any = None
         self._clock = _Clock()
-        self._arm()
+        self._probe: Probe | None = Probe(model, self._modules)
 
     # --- what the user calls, or `fit` ---
 
     def log(self, loss: Any) -> None:
         """A step is over, and its loss was this."""
-        self._clock.step_ends(self._armed)
+        self._clock.step_ends(self._probe is not None)
         self.view.step += 1
         if isinstance(loss, mg.Tensor) and loss.device not in _HERE:
             self._losses.append((self.view.step, loss.detach()))
         else:
             self.view.losses.append((self.view.step, float(loss)))
-        if self._armed:
-            self._measure()
+        if self._probe is not None:
+            self._measure(self._probe)
             self._disarm()
             if time.perf_counter() - self._clock.drawn > _AGAIN:
                 self._show()
@@ -122,7 +111,7 @@ class Watch:
             self._fetch([])
         before, self._version = self._version, self._moved()
         if self._clock.may(self._share):
-            self._arm(self._version != before)
+            self._probe = Probe(self._model, self._modules, self._version != before)
         self._clock.work_ends()
 
     def on_step(self, run: Any) -> None:
@@ -153,73 +142,21 @@ class Watch:
 
     # --- measuring ---
 
-    @property
-    def _armed(self) -> bool:
-        return bool(self._handles)
-
     def _moved(self) -> int:
         """How often the weights were written, which tells whether the optimizer made a step."""
         return 0 if self._moving is None else self._moving._version
 
-    def _arm(self, stepped: bool = False) -> None:
-        """Have the next step caught: outputs and their gradients by hooks, weights as they are before it; and, where
-        the optimizer `stepped`, gradients that it has used.
-        """
-        rows = {module: k for k, (_, module) in enumerate(self._modules)}
-        inside = {part for module in rows for part in module.modules()} - set(rows)
-        with mg.no_grad(), untapped():
-            for module in set(self._model.modules()) - inside:
-                self._handles.append(module.register_forward_hook(self._ways.hook(rows.get(module))))
-            for k, (_, module) in enumerate(self._modules):
-                self._handles.append(module.register_forward_hook(self._hook(k)))
-                own = [p for p in module._parameters.values() if p is not None]
-                self._old[k] = [(p, p.detach().clone()) for p in own]
-                if stepped:
-                    self._kept[k] = [(p, p.grad, p.grad._version) for p in own if p.grad is not None]
-
     def _disarm(self) -> None:
-        for handle in self._handles:
-            handle.remove()
-        self._handles.clear()
-        self._caught.clear()
-        self._old.clear()
-        self._kept.clear()
-        self._stale.clear()
-        self._ways = _Ways()
+        if self._probe is not None:
+            self._probe.remove()
+        self._probe = None
 
-    def _hook(self, k: int) -> Callable[..., None]:
-        def caught(module: Any, args: Any, output: Any) -> None:
-            y = output[0] if isinstance(output, tuple) and output else output
-            if isinstance(y, mg.Tensor) and y.requires_grad and y.dtype.is_floating_point and mg.is_grad_enabled():
-                self._caught[k, "values"] = y.detach()
-                y.register_hook(lambda gradient: self._arrive(k, gradient))
-
-        return caught
-
-    def _arrive(self, k: int, gradient: Any) -> None:
-        """The gradient of an output, before those of the layer's parameters are added to what they have."""
-        self._caught[k, "gradients"] = gradient.detach()
-        if any(p.grad is kept and kept._version == version for p, kept, version in self._kept.get(k, ())):
-            self._stale.add(k)
-
-    def _measure(self) -> None:
+    def _measure(self, probe: Probe) -> None:
         """One tensor of all that is to be known of this step, fetched at once, and what it says of each layer."""
         import numpy as np
 
-        parts: list[tuple[int, str, Any]] = []
-        counts: dict[int, int] = {}  # elements of the gradients of a layer
         with mg.no_grad(), untapped():
-            for (k, what), x in self._caught.items():
-                parts += [(k, what, x.reshape(-1)[:: _stride(x.numel())])] if x.numel() else []
-            for k, y in self._ways.rectified.items():
-                units = y.amax(tuple(d for d in range(y.ndim) if d != (1 if y.ndim == 4 else y.ndim - 1)))
-                parts.append((k, "dead", (units == 0).to(y.dtype).mean().reshape(1)))
-            for k, known in self._old.items():
-                for p, old in known:
-                    if p.grad is not None:
-                        moved = ("gradient", p.grad), ("update", p - old), ("weight", old)
-                        parts += [(k, what, (x * x).sum().reshape(1)) for what, x in moved]
-                        counts[k] = counts.get(k, 0) + p.numel()
+            parts, counts = probe.parts()
             found = self._fetch([x for _, _, x in parts])
         sums: dict[tuple[int, str], float] = {}
         wild: dict[int, float] = {}
@@ -239,9 +176,8 @@ class Watch:
             weight = sums[k, "weight"] ** 0.5
             layer.update = sums[k, "update"] ** 0.5 / weight if weight else None
         sizes = {k: (sums[k, "gradient"] / count) ** 0.5 for k, count in counts.items() if count}
-        dead = {k: layer.dead for k in self._ways.rectified if (layer := self.view.layers[k]).dead is not None}
-        order = [k for k, what in self._caught if what == "values"]
-        self.view.flow.add(self.view.step, Measured(sizes, order, wild, dead, self._stale))
+        dead = {k: layer.dead for k in probe.rectified if (layer := self.view.layers[k]).dead is not None}
+        self.view.flow.add(self.view.step, Measured(sizes, probe.order, wild, dead, probe.stale))
         self.measured += 1
         self.view.measured = self.view.step
 
@@ -304,61 +240,6 @@ class Watch:
         return {"text/html": figure(self.view), "text/plain": repr(self)}
 
 
-class _Ways:
-    """What the graph of one step says of how layers follow each other: after which of them there is a relu.
-
-    A relu is an operation, whoever calls it. As a call of a module ends, the steps that are new since the call before
-    are gone through, so that each of them is once.
-    """
-
-    def __init__(self) -> None:
-        self.rectified: dict[int, Any] = {}
-        """By row of the picture what the last relu in that layer gave, or the last one that follows it."""
-        self._rows: list[int] = []  # by call of a layer
-        self._after: dict[Any, int] = {}  # by step the last call before it, -1: none
-
-    def hook(self, row: int | None) -> Callable[..., None]:
-        """What is told of each call of a module, which has a `row` in the picture or has none."""
-
-        def called(module: Any, args: Any, output: Any) -> None:
-            if row is None:
-                self._go_through(_steps_of(output))
-                return
-            self._go_through(_steps_of(args))
-            self._rows.append(row)
-            here, ends = len(self._rows) - 1, _steps_of(output)
-            self._go_through(ends, here)
-            self._after.update(dict.fromkeys(ends, here))  # also where a layer hands on what it was given
-
-        return called
-
-    def _go_through(self, ends: list[Any], call: int | None = None) -> None:
-        """Look at the steps that lead to `ends` and are not known yet: made by this `call`, or between calls."""
-        stack = [(step, False) for step in ends]
-        while stack:
-            step, ready = stack.pop()
-            if step in self._after:
-                continue
-            if not ready:
-                stack.append((step, True))
-                stack += [(one, False) for one in step.next_functions if isinstance(one, Step)]
-                continue
-            before = max((self._after.get(one, -1) for one in step.next_functions), default=-1)
-            self._after[step] = before if call is None else call
-            self._look(step)
-
-    def _look(self, step: Any) -> None:
-        if step.name in _DEAD and self._after[step] >= 0 and (saved := record_of(step).saved) is not None:
-            y = saved[0]
-            if y.ndim > 1:
-                self.rectified[self._rows[self._after[step]]] = y.detach()
-
-
-def _steps_of(x: Any) -> list[Any]:
-    """What made the tensors in what a module was given, or gave."""
-    return [one.grad_fn for one in tensors_in(x) if one.grad_fn is not None]
-
-
 class _Clock:
     """What measuring costs, and whether there is time for it again."""
 
@@ -415,18 +296,6 @@ def _chosen(model: Any, layers: Collection[str] | None) -> list[tuple[str, Any]]
     if len(found) > _MOST:  # from the first to the last
         found = [found[round(k * (len(found) - 1) / (_MOST - 1))] for k in range(_MOST)]
     return found
-
-
-def _stride(size: int) -> int:
-    """Every how many-th number to take: one that no side of a tensor of that size divides, so that all places come.
-
-    >>> _stride(100), _stride(32 * 16 * 64)
-    (1, 129)
-    """
-    step = -(-size // _SAMPLE)
-    while math.gcd(step, size) > 1:
-        step += 1
-    return step
 
 
 def _leaf_count(model: Any) -> int:
