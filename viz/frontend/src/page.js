@@ -4,7 +4,7 @@
  * an address that ends in `#step=5` shows the only player there.
  */
 
-import { h, refusal } from "./panels/dom.js";
+import { h, refusal } from "./base/dom.js";
 import { mount } from "./player.js";
 
 /** @typedef {import("./player.js").Player} Player */

@@ -5,7 +5,7 @@
 
 import { alarms } from "./panels/alarmlist.js";
 import { controls } from "./panels/controls.js";
-import { fill, h, keepFocus, tag } from "./panels/dom.js";
+import { fill, h, keepFocus, tag } from "./base/dom.js";
 import { finder } from "./panels/finder.js";
 import { inspector } from "./panels/inspector.js";
 import { legend } from "./panels/legend.js";
@@ -78,7 +78,7 @@ const PANELS = /** @type {Record<string, (s: any, highlight: (nodes: number[]) =
   search: finder,
 });
 
-/** @typedef {(what: string, changed: any) => import("./panels/dom.js").Child} Draw */
+/** @typedef {(what: string, changed: any) => import("./base/dom.js").Child} Draw */
 
 /**
  * Puts a player into an element.
@@ -172,7 +172,7 @@ function tabs(s, names, drawing, focus) {
   const alarmCount = s.graph.notes.length;
   const highlight = (/** @type {number[]} */ nodes) => drawing.view.mark(nodes);
   const panels = /** @type {Record<string, Draw>} */ ({});
-  const seen = /** @type {Record<string, import("./panels/dom.js").Child>} */ ({});
+  const seen = /** @type {Record<string, import("./base/dom.js").Child>} */ ({});
   const toggle = (/** @type {string} */ name) => {
     if (!names.includes(name)) return;
     if (name === "predict") {
@@ -233,16 +233,16 @@ function playerOf(s, host, app, destroy) {
     step: (way, unit) => stepBy(s, way, unit),
     /** Gives a leaf another number; null gives it its own back. @param {string} name @param {number | null} value */
     set: (name, value) => restore(s, { values: /** @type {any} */ ({ ...state().values, [name]: value }) }),
-    /** What happens at the position, in full numbers. @returns {import("./types.js").Moment} */
+    /** What happens at the position, in full numbers. @returns {import("./base/types.js").Moment} */
     moment: () => s.playback.moment(),
     /**
      * What is in a node, given by name or place; null while it is not known.
-     * @param {string | number} node @returns {import("./types.js").Quantity | null}
+     * @param {string | number} node @returns {import("./base/types.js").Quantity | null}
      */
     value: (node) => s.playback.value(nodeCalled(s, node)),
     /**
      * The gradient of a node: its state, and how much of it has arrived.
-     * @param {string | number} node @returns {import("./types.js").Gradient}
+     * @param {string | number} node @returns {import("./base/types.js").Gradient}
      */
     gradient: (node) => s.playback.gradient(nodeCalled(s, node)),
     /** @param {number} block */

@@ -3,7 +3,7 @@
  * computed here, and a linked slider moves the numbers without asking the kernel.
  */
 
-import { h, refusal } from "./panels/dom.js";
+import { h, refusal } from "./base/dom.js";
 import { mount } from "./player.js";
 
 /**

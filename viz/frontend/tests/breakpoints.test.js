@@ -23,7 +23,7 @@ function played(build) {
   return playback(graph, timeline(graph));
 }
 
-/** The breakpoint with such a text. @param {string} text @returns {import("../src/types.js").BreakpointSpec} */
+/** The breakpoint with such a text. @param {string} text @returns {import("../src/base/types.js").BreakpointSpec} */
 function spec(text) {
   if (text === "NaN or Inf") return { kind: "not-finite", value: null };
   if (text === "second contribution") return { kind: "second-contribution", value: null };
@@ -32,7 +32,7 @@ function spec(text) {
   return { kind: /** @type {"op"} */ (kind), value: words.join(" ") };
 }
 
-/** @param {import("../src/types.js").Playback} now @param {string[]} texts */
+/** @param {import("../src/base/types.js").Playback} now @param {string[]} texts */
 function stops(now, ...texts) {
   const specs = texts.map(spec);
   const ahead = [];

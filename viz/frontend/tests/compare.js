@@ -7,7 +7,7 @@
  */
 
 import { engine } from "../src/engine/engine.js";
-import { brief, formulaLatex, formulaMathML, formulaText, number, pretty, shortenName, subscript } from "../src/engine/notation.js";
+import { brief, formulaLatex, formulaMathML, formulaText, number, pretty, shortenName, subscript } from "../src/base/notation.js";
 import { decode } from "../src/model/trace.js";
 
 /** What JSON has no number for is a string, as in a trace. */

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { inWords, playback, timeline } from "../src/model/history.js";
-import { pretty } from "../src/engine/notation.js";
+import { pretty } from "../src/base/notation.js";
 import { decode } from "../src/model/trace.js";
 import { randomFrom, randomTrace, scalarTrace } from "./helpers.js";
 
@@ -312,7 +312,7 @@ test("at 500 random graphs every way to a position leads to the same state", () 
   }
 });
 
-/** @param {import("../src/types.js").Graph} graph @param {import("../src/types.js").Run} run @param {number} seed */
+/** @param {import("../src/base/types.js").Graph} graph @param {import("../src/base/types.js").Run} run @param {number} seed */
 function checkPlayback(graph, run, seed) {
   const line = timeline(graph, run);
   const fresh = Array.from({ length: line.length }, (_, position) => {
@@ -337,7 +337,7 @@ function checkPlayback(graph, run, seed) {
   }
 }
 
-/** All that can be seen. @param {import("../src/types.js").Playback} now */
+/** All that can be seen. @param {import("../src/base/types.js").Playback} now */
 function stateOf(now) {
   const { count, edgeCount } = now.graph;
   const node = (/** @type {unknown} */ _, /** @type {number} */ i) => {
@@ -352,8 +352,8 @@ function stateOf(now) {
 
 /**
  * The same, but played from the first step on by changing a state.
- * @param {import("../src/types.js").Graph} graph
- * @param {import("../src/types.js").Run} run
+ * @param {import("../src/base/types.js").Graph} graph
+ * @param {import("../src/base/types.js").Run} run
  * @param {number} position
  */
 function expectedState(graph, run, position) {

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { pretty } from "../src/engine/notation.js";
-import { fitNumber, fitText, textWidth } from "../src/drawing/measure.js";
+import { pretty } from "../src/base/notation.js";
+import { fitNumber, fitText, textWidth } from "../src/base/measure.js";
 
 test("widths are those of notation.py", () => {
   assert.equal(textWidth("ab", 10), 12.5);

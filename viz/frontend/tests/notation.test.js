@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { formulaMathML, formulaText, number, pretty, shortenName, subscript } from "../src/engine/notation.js";
+import { formulaMathML, formulaText, number, pretty, shortenName, subscript } from "../src/base/notation.js";
 
 test("numbers have six digits, halves go to the even one", () => {
   const written = [2, 0.1 + 0.2, -0, 1e-7, 123456789, -Infinity, null, NaN, 100000.5, 100001.5, 999999.5].map(number);

@@ -25,7 +25,7 @@ const square = (a = 4, b = -3) =>
   }, 4);
 
 /**
- * @param {import("../src/types.js").Playback} now
+ * @param {import("../src/base/types.js").Playback} now
  * @param {[number, string, string][]} cases answer, verdict, text
  */
 function expect(now, cases) {

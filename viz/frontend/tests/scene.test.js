@@ -22,7 +22,7 @@ const shared = () =>
       return t.mul(t.mul(a, a), d, "y");
     }),
   );
-/** @param {import("../src/types.js").Graph} graph */
+/** @param {import("../src/base/types.js").Graph} graph */
 const sceneOf = (graph) => scene(graph, visible(graph, startExpanded(graph)));
 
 test("a*a has two wires, and every edge that is seen has one", () => {

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { plainDigits } from "../src/engine/notation.js";
+import { plainDigits } from "../src/base/notation.js";
 import { outermost, pathOf, search } from "../src/model/search.js";
 import { decode } from "../src/model/trace.js";
 import { scalarTrace } from "./helpers.js";

@@ -2,14 +2,14 @@
  * How large each box is, and what it says that never changes. A card has room for the widest number that a pass will
  * show, so that nothing moves while a user steps; sizes are those of the static pictures (cards.py).
  */
-import { ceil, finite, max, min, round } from "../math.js";
+import { ceil, finite, max, min, round } from "../base/math.js";
 import { tilesAcross } from "./heatcolour.js";
-import { fitText, textWidth } from "./measure.js";
-import { brief, formulaText } from "../engine/notation.js";
+import { fitText, textWidth } from "../base/measure.js";
+import { brief, formulaText } from "../base/notation.js";
 import { BLOCKED, BROKEN, CONSTANT, LEAF } from "../model/trace.js";
 
-/** @typedef {import("../types.js").Graph} Graph */
-/** @typedef {import("../types.js").Cells} Cells */
+/** @typedef {import("../base/types.js").Graph} Graph */
+/** @typedef {import("../base/types.js").Cells} Cells */
 
 /**
  * A box, measured. `rim` is the second border of an output, or how far a stack looks out; `picture` is where the
@@ -122,7 +122,7 @@ function pictureSize(cells, shape) {
   return { w: round(max(cols * side, 14)), h: round(max(rows * side, 12)) };
 }
 
-/** How wide a number is, or an array that is shown as one. @param {import("../types.js").Quantity | null} x */
+/** How wide a number is, or an array that is shown as one. @param {import("../base/types.js").Quantity | null} x */
 const widthOf = (x) => {
   const number = typeof x === "number" ? x : x?.size === 1 ? x.cells[0] : null;
   return number === null ? 0 : textWidth(brief(number), 12.5);

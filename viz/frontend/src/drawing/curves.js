@@ -1,7 +1,7 @@
 /**
  * Routes as curves: level where the route is level, an S between columns, as svg.py draws them.
  */
-import { hypot, round } from "../math.js";
+import { hypot, round } from "../base/math.js";
 
 /** @typedef {[number, number]} Point */
 

@@ -1,5 +1,5 @@
 /** A large drawing from afar, where nothing can be read: on a canvas a rectangle a card, and a line an arrow. */
-import { max, min, round } from "../math.js";
+import { max, min, round } from "../base/math.js";
 import { HEAD, ROW } from "./cards.js";
 import { timeOf } from "./looks.js";
 import { OP } from "../model/trace.js";

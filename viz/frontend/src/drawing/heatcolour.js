@@ -4,9 +4,9 @@
  * colour grows with the square root: a hundredth of the largest number still has a tenth of its colour. What is no
  * finite number has no colour; it is marked by a cross, so that it can be told without colours.
  */
-import { abs, ceil, finite, floor, max, min, round, sqrt } from "../math.js";
+import { abs, ceil, finite, floor, max, min, round, sqrt } from "../base/math.js";
 
-/** @typedef {import("../types.js").Cells} Cells */
+/** @typedef {import("../base/types.js").Cells} Cells */
 
 /** Red, green, blue of "#rrggbb". @param {string} colour @returns {[number, number, number]} */
 export const rgbOf = (colour) => {
@@ -38,7 +38,7 @@ export function scaleOf(...all) {
 
 /**
  * For each tensor the number of the full colour: of its value and of all sums that its gradient goes through.
- * @param {import("../types.js").Graph} graph @returns {Map<number, number>}
+ * @param {import("../base/types.js").Graph} graph @returns {Map<number, number>}
  */
 export function scalesOf(graph) {
   const held = new Map([...graph.tensors.keys()].map((node) => [node, [graph.numbers.value[node]]]));

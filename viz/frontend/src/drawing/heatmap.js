@@ -1,16 +1,16 @@
 /**
  * A heatmap to look into: pointing at a cell, or moving over it with the arrow keys, tells its place and its number.
  */
-import { finite, floor, max, min, round } from "../math.js";
-import { h } from "../panels/dom.js";
+import { finite, floor, max, min, round } from "../base/math.js";
+import { h } from "../base/dom.js";
 import { operandCells } from "./operands.js";
 import { crossPath, inkOn, placeOf, rampAt, rampOf, rectanglesIn, scaleOf } from "./heatcolour.js";
-import { fitNumber } from "./measure.js";
-import { brief, pretty } from "../engine/notation.js";
+import { fitNumber } from "../base/measure.js";
+import { brief, pretty } from "../base/notation.js";
 import { wayOf } from "./roving.js";
 import { coloursAt } from "./style.js";
 
-/** @typedef {import("../types.js").Cells} Cells */
+/** @typedef {import("../base/types.js").Cells} Cells */
 /** @typedef {[number, number][]} Box */
 
 /**
@@ -88,7 +88,7 @@ export function heatmap(cells, { scale = scaleOf(cells), size = 280, label = "",
 /**
  * Lets a cell of a result show the cells of the operands that it was computed from. Null stands for an operand that has
  * no heatmap. Returns what the heatmap of the result needs as `hover`.
- * @param {import("../types.js").OpInfo} op
+ * @param {import("../base/types.js").OpInfo} op
  * @param {Record<string, string>} attrs
  * @param {{operands: number[][], result: number[]}} shapes
  * @param {(Heatmap | null)[]} operands

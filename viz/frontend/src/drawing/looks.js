@@ -1,15 +1,15 @@
 /**
  * How items and wires look at a moment, for both views: texts and states, no elements.
  */
-import { abs, finite, max, sqrt } from "../math.js";
+import { abs, finite, max, sqrt } from "../base/math.js";
 import { sumText } from "./cards.js";
-import { bracketed, brief, pretty } from "../engine/notation.js";
+import { bracketed, brief, pretty } from "../base/notation.js";
 import { BLOCKED, BROKEN, CONSTANT, OP } from "../model/trace.js";
 
-/** @typedef {import("../types.js").Graph} Graph */
-/** @typedef {import("../types.js").Playback} Playback */
-/** @typedef {import("../types.js").Quantity} Quantity */
-/** @typedef {import("../types.js").Cells} Cells */
+/** @typedef {import("../base/types.js").Graph} Graph */
+/** @typedef {import("../base/types.js").Playback} Playback */
+/** @typedef {import("../base/types.js").Quantity} Quantity */
+/** @typedef {import("../base/types.js").Cells} Cells */
 
 /**
  * A node at a moment. A quantity is a number to be written, cells to be pictured, or null.
@@ -108,7 +108,7 @@ export function spokenNode(graph, look, node, rule) {
   return `${value}, gradient ${spoken(look.grad)}${sum}`;
 }
 
-/** What stands on the edge that a gradient goes over. @param {import("../types.js").Moment} moment */
+/** What stands on the edge that a gradient goes over. @param {import("../base/types.js").Moment} moment */
 export function productText(moment) {
   const { upstream, local, contribution } = moment;
   const [up, down] = [scalarOf(upstream), scalarOf(contribution)];

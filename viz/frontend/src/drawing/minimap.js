@@ -2,8 +2,8 @@
  * A small map of a drawing that is larger than its place: all boxes, what happens now, and what part is seen. Pointing
  * at it moves the view; keys do not need it, for they scroll and follow the steps by themselves.
  */
-import { max, min, round } from "../math.js";
-import { dress, drawn, h, show } from "../panels/dom.js";
+import { max, min, round } from "../base/math.js";
+import { dress, drawn, h, show } from "../base/dom.js";
 
 /** @typedef {import("./scene.js").Scene} Scene */
 /** @typedef {import("./viewport.js").Rect} Rect */

@@ -2,7 +2,7 @@
  * Which cells of its operands one cell of a result was computed from, by the op's name and the shapes: what the
  * heatmaps link. Always a box, [from, to) in every dimension of the operand; null where this table does not know.
  */
-import { floor, max, min } from "../math.js";
+import { floor, max, min } from "../base/math.js";
 
 /** @typedef {[number, number][]} Box */
 /** @typedef {{operands: number[][], result: number[]}} Shapes */

@@ -2,18 +2,18 @@
  * What lies above the drawing: the glow of what is active, the gradient that flows back over an edge with its
  * product, and the rings of hover, selection and focus. A handful of elements that move, so a step costs little.
  */
-import { abs, hypot, max, min, sign } from "../math.js";
+import { abs, hypot, max, min, sign } from "../base/math.js";
 import { curvePath, middleOf, samplesOf, tipPath } from "./curves.js";
-import { dress, drawn } from "../panels/dom.js";
+import { dress, drawn } from "../base/dom.js";
 import { meet } from "./far.js";
 import { productText, scalarOf } from "./looks.js";
-import { textWidth } from "./measure.js";
-import { brief } from "../engine/notation.js";
+import { textWidth } from "../base/measure.js";
+import { brief } from "../base/notation.js";
 import { cornerOf, path, text } from "./parts.js";
 import { calm } from "./viewport.js";
 
-/** @typedef {import("../types.js").Graph} Graph */
-/** @typedef {import("../types.js").Moment} Moment */
+/** @typedef {import("../base/types.js").Graph} Graph */
+/** @typedef {import("../base/types.js").Moment} Moment */
 /** @typedef {import("./scene.js").Scene} Scene */
 /** @typedef {import("./scene.js").SceneItem} SceneItem */
 /** @typedef {import("./curves.js").Point} Point */

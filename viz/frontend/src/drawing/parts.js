@@ -2,18 +2,18 @@
  * The elements of the drawing, made once, and how each is painted at a moment. What a card says that never changes is
  * written when it is made; the rest only when it differs from what stands there.
  */
-import { abs, finite, max, min, round, sign, sqrt } from "../math.js";
+import { abs, finite, max, min, round, sign, sqrt } from "../base/math.js";
 import { CAPTION, HEAD, PAD, RAISED, RIM, ROW, SMALL, STACK, ruleOf, shortTitle } from "./cards.js";
 import { curvePath, tipPath } from "./curves.js";
-import { dress, drawn, setText } from "../panels/dom.js";
-import { fitNumber, fitText, textWidth } from "./measure.js";
-import { brief } from "../engine/notation.js";
+import { dress, drawn, setText } from "../base/dom.js";
+import { fitNumber, fitText, textWidth } from "../base/measure.js";
+import { brief } from "../base/notation.js";
 import { spokenNode } from "./looks.js";
 import { crossPath, thumbnail } from "./heatcolour.js";
 
-/** @typedef {import("../types.js").Graph} Graph */
-/** @typedef {import("../types.js").Playback} Playback */
-/** @typedef {import("../types.js").Cells} Cells */
+/** @typedef {import("../base/types.js").Graph} Graph */
+/** @typedef {import("../base/types.js").Playback} Playback */
+/** @typedef {import("../base/types.js").Cells} Cells */
 /** @typedef {import("./scene.js").SceneItem} SceneItem */
 /** @typedef {import("./scene.js").SceneWire} SceneWire */
 /** @typedef {import("./looks.js").Look} Look */

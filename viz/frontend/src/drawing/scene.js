@@ -2,16 +2,16 @@
  * The scene: what is visible of a graph, measured and placed. It does not depend on where the playback is, so stepping
  * never moves anything; the view draws it.
  */
-import { ceil, max, min } from "../math.js";
+import { ceil, max, min } from "../base/math.js";
 import { alarmsOf, blockCard, contentsOf, nodeCard, numberRooms, partsOf, tightCard } from "./cards.js";
 import { TIP, heightAt } from "./curves.js";
 import { scalesOf } from "./heatcolour.js";
-import { textWidth } from "./measure.js";
+import { textWidth } from "../base/measure.js";
 import { BAR, nested } from "../layout/placing.js";
-import { brief, formulaText } from "../engine/notation.js";
+import { brief, formulaText } from "../base/notation.js";
 
-/** @typedef {import("../types.js").Graph} Graph */
-/** @typedef {import("../types.js").Numbers} Numbers */
+/** @typedef {import("../base/types.js").Graph} Graph */
+/** @typedef {import("../base/types.js").Numbers} Numbers */
 /** @typedef {import("./cards.js").Card} Card */
 /** @typedef {[number, number]} Point */
 

@@ -3,9 +3,9 @@
  * changed. Of more than a browser can move only those in sight are there, and from afar, where nothing can be read, a
  * canvas shows the drawing (far.js).
  */
-import { ceil, floor, log10, max, min, round } from "../math.js";
+import { ceil, floor, log10, max, min, round } from "../base/math.js";
 import { BAR } from "../layout/placing.js";
-import { dress, drawn, h, setText } from "../panels/dom.js";
+import { dress, drawn, h, setText } from "../base/dom.js";
 import { crosses, meet, paintFar } from "./far.js";
 import { rampOf } from "./heatcolour.js";
 import { lookOf, nodesOf, progressOf, strokesOf, timeOf } from "./looks.js";
@@ -16,9 +16,9 @@ import { firstIn, localText } from "./scene.js";
 import { coloursAt } from "./style.js";
 import { READABLE, viewport } from "./viewport.js";
 
-/** @typedef {import("../types.js").Graph} Graph */
-/** @typedef {import("../types.js").Playback} Playback */
-/** @typedef {import("../types.js").Changed} Changed */
+/** @typedef {import("../base/types.js").Graph} Graph */
+/** @typedef {import("../base/types.js").Playback} Playback */
+/** @typedef {import("../base/types.js").Changed} Changed */
 /** @typedef {import("./scene.js").Scene} Scene */
 /** @typedef {import("./scene.js").SceneItem} SceneItem */
 

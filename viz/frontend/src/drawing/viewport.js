@@ -2,8 +2,8 @@
  * Looking at a drawing that is larger than its place: the browser's own scrolling, so that touch, keys, scroll bars and
  * assistive technology work as everywhere; with zoom by ctrl + wheel and pinch, and dragging by mouse.
  */
-import { ceil, exp, finite, hypot, max, min } from "../math.js";
-import { dress, h } from "../panels/dom.js";
+import { ceil, exp, finite, hypot, max, min } from "../base/math.js";
+import { dress, h } from "../base/dom.js";
 
 /** @typedef {{x: number, y: number, w: number, h: number}} Rect */
 

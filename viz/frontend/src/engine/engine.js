@@ -12,14 +12,14 @@ import { compiled, interpreted } from "./expression.js";
 import { tiled, tilesAcross } from "../drawing/heatcolour.js";
 import { cellOf, leafOf, wholeOf } from "./keys.js";
 import { programOf } from "./loops.js";
-import { abs, max } from "../math.js";
-import { pretty } from "./notation.js";
+import { abs, max } from "../base/math.js";
+import { pretty } from "../base/notation.js";
 import { BLOCKED, BROKEN, CONSTANT, LEAF, OP } from "../model/trace.js";
 
-/** @typedef {import("../types.js").Graph} Graph */
-/** @typedef {import("../types.js").Numbers} Numbers */
-/** @typedef {import("../types.js").Quantity} Quantity */
-/** @typedef {import("../types.js").Run} Run */
+/** @typedef {import("../base/types.js").Graph} Graph */
+/** @typedef {import("../base/types.js").Numbers} Numbers */
+/** @typedef {import("../base/types.js").Quantity} Quantity */
+/** @typedef {import("../base/types.js").Run} Run */
 /** @typedef {number | Float64Array} Held a node's number, or all of a tensor's, row by row */
 /** @typedef {(Held | null)[]} Values of all nodes; null where not known */
 
@@ -138,7 +138,7 @@ function recipesOf({ kind, op, ops, tensors, programs, attrs, numbers }) {
   });
 }
 
-/** How an operation on numbers computes, with the names of its attributes; or why not. @param {import("../types.js").OpInfo} op */
+/** How an operation on numbers computes, with the names of its attributes; or why not. @param {import("../base/types.js").OpInfo} op */
 function recipeOf({ name, js, rules, why }) {
   if (js === null) return why ?? `${name} has no formula for single numbers.`;
   const names = ["y", "g", ...OPERAND_LETTERS.slice(0, rules.length)];

@@ -1,10 +1,10 @@
 /** Keys for what what-if can change: a leaf that holds a number, or an element of a leaf. They are numbers themselves. */
 
 import { tiled } from "../drawing/heatcolour.js";
-import { floor, max } from "../math.js";
+import { floor, max } from "../base/math.js";
 import { LEAF } from "../model/trace.js";
 
-/** @typedef {import("../types.js").Graph} Graph */
+/** @typedef {import("../base/types.js").Graph} Graph */
 
 /** An element of a leaf, as a key among leaves. @param {Graph} graph @param {number} node @param {number} cell */
 export const elementKey = ({ count }, node, cell) => node + count * (cell + 1);
@@ -15,13 +15,13 @@ export const leafOf = ({ count }, key) => key % count;
 /** The place in its leaf, row by row; 0 for the number of a leaf. @param {Graph} graph @param {number} key */
 export const cellOf = ({ count }, key) => max(0, floor(key / count) - 1);
 
-/** A number, or all numbers of an array row by row; null if not all are known. @param {import("../types.js").Quantity | null} x */
+/** A number, or all numbers of an array row by row; null if not all are known. @param {import("../base/types.js").Quantity | null} x */
 export function wholeOf(x) {
   if (x === null || typeof x === "number") return x;
   return x.step ? null : tiled(x.cells, x.shape, true);
 }
 
-/** The number of a key. @param {Graph} graph @param {import("../types.js").Numbers} numbers @param {number} key */
+/** The number of a key. @param {Graph} graph @param {import("../base/types.js").Numbers} numbers @param {number} key */
 export function numberAt(graph, numbers, key) {
   const x = wholeOf(numbers.value[leafOf(graph, key)]);
   return typeof x === "number" ? x : (x?.[cellOf(graph, key)] ?? NaN);

@@ -1,6 +1,6 @@
 /** The loops by which a trace says how tensors are computed: see minigrad/backends/loops.py. */
 
-import { max } from "../math.js";
+import { max } from "../base/math.js";
 import { compiled, interpreted } from "./expression.js";
 
 /** @typedef {(number | Float64Array)[]} Memory */

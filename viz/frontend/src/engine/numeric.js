@@ -3,7 +3,7 @@
  * minigrad's device "python", at 0, at infinity and for NaN too.
  */
 
-import { abs, exp, finite, floor, round, sign, sqrt } from "../math.js";
+import { abs, exp, finite, floor, round, sign, sqrt } from "../base/math.js";
 
 const SELU_SCALE = 1.0507009873554805; // Klambauer et al. 2017, appendix A
 const SELU_ALPHA = 1.6732632423543772;

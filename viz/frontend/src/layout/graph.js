@@ -6,7 +6,7 @@
  * bottom, the first numbered as the node itself; a dummy is its own.
  */
 
-import { max, min } from "../math.js";
+import { max, min } from "../base/math.js";
 
 /** @typedef {[number, number]} Point x and y, or width and height */
 /** @typedef {[number, number]} Edge the source and the target */

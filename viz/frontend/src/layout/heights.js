@@ -3,7 +3,7 @@
  * Mirrors layout_heights.py, function by function.
  */
 
-import { max, min } from "../math.js";
+import { max, min } from "../base/math.js";
 
 /** @typedef {import("./graph.js").Layered} Layered */
 /** @typedef {Map<number, number>[]} Apart by row: the rows next below, and how far at least */

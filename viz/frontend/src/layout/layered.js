@@ -15,7 +15,7 @@
 
 import { cutIntoLinks, rankNodes } from "./graph.js";
 import { placePorts, settleHeights, straighten } from "./heights.js";
-import { abs, floor, max, min, whole } from "../math.js";
+import { abs, floor, max, min, whole } from "../base/math.js";
 import { orderColumns } from "./order.js";
 
 /** @typedef {import("./graph.js").Edge} Edge */

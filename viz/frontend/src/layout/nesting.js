@@ -12,7 +12,7 @@
  */
 
 import { arrange, checkSizes, roundCoordinate, tidyRoute } from "./layered.js";
-import { abs, max } from "../math.js";
+import { abs, max } from "../base/math.js";
 
 /** @typedef {import("./layered.js").Layout} Layout */
 /** @typedef {import("./graph.js").Edge} Edge */

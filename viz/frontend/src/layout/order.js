@@ -3,7 +3,7 @@
  */
 
 import { consumersOf } from "./graph.js";
-import { max, min } from "../math.js";
+import { max, min } from "../base/math.js";
 
 /** @typedef {import("./graph.js").Layered} Layered */
 /**

@@ -1,7 +1,7 @@
 /**
  * Where the boxes and wires of a scene go: nesting.js, asked about the visible items and the frames around them.
  */
-import { textWidth } from "../drawing/measure.js";
+import { textWidth } from "../base/measure.js";
 import { nest } from "./nesting.js";
 
 /** @typedef {[number, number]} Point */
@@ -14,7 +14,7 @@ import { nest } from "./nesting.js";
 export const BAR = 22; // the title of a frame
 
 /**
- * @param {import("../types.js").Graph} graph
+ * @param {import("../base/types.js").Graph} graph
  * @param {import("../drawing/scene.js").Visible} seen
  * @param {Point[]} sizes of the items
  * @param {{from: number, to: number, value: number}[]} ends of the wires

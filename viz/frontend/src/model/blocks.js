@@ -3,7 +3,7 @@
  * A set of opened blocks may hold blocks inside closed ones: they are as they were when their outer one opens again.
  */
 
-/** @typedef {import("../types.js").Graph} Graph */
+/** @typedef {import("../base/types.js").Graph} Graph */
 
 /**
  * A node, or a closed block, and the open block that it lies in. Of `node` and `block` one is -1.
@@ -119,7 +119,7 @@ export function startExpanded(graph, budget = 150) {
 
 /**
  * For each block a number, the same for those that are opened together.
- * @param {import("../types.js").Block[]} blocks
+ * @param {import("../base/types.js").Block[]} blocks
  */
 function groupsOf(blocks) {
   /** @type {Map<string, number>} */

@@ -4,13 +4,13 @@
  */
 
 import { runOf } from "./history.js";
-import { abs, finite, max } from "../math.js";
-import { plainDigits, shortenName } from "../engine/notation.js";
+import { abs, finite, max } from "../base/math.js";
+import { plainDigits, shortenName } from "../base/notation.js";
 import { outermost, pathOf } from "./search.js";
 
-/** @typedef {import("../types.js").Playback} Playback */
-/** @typedef {import("../types.js").BreakpointSpec} BreakpointSpec */
-/** @typedef {import("../types.js").Quantity} Quantity */
+/** @typedef {import("../base/types.js").Playback} Playback */
+/** @typedef {import("../base/types.js").BreakpointSpec} BreakpointSpec */
+/** @typedef {import("../base/types.js").Quantity} Quantity */
 /** @typedef {(position: number) => boolean} Test */
 
 /** Those that name something, with an example. @type {Record<string, string>} */
@@ -74,7 +74,7 @@ export function runTo({ timeline, position }, node) {
   return computed > position || final < 0 ? computed : final;
 }
 
-/** @param {import("../types.js").BreakpointKind} kind @param {string | number | null} value */
+/** @param {import("../base/types.js").BreakpointKind} kind @param {string | number | null} value */
 function textOfBreakpoint(kind, value) {
   if (kind === "not-finite") return "NaN or Inf";
   if (kind === "second-contribution") return "second contribution";

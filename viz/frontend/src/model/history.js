@@ -3,20 +3,20 @@
  * sees at a position follows from the position alone: stepping back is as exact as stepping forward, a jump is a step.
  */
 
-import { max, min, whole } from "../math.js";
-import { pretty } from "../engine/notation.js";
+import { max, min, whole } from "../base/math.js";
+import { pretty } from "../base/notation.js";
 import { BLOCKED, BROKEN, CONSTANT, LEAF, OP, grouped } from "./trace.js";
 
-/** @typedef {import("../types.js").Graph} Graph */
-/** @typedef {import("../types.js").Timeline} Timeline */
-/** @typedef {import("../types.js").Moment} Moment */
-/** @typedef {import("../types.js").Quantity} Quantity */
-/** @typedef {import("../types.js").StepSize} StepSize */
+/** @typedef {import("../base/types.js").Graph} Graph */
+/** @typedef {import("../base/types.js").Timeline} Timeline */
+/** @typedef {import("../base/types.js").Moment} Moment */
+/** @typedef {import("../base/types.js").Quantity} Quantity */
+/** @typedef {import("../base/types.js").StepSize} StepSize */
 
 /**
  * The moments of one backward pass, after those of the forward pass. From a blocked root nothing goes back.
  * @param {Graph} graph
- * @param {import("../types.js").Run | null} [run] of `graph.numbers.runs`, the first if not given; null: forward only
+ * @param {import("../base/types.js").Run | null} [run] of `graph.numbers.runs`, the first if not given; null: forward only
  * @returns {Timeline}
  */
 export function timeline(graph, run = graph.numbers.runs[0] ?? null) {
@@ -81,11 +81,11 @@ function opsInOrder({ count, kind }) {
  * A position on a timeline, and what is known there. Replace `numbers` by what the engine computed from changed leaves.
  * @param {Graph} graph
  * @param {Timeline} moments
- * @param {import("../types.js").Numbers} [numbers]
- * @returns {import("../types.js").Playback}
+ * @param {import("../base/types.js").Numbers} [numbers]
+ * @returns {import("../base/types.js").Playback}
  */
 export function playback(graph, moments, numbers = graph.numbers) {
-  /** @type {import("../types.js").Playback} */
+  /** @type {import("../base/types.js").Playback} */
   const self = {
     graph,
     timeline: moments,
@@ -119,7 +119,7 @@ export function playback(graph, moments, numbers = graph.numbers) {
 
 /**
  * All that takes part in the moments from one position to another, each once.
- * @param {import("../types.js").Playback} self
+ * @param {import("../base/types.js").Playback} self
  * @param {number} low
  * @param {number} high
  */
@@ -144,9 +144,9 @@ function changedBetween({ graph, timeline: moments }, low, high) {
 // --- gradients -------------------------------------------------------------------------------------------------------
 
 /**
- * @param {import("../types.js").Playback} self
+ * @param {import("../base/types.js").Playback} self
  * @param {number} node
- * @returns {import("../types.js").Gradient}
+ * @returns {import("../base/types.js").Gradient}
  */
 function gradientAt(self, node) {
   const { graph, timeline: moments, position } = self;
@@ -175,20 +175,20 @@ function countUpTo(items, most) {
 
 /**
  * The gradient that the root begins with: what it hands on first. It is 1, for a tensor an array of ones.
- * @param {import("../types.js").Playback} self
+ * @param {import("../base/types.js").Playback} self
  */
 function seedOf(self) {
   const { edge, upstream } = runOf(self);
   return edge.length ? upstream[0] : 1;
 }
 
-/** The pass that is played. @param {import("../types.js").Playback} self */
+/** The pass that is played. @param {import("../base/types.js").Playback} self */
 export const runOf = ({ numbers, timeline: { run } }) => numbers.runs[run];
 
 // --- moments ---------------------------------------------------------------------------------------------------------
 
 /**
- * @param {import("../types.js").Playback} self
+ * @param {import("../base/types.js").Playback} self
  * @param {number} position
  * @returns {Moment}
  */
@@ -221,7 +221,7 @@ function momentAt(self, position) {
 
 // --- sentences -------------------------------------------------------------------------------------------------------
 
-/** What happens at the position, to be read aloud. @param {import("../types.js").Playback} self */
+/** What happens at the position, to be read aloud. @param {import("../base/types.js").Playback} self */
 function sentenceOf(self) {
   const { graph, timeline: moments, position } = self;
   const { kind, node, edge, upstream, local, contribution, before, total, met, of } = self.moment();
@@ -254,7 +254,7 @@ function whatIsGiven({ kind }) {
   return `${texts.join(" and ") || "nothing"} ${leaves + constants > 1 ? "are" : "is"} known`;
 }
 
-/** @param {import("../types.js").Playback} self @param {number} node */
+/** @param {import("../base/types.js").Playback} self @param {number} node */
 function computation({ graph, numbers }, node) {
   const { title, kind, names } = graph;
   const operands = Array.from(graph.operand.subarray(graph.start[node], graph.start[node + 1]), (operand) => {
@@ -301,7 +301,7 @@ function cellsIn(x) {
   return x === null || typeof x === "number" || x.size === 1 ? null : x;
 }
 
-/** @param {import("../types.js").Cells} x */
+/** @param {import("../base/types.js").Cells} x */
 function sizes({ shape }) {
   return shape.join(" by ");
 }

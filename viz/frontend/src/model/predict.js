@@ -5,11 +5,11 @@
  * No text gives the answer away before it is right: it says which numbers to take, and what to do with them.
  */
 
-import { abs, finite, floor, log10, max } from "../math.js";
-import { bracketed, pretty, readNumber, shorten } from "../engine/notation.js";
+import { abs, finite, floor, log10, max } from "../base/math.js";
+import { bracketed, pretty, readNumber, shorten } from "../base/notation.js";
 
-/** @typedef {import("../types.js").Playback} Playback */
-/** @typedef {import("../types.js").Diagnosis} Diagnosis */
+/** @typedef {import("../base/types.js").Playback} Playback */
+/** @typedef {import("../base/types.js").Diagnosis} Diagnosis */
 
 /**
  * The numbers of an event, and the names in it.
@@ -58,7 +58,7 @@ export function questionAt({ timeline, position, moment }) {
   return askable(moment(next)) ? next : -1;
 }
 
-/** Whether all numbers of a moment are single and known. @param {import("../types.js").Moment} moment */
+/** Whether all numbers of a moment are single and known. @param {import("../base/types.js").Moment} moment */
 export function askable({ upstream, local, contribution, before, total, met }) {
   const needed = met > 1 ? [upstream, local, contribution, total, before] : [upstream, local, contribution, total];
   return needed.every((x) => typeof x === "number");

@@ -1,11 +1,11 @@
 /** Finding nodes by what a user remembers of them: a name, an op, a scope, a line of code, a number. */
 
-import { abs, min } from "../math.js";
+import { abs, min } from "../base/math.js";
 import { outwards } from "./blocks.js";
-import { plainDigits, pretty, readNumber } from "../engine/notation.js";
+import { plainDigits, pretty, readNumber } from "../base/notation.js";
 import { CONSTANT } from "./trace.js";
 
-/** @typedef {import("../types.js").Graph} Graph */
+/** @typedef {import("../base/types.js").Graph} Graph */
 /** @typedef {(node: number) => number} Ranking of a node: the smaller the better; MISS if it does not fit */
 
 const MOST_FOUND = 50;
@@ -90,7 +90,7 @@ function numberTest(word) {
 
 /**
  * @param {(x: number) => boolean} number
- * @param {(cells: import("../types.js").Cells) => boolean} array
+ * @param {(cells: import("../base/types.js").Cells) => boolean} array
  */
 function holds(number, array) {
   return (/** @type {Graph} */ graph, /** @type {number} */ node) => {
@@ -113,7 +113,7 @@ export function pathOf(graph, at) {
 
 /**
  * For each block the outermost block around it, or itself, that matches; -1 if none does.
- * @param {import("../types.js").Block[]} blocks
+ * @param {import("../base/types.js").Block[]} blocks
  * @param {boolean[]} matches
  */
 export function outermost(blocks, matches) {

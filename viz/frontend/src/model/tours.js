@@ -3,11 +3,11 @@
  */
 
 import { outwards } from "./blocks.js";
-import { whole } from "../math.js";
+import { whole } from "../base/math.js";
 
-/** @typedef {import("../types.js").Graph} Graph */
-/** @typedef {import("../types.js").Timeline} Timeline */
-/** @typedef {import("../types.js").Station} Station */
+/** @typedef {import("../base/types.js").Graph} Graph */
+/** @typedef {import("../base/types.js").Timeline} Timeline */
+/** @typedef {import("../base/types.js").Station} Station */
 
 /**
  * The stations of the tour in a trace; none if there is no tour. One is {at, text, select?}: a position, a caption, and

@@ -3,13 +3,13 @@
  * traces come from files too. Nothing after this needs to look whether an index is in range or an edge leads back.
  */
 
-import { whole } from "../math.js";
-import { pretty, shorten, shortenName, subscript } from "../engine/notation.js";
+import { whole } from "../base/math.js";
+import { pretty, shorten, shortenName, subscript } from "../base/notation.js";
 
-/** @typedef {import("../types.js").Graph} Graph */
-/** @typedef {import("../types.js").Run} Run */
-/** @typedef {import("../types.js").Cells} Cells */
-/** @typedef {import("../types.js").Quantity} Quantity */
+/** @typedef {import("../base/types.js").Graph} Graph */
+/** @typedef {import("../base/types.js").Run} Run */
+/** @typedef {import("../base/types.js").Cells} Cells */
+/** @typedef {import("../base/types.js").Quantity} Quantity */
 
 export const LEAF = 0;
 export const OP = 1;
@@ -217,20 +217,20 @@ function checkEvents(path, root, edge, count, { operand, result, flows, edgeCoun
 
 // --- what nodes and edges point at -----------------------------------------------------------------------------------
 
-/** @param {Place} item @param {number} at @returns {import("../types.js").Block} */
+/** @param {Place} item @param {number} at @returns {import("../base/types.js").Block} */
 function readBlock(item, at) {
   const kind = item.at("kind").asText();
   if (!BLOCK_KINDS.includes(kind)) item.at("kind").refuse(`one of ${BLOCK_KINDS.join(", ")}`);
   return {
     name: item.at("name").asText(),
     outer: at ? item.at("outer").asInteger(at) : -1,
-    kind: /** @type {import("../types.js").BlockKind} */ (kind),
+    kind: /** @type {import("../base/types.js").BlockKind} */ (kind),
     count: item.at("count").or(null, (count) => count.asInteger()),
     about: item.at("about").maybe(),
   };
 }
 
-/** @param {Place} item @returns {import("../types.js").OpInfo} */
+/** @param {Place} item @returns {import("../base/types.js").OpInfo} */
 function readOp(item) {
   return {
     name: item.at("name").asText(),
@@ -268,7 +268,7 @@ function readCells(item) {
 /** @param {Place} list @param {number} [length] */
 const sizes = (list, length) => [...list.indices(Infinity, length)];
 
-/** @param {Place} note @param {number} count @param {number} edgeCount @returns {import("../types.js").Note} */
+/** @param {Place} note @param {number} count @param {number} edgeCount @returns {import("../base/types.js").Note} */
 function readNote(note, count, edgeCount) {
   const node = note.at("node").or(-1, (node) => node.asInteger(count));
   return {

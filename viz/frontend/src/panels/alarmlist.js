@@ -1,11 +1,11 @@
 /** The alarms: what went wrong, where it began, and what it reached. A click goes there. */
 
-import { tag } from "./dom.js";
+import { tag } from "../base/dom.js";
 import { nodeLinks } from "./inspector.js";
 import { select, tell } from "./session.js";
 
 /** @typedef {import("./session.js").Session} Session */
-/** @typedef {import("../types.js").Note} Note */
+/** @typedef {import("../base/types.js").Note} Note */
 
 const ALARM_NAMES = /** @type {Record<string, string>} */ ({ nan: "NaN", inf: "Infinity", replayed: "Note" });
 
@@ -13,7 +13,7 @@ const ALARM_NAMES = /** @type {Record<string, string>} */ ({ nan: "NaN", inf: "I
 export function alarms(s, highlight) {
   const { notes } = s.graph;
   const none = "No alarms: every number is finite, and every gradient is of this graph.";
-  let reach = /** @type {import("./dom.js").Child[]} */ (notes.length ? [] : [none]);
+  let reach = /** @type {import("../base/dom.js").Child[]} */ (notes.length ? [] : [none]);
   const item = (/** @type {Note} */ note) => {
     const act = () => {
       if (note.node >= 0) select(s, `n${note.node}`);

@@ -3,7 +3,7 @@
  * speed, and which output the backward pass starts from.
  */
 
-import { icon, remember, tag } from "./dom.js";
+import { icon, remember, tag } from "../base/dom.js";
 import { choosePass, moveTo, setOptions, setPlaying, stepBy, stopPositions } from "./session.js";
 
 /** @typedef {import("./session.js").Session} Session */
@@ -17,7 +17,7 @@ const ICONS = {
   last: icon("M12 3h2v10h-2zM2 3v10l9-5z"),
 };
 const SPEEDS = [0.25, 0.5, 1, 2, 4].map((x) => tag("option", { value: x }, `${x}×`));
-/** @type {[import("../types.js").StepSize, string][]} */
+/** @type {[import("../base/types.js").StepSize, string][]} */
 const UNITS = [
   ["edge", "One edge a step"],
   ["op", "One operation a step, with all its edges"],
@@ -26,7 +26,7 @@ const UNITS = [
 /**
  * A button with a picture. A disabled one would lose the focus, so it only says that it is.
  * @param {keyof typeof ICONS} name @param {string} label @param {() => void} act
- * @param {boolean} [off] @param {import("./dom.js").Tag} [picture]
+ * @param {boolean} [off] @param {import("../base/dom.js").Tag} [picture]
  */
 const key = (name, label, act, off, picture = ICONS[name]) =>
   tag(
@@ -101,7 +101,7 @@ function track(s, ticks) {
 
 /**
  * A choice among numbers.
- * @param {string} label @param {import("./dom.js").Tag[]} options @param {number} value
+ * @param {string} label @param {import("../base/dom.js").Tag[]} options @param {number} value
  * @param {(value: number) => void} choose
  */
 const choice = (label, options, value, choose) =>

@@ -1,6 +1,6 @@
 /** Search: by name, operation, scope or source line. Enter goes to the first that was found. */
 
-import { submit, tag } from "./dom.js";
+import { submit, tag } from "../base/dom.js";
 import { nodeLinks } from "./inspector.js";
 import { search } from "../model/search.js";
 import { select, tell } from "./session.js";

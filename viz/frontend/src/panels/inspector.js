@@ -1,7 +1,7 @@
 /** All that is known of what is selected at this moment, below the drawing: a node, a block, or what each step is about. */
 
 import { ruleOf } from "../drawing/cards.js";
-import { tag } from "./dom.js";
+import { tag } from "../base/dom.js";
 import { activeNode, engineOf, moveTo, pick, select } from "./session.js";
 import { selectedBlock, selectedNode, setExpanded, setPlaying, setStops } from "./session.js";
 import { scalesOf } from "../drawing/heatcolour.js";
@@ -10,7 +10,7 @@ import { outwards, toggle } from "../model/blocks.js";
 import { runTo } from "../model/breakpoints.js";
 import { BROKEN } from "../model/trace.js";
 import { elementKey, isFree } from "../engine/keys.js";
-import { pretty } from "../engine/notation.js";
+import { pretty } from "../base/notation.js";
 import { formulaElement, gradientText, numbersFor, opText, operandsOf, quantityText } from "./wording.js";
 
 /** @typedef {import("./session.js").Session} Session */
@@ -80,7 +80,7 @@ export function toggleNodeStop(s) {
   else setStops(s, [...s.stops, { kind: "name", value: s.graph.title(node, Infinity) }]);
 }
 
-/** One line: what it is, and it. @param {string} term @param {...import("./dom.js").Child} facts */
+/** One line: what it is, and it. @param {string} term @param {...import("../base/dom.js").Child} facts */
 const row = (term, ...facts) => tag("div.row", {}, tag("dt", {}, term), tag("dd", {}, ...facts));
 
 /** A link to a node. @param {Session} s @param {number} node */
@@ -139,7 +139,7 @@ function nodeFacts(s, node) {
   ];
 }
 
-/** @param {import("../types.js").Gradient} gradient */
+/** @param {import("../base/types.js").Gradient} gradient */
 function stateText(gradient) {
   if (gradient.state === "none") return WAITING;
   if (gradient.state === "blocked") return "gets no gradient";
@@ -148,7 +148,7 @@ function stateText(gradient) {
 
 /**
  * The heatmap of an array, kept from step to step.
- * @param {Session} s @param {import("../types.js").Quantity | null} q @param {string} label
+ * @param {Session} s @param {import("../base/types.js").Quantity | null} q @param {string} label
  * @param {Parameters<typeof heatmap>[1]} [how]
  */
 function picture(s, q, label, how) {
@@ -162,8 +162,8 @@ function picture(s, q, label, how) {
  * Value and gradient of a tensor, and its operands: a cell pointed at shows where it came from.
  * @param {Session} s
  * @param {number} node
- * @param {import("../types.js").Quantity | null} value
- * @param {import("../types.js").Quantity | null} grad
+ * @param {import("../base/types.js").Quantity | null} value
+ * @param {import("../base/types.js").Quantity | null} grad
  */
 function pictures(s, node, value, grad) {
   const { graph } = s;

@@ -3,7 +3,7 @@
  * A field that is typed into keeps its keys, and a slider its arrows.
  */
 
-import { h } from "./dom.js";
+import { h } from "../base/dom.js";
 import { wayOf } from "../drawing/roving.js";
 import { shownNode, toggleBlock, toggleNodeStop } from "./inspector.js";
 import { moveTo, select, selectedBlock, setPlaying, stepBy } from "./session.js";

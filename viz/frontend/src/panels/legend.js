@@ -1,8 +1,8 @@
 /** What the lines and colours of the drawing mean, in one row below it. */
 
 import { strokesOf } from "../drawing/looks.js";
-import { brief } from "../engine/notation.js";
-import { remember, tag } from "./dom.js";
+import { brief } from "../base/notation.js";
+import { remember, tag } from "../base/dom.js";
 
 /** @typedef {import("./session.js").Session} Session */
 

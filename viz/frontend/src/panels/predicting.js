@@ -4,7 +4,7 @@
  */
 
 import { askable, diagnose, parseNumber } from "../model/predict.js";
-import { submit, tag } from "./dom.js";
+import { submit, tag } from "../base/dom.js";
 import { moveTo, setPlaying, tell } from "./session.js";
 import { chainRule } from "./wording.js";
 

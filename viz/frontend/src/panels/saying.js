@@ -2,9 +2,9 @@
 
 import { BROKEN } from "../model/trace.js";
 import { partsOf } from "../drawing/cards.js";
-import { brief, formulaText } from "../engine/notation.js";
-import { abs } from "../math.js";
-import { h, tag } from "./dom.js";
+import { brief, formulaText } from "../base/notation.js";
+import { abs } from "../base/math.js";
+import { h, tag } from "../base/dom.js";
 import { chainRule, formulaElement, momentLatex, numbersFor, opText, quantityText, slope } from "./wording.js";
 
 /** @typedef {import("./session.js").Session} Session */
@@ -53,8 +53,8 @@ function phase(s, kind) {
 /**
  * A line of words, and what stands below.
  * @param {Session} s
- * @param {import("../types.js").Moment} moment
- * @returns {[string, ...import("./dom.js").Child[]]}
+ * @param {import("../base/types.js").Moment} moment
+ * @returns {[string, ...import("../base/dom.js").Child[]]}
  */
 function momentText(s, moment) {
   const { graph } = s;
@@ -99,14 +99,14 @@ function momentText(s, moment) {
 
 /**
  * What a gradient means that is complete now.
- * @param {ReturnType<typeof chainRule>} rule @param {import("../types.js").Moment} moment
+ * @param {ReturnType<typeof chainRule>} rule @param {import("../base/types.js").Moment} moment
  */
 function meaning({ operand, root }, { met, of, total }) {
   if (met < of || typeof total !== "number" || !total) return "";
   return ` So where ${operand} rises a little, ${root} ${total < 0 ? "falls" : "rises"} ${brief(abs(total))} times as much.`;
 }
 
-/** @param {Session} s @param {import("../types.js").Moment} moment */
+/** @param {Session} s @param {import("../base/types.js").Moment} moment */
 function forwardWords(s, { node }) {
   const op = s.graph.ops[s.graph.op[node]];
   const end = s.playback.position === s.line.forward && s.line.root >= 0 ? " The forward pass is complete." : "";
@@ -116,7 +116,7 @@ function forwardWords(s, { node }) {
   return `${s.graph.title(node)} ${what}.${end}`;
 }
 
-/** @param {Session} s @param {import("../types.js").Moment} moment @returns {import("./dom.js").Child[]} */
+/** @param {Session} s @param {import("../base/types.js").Moment} moment @returns {import("../base/dom.js").Child[]} */
 function forwardFormula(s, { node, value }) {
   const index = s.graph.nodeFormula[node];
   const name = `${s.graph.title(node)} = `;

@@ -8,7 +8,7 @@ import { breakpoint, firing, nextStop } from "../model/breakpoints.js";
 import { engine } from "../engine/engine.js";
 import { playback, timeline } from "../model/history.js";
 import { numberAt } from "../engine/keys.js";
-import { ceil, max, min } from "../math.js";
+import { ceil, max, min } from "../base/math.js";
 
 /** Of playing at speed 1, in milliseconds: a step in a small graph, one that can just be seen, and all of any graph. */
 const [CALM, BRIEF, LONGEST] = [800, 250, 59_000];
@@ -17,17 +17,17 @@ const [CALM, BRIEF, LONGEST] = [800, 250, 59_000];
 /** @typedef {"moved"|"numbers"|"picked"|"pass"|"selected"|"expanded"|"playing"|"options"|Inner} What */
 /** @typedef {{nodes: number[], edges: number[]} | null} Changed  null is everything */
 /** @typedef {(what: What, changed: Changed) => void} Listener */
-/** @typedef {import("../types.js").BreakpointSpec} Spec */
+/** @typedef {import("../base/types.js").BreakpointSpec} Spec */
 
 /**
  * @typedef {object} Session
- * @property {import("../types.js").Graph} graph
+ * @property {import("../base/types.js").Graph} graph
  * @property {number} pass which backward pass is played
  * @property {number} root where that begins
- * @property {import("../types.js").Timeline} line
- * @property {import("../types.js").Playback} playback
- * @property {import("../types.js").Numbers} base those of the trace
- * @property {import("../types.js").StepSize} unit
+ * @property {import("../base/types.js").Timeline} line
+ * @property {import("../base/types.js").Playback} playback
+ * @property {import("../base/types.js").Numbers} base those of the trace
+ * @property {import("../base/types.js").StepSize} unit
  * @property {number} speed
  * @property {boolean} playing
  * @property {any} timer
@@ -46,7 +46,7 @@ const [CALM, BRIEF, LONGEST] = [800, 250, 59_000];
  */
 
 /**
- * @param {import("../types.js").Graph} graph @param {Record<string, any>} [options]
+ * @param {import("../base/types.js").Graph} graph @param {Record<string, any>} [options]
  * @returns {Session}
  */
 export function createSession(graph, options = {}) {
@@ -130,7 +130,7 @@ function wind(s, wait) {
  * One step, of an edge or of an operation with all its edges.
  * @param {Session} s
  * @param {number} way
- * @param {import("../types.js").StepSize} [unit]
+ * @param {import("../base/types.js").StepSize} [unit]
  */
 export function stepBy(s, way, unit = s.unit) {
   const { line, playback: now } = s;

@@ -1,7 +1,7 @@
 /** The place of the drawing, and of the map below it. */
 
 import { collapseAll, expandAll, visible } from "../model/blocks.js";
-import { h, tag } from "./dom.js";
+import { h, tag } from "../base/dom.js";
 import { shownNode, toggleBlock } from "./inspector.js";
 import { asked } from "./predicting.js";
 import { minimap } from "../drawing/minimap.js";

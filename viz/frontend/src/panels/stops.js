@@ -1,7 +1,7 @@
 /** Breakpoints: where playing stops. A list, a form for one more, and the way to the next stop in either direction. */
 
 import { breakpoint, firing, nextStop } from "../model/breakpoints.js";
-import { submit, tag } from "./dom.js";
+import { submit, tag } from "../base/dom.js";
 import { parseNumber } from "../model/predict.js";
 import { moveTo, setPlaying, setStops, tell } from "./session.js";
 

@@ -4,10 +4,10 @@
  */
 
 import { ruleOf } from "../drawing/cards.js";
-import { fill, h } from "./dom.js";
-import { ceil, floor, max, min } from "../math.js";
+import { fill, h } from "../base/dom.js";
+import { ceil, floor, max, min } from "../base/math.js";
 import { activeNode, select, selectedNode } from "./session.js";
-import { pretty } from "../engine/notation.js";
+import { pretty } from "../base/notation.js";
 import { gradientText, quantityText } from "./wording.js";
 
 /** @typedef {import("./session.js").Session} Session */

@@ -1,6 +1,6 @@
 /** A tour: the states that a lesson scripts, with a caption each. Space goes on. */
 
-import { tag } from "./dom.js";
+import { tag } from "../base/dom.js";
 import { moveTo, select, setExpanded, setPlaying, tell } from "./session.js";
 import { stationsOf } from "../model/tours.js";
 
@@ -37,7 +37,7 @@ export function tour(s) {
     /** A user who steps on alone hears what a station says on reaching it; elsewhere the caption fades. */
     draw() {
       if (!many) return null;
-      const here = (/** @type {import("../types.js").Station} */ one) => one.position === s.playback.position;
+      const here = (/** @type {import("../base/types.js").Station} */ one) => one.position === s.playback.position;
       if (at < many && !here(stations[at]) && stations.some(here)) at = stations.findIndex(here);
       const station = stations[at];
       const faded = station && !here(station) ? " dim" : "";

@@ -3,10 +3,10 @@
  * over the leaf, with the tangent that the gradient promises and a slope measured by finite differences.
  */
 
-import { h, remember, submit, tag } from "./dom.js";
-import { abs, ceil, finite, floor, log10, max, min, round } from "../math.js";
+import { h, remember, submit, tag } from "../base/dom.js";
+import { abs, ceil, finite, floor, log10, max, min, round } from "../base/math.js";
 import { scalarOf } from "../drawing/looks.js";
-import { pretty } from "../engine/notation.js";
+import { pretty } from "../base/notation.js";
 import { engineOf, override, pick, recompute, selectedNode, tell } from "./session.js";
 import { elementKey, isFree, keyNamed, keyTitle, leafOf, numberAt } from "../engine/keys.js";
 
@@ -77,7 +77,7 @@ export function whatIf(s) {
     current = leaf;
     if (value === null || finite(value)) override(s, leaf, value);
   };
-  let last = /** @type {import("./dom.js").Tag | null} */ (null);
+  let last = /** @type {import("../base/dom.js").Tag | null} */ (null);
   return (/** @type {string} */ what) => {
     if (last && (what === "moved" || what === "playing")) return last;
     const chosen = selectedNode(s);

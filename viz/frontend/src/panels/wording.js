@@ -3,11 +3,11 @@
  */
 
 import { partsOf } from "../drawing/cards.js";
-import { math } from "./dom.js";
-import { bracketed, brief, formulaLatex, formulaMathML, formulaText, latexName, latexNumber, shortened } from "../engine/notation.js";
+import { math } from "../base/dom.js";
+import { bracketed, brief, formulaLatex, formulaMathML, formulaText, latexName, latexNumber, shortened } from "../base/notation.js";
 
 /** @typedef {import("./session.js").Session} Session */
-/** @typedef {import("../types.js").Quantity} Quantity */
+/** @typedef {import("../base/types.js").Quantity} Quantity */
 
 const BROADCASTING = new Set(
   "add sub mul div pow maximum minimum atan2 where lerp expand mse_loss l1_loss huber_loss".split(" "),
@@ -28,7 +28,7 @@ const WORDS = /** @type {Record<string, string>} */ ({
 /** An operation in words. @param {string} name */
 export const opText = (name) => (WORDS[name] ? `${name}, ${WORDS[name]}` : name);
 
-/** A number, or an array in one line. @param {import("../types.js").Quantity | null} q @param {typeof brief} [show] */
+/** A number, or an array in one line. @param {import("../base/types.js").Quantity | null} q @param {typeof brief} [show] */
 export function quantityText(q, show = brief) {
   if (q == null) return "—";
   if (typeof q === "number") return show(q);
@@ -42,7 +42,7 @@ export const shapeInWords = (shape) => `(${shape.join(", ")}${shape.length === 1
 
 /**
  * The gradient of a node with its state, in words.
- * @param {import("../types.js").Gradient} gradient @param {typeof brief} [show]
+ * @param {import("../base/types.js").Gradient} gradient @param {typeof brief} [show]
  */
 export function gradientText(gradient, show = brief) {
   if (gradient.state === "none") return "—";
@@ -58,7 +58,7 @@ export const slope = (above, below) => `∂${above}/∂${below}`;
  * The chain rule of one backward event: symbols, numbers, and the sum it goes into. For tensors `rule` has the formula
  * of
  * the product, in which g is the upstream gradient.
- * @param {Session} s @param {import("../types.js").Moment} moment
+ * @param {Session} s @param {import("../base/types.js").Moment} moment
  */
 export function chainRule(s, moment) {
   const { graph } = s;
@@ -85,7 +85,7 @@ export function chainRule(s, moment) {
 
 /**
  * The axes of a result along which broadcasting repeated an operand: its gradient is summed over them.
- * @param {import("../types.js").Graph} graph
+ * @param {import("../base/types.js").Graph} graph
  * @param {number} edge
  */
 function summedText(graph, edge) {
@@ -112,7 +112,7 @@ function sumSentence(name, before, contribution, total) {
   return `${name}.grad: ${sum} → ${quantityText(total)}`;
 }
 
-/** The operands of a node, in order. @param {import("../types.js").Graph} graph @param {number} node */
+/** The operands of a node, in order. @param {import("../base/types.js").Graph} graph @param {number} node */
 export function operandsOf(graph, node) {
   return [...graph.operand.subarray(graph.start[node], graph.start[node + 1])];
 }
@@ -125,7 +125,7 @@ export function numbersFor(s, node) {
 
 /**
  * What happens at a moment as an equation in LaTeX, in names and, where they are single numbers, in numbers.
- * @param {Session} s @param {import("../types.js").Moment} moment
+ * @param {Session} s @param {import("../base/types.js").Moment} moment
  */
 export function momentLatex(s, moment) {
   const { graph } = s;

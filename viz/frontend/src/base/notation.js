@@ -3,7 +3,7 @@
  * character by character, so that a page shows what Python shows.
  */
 
-import { abs, finite, floor, log10, max, min } from "../math.js";
+import { abs, finite, floor, log10, max, min } from "./math.js";
 
 // --- numbers ---------------------------------------------------------------------------------------------------------
 
