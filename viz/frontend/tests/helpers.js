@@ -7,6 +7,8 @@
  *     });
  */
 
+import { decode } from "../src/model/trace.js";
+
 /** How each op computes, its local derivatives by (y, ...operands), and its texts for the engine. */
 const OPS = {
   add: { js: "(a + b)", rules: ["g", "g"], at: (a, b) => a + b, local: () => [1, 1] },
@@ -145,3 +147,33 @@ export function randomFrom(seed) {
     return (state >>> 8) / 2 ** 24;
   };
 }
+
+/** An array as a trace has it. @param {number[]} shape @param {number[]} cells @param {object} [more] @returns {any} */
+export function array(shape, cells, more = {}) {
+  const finite = cells.filter(Number.isFinite);
+  const cols = shape.at(-1) ?? 1;
+  const span = { min: Math.min(...finite), max: Math.max(...finite) };
+  return {
+    shape,
+    dtype: "float32",
+    size: cells.length,
+    cells: Float64Array.from(cells),
+    rows: cells.length / cols,
+    cols,
+    step: null,
+    ...span,
+    ...more,
+  };
+}
+
+/** a is used three times, once through a square; 1.0 takes no gradient. */
+export const shared = () =>
+  decode(
+    scalarTrace((t) => {
+      const a = t.leaf("a", 2);
+      const b = t.leaf("b", -3);
+      const c = t.mul(a, b, "c");
+      const d = t.add(c, t.constant(1));
+      return t.mul(t.mul(a, a), d, "y");
+    }),
+  );

@@ -9,19 +9,8 @@ import { wordsAt } from "../src/drawing/overlay.js";
 import { neighbour, wayOf } from "../src/drawing/roving.js";
 import { scene } from "../src/drawing/scene.js";
 import { decode } from "../src/model/trace.js";
-import { randomFrom, randomTrace, scalarTrace } from "./helpers.js";
+import { randomFrom, randomTrace, scalarTrace, shared } from "./helpers.js";
 
-/** a is used three times, once through a square; 1.0 takes no gradient. */
-const shared = () =>
-  decode(
-    scalarTrace((t) => {
-      const a = t.leaf("a", 2);
-      const b = t.leaf("b", -3);
-      const c = t.mul(a, b, "c");
-      const d = t.add(c, t.constant(1));
-      return t.mul(t.mul(a, a), d, "y");
-    }),
-  );
 /** @param {import("../src/base/types.js").Graph} graph */
 const sceneOf = (graph) => scene(graph, visible(graph, startExpanded(graph)));
 

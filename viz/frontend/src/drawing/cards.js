@@ -3,7 +3,7 @@
  * show, so that nothing moves while a user steps; sizes are those of the static pictures (cards.py).
  */
 import { ceil, finite, max, min, round } from "../base/math.js";
-import { tilesAcross } from "./heatcolour.js";
+import { tilesAcross } from "../base/tiles.js";
 import { fitText, textWidth } from "../base/measure.js";
 import { brief, formulaText } from "../base/notation.js";
 import { BLOCKED, BROKEN, CONSTANT, LEAF } from "../model/trace.js";

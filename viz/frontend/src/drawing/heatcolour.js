@@ -4,7 +4,7 @@
  * colour grows with the square root: a hundredth of the largest number still has a tenth of its colour. What is no
  * finite number has no colour; it is marked by a cross, so that it can be told without colours.
  */
-import { abs, ceil, finite, floor, max, min, round, sqrt } from "../base/math.js";
+import { abs, finite, floor, max, min, round, sqrt } from "../base/math.js";
 
 /** @typedef {import("../base/types.js").Cells} Cells */
 
@@ -133,87 +133,4 @@ export function thumbnail(cells, scale, ramp, cols = cells.cols, rows = cells.ro
   let binary = "";
   for (let at = 0; at < bytes.length; at += 8192) binary += String.fromCharCode(...bytes.subarray(at, at + 8192));
   return { url: `data:image/bmp;base64,${btoa(binary)}`, crosses, w: small.w, h: small.h };
-}
-
-/**
- * How many of an array's matrices, its last two dimensions, stand side by side: see `grid` in arrays.py.
- * @param {number[]} shape
- */
-export function tilesAcross(shape) {
-  const [channels, high, wide] = shape.slice(-3);
-  if (shape.length < 3) return 1;
-  const many = shape.slice(0, -2).reduce((all, side) => all * side, 1);
-  let [best, across] = [Infinity, 1];
-  for (let k = 1; k <= many && high * wide > 0; k += 1) {
-    if (many % k || (channels % k && k % channels)) continue;
-    const [tall, broad] = [(many / k) * high, k * wide];
-    const length = max(tall, broad) / min(tall, broad);
-    if (length <= best) [best, across] = [length, k];
-    if (broad >= tall) break;
-  }
-  return across;
-}
-
-/**
- * The numbers of a whole array in the order of its picture, or with `back` from that to row by row.
- * @param {Float64Array} cells @param {number[]} shape @param {boolean} [back]
- */
-export function tiled(cells, shape, back = false) {
-  const across = tilesAcross(shape);
-  if (across < 2) return cells;
-  const [high, wide] = shape.slice(-2);
-  return cells.map((_, at) => {
-    const [row, col] = [floor(at / (wide * across)), at % (wide * across)];
-    const [line, place] = [floor(at / wide), at % wide];
-    const tile = floor(line / high);
-    return back
-      ? cells[((floor(tile / across) * high + (line % high)) * across + (tile % across)) * wide + place]
-      : cells[((floor(row / high) * across + floor(col / wide)) * high + (row % high)) * wide + (col % wide)];
-  });
-}
-
-/**
- * The full place of a shown cell: an index in each dimension.
- * @param {Cells} cells @param {number} row @param {number} col
- * @returns {number[]}
- */
-export function placeOf({ shape, step }, row, col) {
-  const [down, right] = [row * (step?.[0] ?? 1), col * (step?.[1] ?? 1)];
-  const [high, wide] = [shape[shape.length - 2] ?? 1, shape[shape.length - 1] ?? 1];
-  let tile = floor(down / high) * tilesAcross(shape) + floor(right / wide);
-  const place = [down % high, right % wide].slice(-min(shape.length, 2));
-  for (let axis = shape.length - 3; axis >= 0; axis -= 1) {
-    place.unshift(tile % shape[axis]);
-    tile = floor(tile / shape[axis]);
-  }
-  return shape.length ? place : [];
-}
-
-/**
- * The rectangles [row, col, rows, cols] of shown cells that lie in a box: one for each of the matrices.
- * @param {Cells} cells
- * @param {[number, number][]} box
- * @returns {[number, number, number, number][]}
- */
-export function rectanglesIn({ shape, step, rows, cols }, box) {
-  const rank = shape.length;
-  const [left, right] = box[rank - 1] ?? [0, 1];
-  const [top, bottom] = box[rank - 2] ?? [0, 1];
-  const [high, wide, across] = [shape[rank - 2] ?? 1, shape[rank - 1] ?? 1, tilesAcross(shape)];
-  const [rowStep, colStep] = step ?? [1, 1];
-  /** @type {[number, number, number, number][]} */
-  const found = [];
-  const visit = (/** @type {number} */ axis, /** @type {number} */ tile) => {
-    if (axis < rank - 2) {
-      for (let at = box[axis][0]; at < box[axis][1]; at += 1) visit(axis + 1, tile * shape[axis] + at);
-      return;
-    }
-    const [down, along] = [floor(tile / across) * high, (tile % across) * wide];
-    const [r0, c0] = [ceil((down + top) / rowStep), ceil((along + left) / colStep)];
-    const r1 = min(rows, ceil((down + bottom) / rowStep));
-    const c1 = min(cols, ceil((along + right) / colStep));
-    if (r1 > r0 && c1 > c0) found.push([r0, c0, r1 - r0, c1 - c0]);
-  };
-  visit(0, 0);
-  return found;
 }

@@ -4,7 +4,8 @@
 import { finite, floor, max, min, round } from "../base/math.js";
 import { h } from "../base/dom.js";
 import { operandCells } from "./operands.js";
-import { crossPath, inkOn, placeOf, rampAt, rampOf, rectanglesIn, scaleOf } from "./heatcolour.js";
+import { placeOf, rectanglesIn } from "../base/tiles.js";
+import { crossPath, inkOn, rampAt, rampOf, scaleOf } from "./heatcolour.js";
 import { fitNumber } from "../base/measure.js";
 import { brief, pretty } from "../base/notation.js";
 import { wayOf } from "./roving.js";

@@ -3,11 +3,12 @@
  * changed. Of more than a browser can move only those in sight are there, and from afar, where nothing can be read, a
  * canvas shows the drawing (far.js).
  */
-import { ceil, floor, log10, max, min, round } from "../base/math.js";
+import { ceil, log10, max, min, round } from "../base/math.js";
 import { BAR } from "../layout/placing.js";
 import { dress, drawn, h, setText } from "../base/dom.js";
 import { crosses, meet, paintFar } from "./far.js";
 import { rampOf } from "./heatcolour.js";
+import { layer } from "./layers.js";
 import { lookOf, nodesOf, progressOf, strokesOf, timeOf } from "./looks.js";
 import { focusOf, overlay } from "./overlay.js";
 import { attribute, makeFrame, makeItem, makeWire, paintBlock, paintNode, pictureMaker, pointWire } from "./parts.js";
@@ -31,8 +32,6 @@ import { READABLE, viewport } from "./viewport.js";
 const MOST = 1500; // of up to so many items all elements are there: panning more of them takes longer than a frame
 const NEAR = 0.42; // the scale from which on a larger drawing has elements
 const LARGER = 1.35; // so much larger small cards become where there is room
-const SHEET = 80; // so many things of a kind lie on a sheet, and more where that would be
-const SHEETS = 25; // too many sheets
 
 /**
  * @param {HTMLElement} host @param {Graph} graph @param {Playback} playback @param {Scene} scene
@@ -131,51 +130,6 @@ function stateOf(host, graph, playback) {
     items: layer(/** @type {SceneItem[]} */ ([]), (item) => makeItem(graph, item)),
   };
   return now;
-}
-
-/**
- * Things of one kind on sheets that lie on each other: a browser paints a sheet again only if something on it changed,
- * so what moves, and a card that changes, do not cost the painting of the whole. A wire's label lies on another sheet,
- * over all wires.
- * @template Thing @template {{group: SVGElement, over?: SVGElement | null}} Made
- * @param {Thing[]} things
- * @param {(thing: Thing) => Made} make
- * @param {(at: number, made: Made) => void} [paint]
- */
-function layer(things, make, paint) {
-  const many = min(ceil(things.length / SHEET), SHEETS);
-  const [sheets, tops] = [0, 1].map(() => Array.from({ length: many }, () => drawn("svg", { class: "mg-drawing" })));
-  const made = /** @type {(Made | undefined)[]} */ ([]);
-  const add = (/** @type {number} */ at) => {
-    const one = make(things[at]);
-    const sheet = floor((at * many) / things.length);
-    sheets[sheet].append(one.group);
-    if (one.over) tops[sheet].append(one.over);
-    paint?.(at, one);
-    return (made[at] = one);
-  };
-  return {
-    sheets,
-    tops,
-    made,
-    have: (/** @type {number} */ at) => made[at] ?? add(at),
-    /** Makes what is wanted, and takes away what is not. @param {(at: number) => boolean} wanted */
-    keep(wanted) {
-      for (let at = 0; at < things.length; at += 1) {
-        const one = made[at];
-        if (wanted(at) === Boolean(one)) continue;
-        one?.group.remove();
-        one?.over?.remove();
-        if (one) made[at] = undefined;
-        else add(at);
-      }
-    },
-    /** Paints one, or all, that are there. @param {number} at */
-    paint(at) {
-      const one = made[at];
-      if (one) paint?.(at, one);
-    },
-  };
 }
 
 /** Makes the elements of a scene. @param {Drawing} now */

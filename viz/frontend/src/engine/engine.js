@@ -9,7 +9,7 @@
  */
 
 import { compiled, interpreted } from "./expression.js";
-import { tiled, tilesAcross } from "../drawing/heatcolour.js";
+import { tiled, tilesAcross } from "../base/tiles.js";
 import { cellOf, leafOf, wholeOf } from "./keys.js";
 import { programOf } from "./loops.js";
 import { abs, max } from "../base/math.js";

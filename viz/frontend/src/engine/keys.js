@@ -1,6 +1,6 @@
 /** Keys for what what-if can change: a leaf that holds a number, or an element of a leaf. They are numbers themselves. */
 
-import { tiled } from "../drawing/heatcolour.js";
+import { tiled } from "../base/tiles.js";
 import { floor, max } from "../base/math.js";
 import { LEAF } from "../model/trace.js";
 

@@ -15,7 +15,7 @@ export const BAR = 22; // the title of a frame
 
 /**
  * @param {import("../base/types.js").Graph} graph
- * @param {import("../drawing/scene.js").Visible} seen
+ * @param {{items: {parent: number}[]}} seen
  * @param {Point[]} sizes of the items
  * @param {{from: number, to: number, value: number}[]} ends of the wires
  * @param {{gapX: number, gapY: number}} gaps

@@ -3,13 +3,12 @@
  * traces come from files too. Nothing after this needs to look whether an index is in range or an edge leads back.
  */
 
-import { whole } from "../base/math.js";
-import { pretty, shorten, shortenName, subscript } from "../base/notation.js";
+import { pretty, shortenName, subscript } from "../base/notation.js";
+import { Place, quoted, refuse } from "./place.js";
 
 /** @typedef {import("../base/types.js").Graph} Graph */
 /** @typedef {import("../base/types.js").Run} Run */
 /** @typedef {import("../base/types.js").Cells} Cells */
-/** @typedef {import("../base/types.js").Quantity} Quantity */
 
 export const LEAF = 0;
 export const OP = 1;
@@ -72,20 +71,6 @@ export function decode(data) {
     },
   };
 }
-
-/** @param {string} why @returns {never} */
-function refuse(why) {
-  throw new Error(`This trace cannot be shown: ${why}.`);
-}
-
-/** What was found, as JSON, if that can be made. @param {unknown} found */
-const quoted = (found) => {
-  try {
-    return shorten(String(JSON.stringify(found)), 60);
-  } catch {
-    return "a nest"; // too deep for it
-  }
-};
 
 /**
  * The places of each key in `keys`, ascending: one array for all, in which those of a key begin at `from[key]`.
@@ -278,133 +263,4 @@ function readNote(note, count, edgeCount) {
     nodes: note.at("nodes").or(node < 0 ? [] : [node], (nodes) => [...nodes.indices(count)]),
     edges: note.at("edges").or([], (edges) => [...edges.indices(edgeCount)]),
   };
-}
-
-// --- reading ---------------------------------------------------------------------------------------------------------
-
-/** What is at a place of a trace: it is read as what it should be there, or refused. */
-class Place {
-  /** @param {any} found what JSON.parse returned @param {string} where such as trace.nodes.op */
-  constructor(found, where) {
-    this.found = found;
-    this.where = where;
-  }
-
-  /** @param {string} wanted @param {unknown} [found] @returns {never} */
-  refuse(wanted, found = this.found) {
-    if (found === undefined) refuse(`${this.where} is missing`);
-    return refuse(`${this.where} holds ${quoted(found)} where ${wanted} should be`);
-  }
-
-  /** @returns {Record<string, any>} */
-  record() {
-    const { found } = this;
-    return typeof found === "object" && found !== null && !Array.isArray(found) ? found : this.refuse("an object");
-  }
-
-  /** @param {string} name */
-  at(name) {
-    return new Place(this.record()[name], `${this.where}.${name}`);
-  }
-
-  /**
-   * What `read` makes of it; `nothing` if it is missing or null.
-   * @template T, N
-   * @param {N} nothing
-   * @param {(place: Place) => T} read
-   */
-  or(nothing, read) {
-    return this.found == null ? nothing : read(this);
-  }
-
-  /** @returns {string} */
-  asText() {
-    return typeof this.found === "string" ? this.found : this.refuse("a text");
-  }
-
-  /** A text or nothing. */
-  maybe() {
-    return this.or(null, () => this.asText());
-  }
-
-  /** A number; what JSON has none for is a text. @returns {number} */
-  asNumber() {
-    const { found } = this;
-    if (typeof found === "number") return found;
-    return ["NaN", "Infinity", "-Infinity"].includes(found) ? Number(found) : this.refuse("a number");
-  }
-
-  /** A number, one of the arrays, or null: not known. @param {Cells[]} arrays @returns {Quantity | null} */
-  quantity(arrays) {
-    if (typeof this.found === "object") return this.or(null, () => arrays[this.at("array").asInteger(arrays.length)]);
-    return this.asNumber();
-  }
-
-  /** An integer from `least` up to, but not including, `end`. @param {number} [end] @param {number} [least] @returns {number} */
-  asInteger(end = Infinity, least = 0, found = this.found) {
-    if (whole(found) && found >= least && found < end) return found;
-    return this.refuse(`an integer from ${least} to ${end - 1}`, found);
-  }
-
-  /** @param {number} [length] @returns {any[]} */
-  asList(length) {
-    return Array.isArray(this.found) ? this.sized(this.found, length) : this.refuse("a list");
-  }
-
-  /** @template {ArrayLike<any>} T @param {T} items @param {number} [length] */
-  sized(items, length = items.length) {
-    if (items.length !== length) refuse(`${this.where} has ${items.length} items instead of ${length}`);
-    return items;
-  }
-
-  /** @template T @param {(item: Place, at: number) => T} read */
-  asItems(read) {
-    return this.asList().map((item, at) => read(new Place(item, `${this.where}[${at}]`), at));
-  }
-
-  /**
-   * A column of numbers, where `read` knows what else there may be.
-   * @template T
-   * @param {(item: Place) => T} read
-   * @param {number} length
-   * @returns {(T | number)[]}
-   */
-  column(read, length) {
-    return this.asList(length).map((item) => (typeof item === "number" ? item : read(new Place(item, this.where))));
-  }
-
-  /** A column of integers. @param {number} end @param {number} [length] @param {number} [least] */
-  indices(end, length, least = 0) {
-    const items = this.asList(length);
-    for (const item of items) if (typeof item !== "number") this.asInteger(end, least, item);
-    const indices = new Int32Array(items);
-    const wrong = items.findIndex((item, k) => item !== indices[k] || item < least || item >= end);
-    if (wrong >= 0) this.asInteger(end, least, items[wrong]);
-    return indices;
-  }
-
-  /** A text with a letter for each item, as the places of the letters in `all`. @param {string} all @param {number} [length] */
-  letters(all, length) {
-    const text = this.asText();
-    const places = new Uint8Array(this.sized(text, length).length).map((_, k) => all.indexOf(text[k]));
-    if (places.includes(255)) this.refuse(`one of the letters ${all}`, text[places.indexOf(255)]); // −1, in a byte
-    return places;
-  }
-
-  /**
-   * What some nodes have, by node.
-   * @template T
-   * @param {number} count
-   * @param {(item: Place, node: number) => T} read
-   */
-  sparse(count, read) {
-    /** @type {Map<number, T>} */
-    const found = new Map();
-    const items = this.record();
-    for (const key of Object.keys(items)) {
-      const node = this.asInteger(count, 0, Number(key));
-      found.set(node, read(new Place(items[key], `${this.where}.${key}`), node));
-    }
-    return found;
-  }
 }
