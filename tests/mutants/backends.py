@@ -80,7 +80,7 @@ MUTANTS = (
         "minigrad/backends/loops.py",
         "kept = [0 if size == 1 else stride for",
         "kept = [stride for",
-        ("viz/frontend/test_tensorengine.py",),
+        ("viz/frontend/test_loops.py",),
     ),
     Mutant(
         "a custom kernel gets an array with gaps",

@@ -3,7 +3,7 @@ import test from "node:test";
 
 import { collapseAll, expandAll, reveal, startExpanded, toggle, visible } from "../src/model/blocks.js";
 
-/** What blocks.js reads of a graph: `block` of each node, edges [operand, result], blocks [outer, kind, name]. */
+/** What model/blocks.js reads of a graph: `block` of each node, edges [operand, result], blocks [outer, kind, name]. */
 function graphOf(block, edges, blocks = []) {
   return /** @type {any} */ ({
     count: block.length,

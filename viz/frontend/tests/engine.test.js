@@ -1,4 +1,4 @@
-/** What-if: numbers from changed leaves, what cannot be computed again, and the tangent. Python's numbers: test_engine.py. */
+/** What-if: numbers from changed leaves, what cannot be computed again, and the tangent. Python's numbers: tests/viz/frontend/test_engine.py. */
 
 import assert from "node:assert/strict";
 import { test } from "node:test";

@@ -1,4 +1,4 @@
-/** The layered layout in JavaScript. That its coordinates are those of Python, pytest sees: test_layout_parity.py. */
+/** The layered layout in JavaScript. That its coordinates are those of Python, pytest sees: tests/viz/layout/test_layout_parity.py. */
 
 import assert from "node:assert/strict";
 import { test } from "node:test";

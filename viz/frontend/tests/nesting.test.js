@@ -1,4 +1,4 @@
-/** Frames in JavaScript. That their coordinates are those of Python, pytest sees: test_layout_parity.py. */
+/** Frames in JavaScript. That their coordinates are those of Python, pytest sees: tests/viz/layout/test_layout_parity.py. */
 
 import assert from "node:assert/strict";
 import { test } from "node:test";

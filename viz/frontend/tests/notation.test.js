@@ -1,4 +1,4 @@
-/** How numbers and formulas are written. The comparison with Python, on thousands of them, is test_templates.py. */
+/** How numbers and formulas are written. The comparison with Python, on thousands of them, is tests/viz/trace/test_templates.py. */
 
 import assert from "node:assert/strict";
 import { test } from "node:test";

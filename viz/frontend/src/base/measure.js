@@ -1,6 +1,7 @@
 /**
  * How wide text becomes, without asking the browser: the same on every machine, so the same graph is laid out the same.
- * Widths are those of DejaVu Sans in hundredths of the font size, the widest of the likely fonts, as in notation.py.
+ * Widths are those of DejaVu Sans in hundredths of the font size, the widest of the likely fonts, as in
+ * minigrad_viz/trace/notation.py.
  */
 
 /** @type {[string, number][]} */

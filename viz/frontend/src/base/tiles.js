@@ -1,13 +1,10 @@
-/**
- * Where the cells of an array's picture are: its matrices stand side by side, as in
- * `viz/minigrad_viz/trace/arrays.py`.
- */
+/** Where the cells of an array's picture are: its matrices stand side by side, as in minigrad_viz/trace/arrays.py. */
 import { ceil, floor, max, min } from "./math.js";
 
 /** @typedef {import("./types.js").Cells} Cells */
 
 /**
- * How many of an array's matrices, its last two dimensions, stand side by side: as `grid` of arrays.py says.
+ * How many of an array's matrices, its last two dimensions, stand side by side, as `grid` says in Python.
  * @param {number[]} shape
  */
 export function tilesAcross(shape) {

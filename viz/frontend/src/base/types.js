@@ -86,11 +86,11 @@
  * @property {string} sentence what is drawn
  * @property {string} how of a recorded step, how it is run: then nodes are calls in order, and few numbers are known
  * @property {number[]} outputs
- * @property {Uint8Array} kind LEAF, OP, CONSTANT or BROKEN, of trace.js
+ * @property {Uint8Array} kind LEAF, OP, CONSTANT or BROKEN, of model/trace.js
  * @property {Int32Array} op -1: none
  * @property {(string | null)[]} names
  * @property {Map<number, string>} short what parameters are called in the block of their module
- * @property {Uint8Array} state NONE, FINAL, BLOCKED or FREED, of trace.js: when the trace was made
+ * @property {Uint8Array} state NONE, FINAL, BLOCKED or FREED, of model/trace.js: when the trace was made
  * @property {Int32Array} block
  * @property {Map<number, string>} lines
  * @property {Set<number>} stale
@@ -108,10 +108,10 @@
  * @property {OpInfo[]} ops
  * @property {Template[]} formulas
  * @property {Cells[]} arrays
- * @property {Record<string, any>[]} programs see tensorengine.js
+ * @property {Record<string, any>[]} programs see engine/loops.js
  * @property {Note[]} notes
  * @property {Numbers} numbers
- * @property {unknown[]} tours as in the trace; see tours.js
+ * @property {unknown[]} tours as in the trace; see model/tours.js
  * @property {(node: number, limit?: number) => string} title what to call a node, in at most `limit` (24) characters
  */
 

@@ -1,6 +1,6 @@
 /**
  * How large each box is, and what it says that never changes. A card has room for the widest number that a pass will
- * show, so that nothing moves while a user steps; sizes are those of the static pictures (cards.py).
+ * show, so that nothing moves while a user steps; sizes are those of minigrad_viz/pictures/cards.py.
  */
 import { ceil, finite, max, min, round } from "../base/math.js";
 import { tilesAcross } from "../base/tiles.js";

@@ -1,5 +1,5 @@
 /**
- * Routes as curves: level where the route is level, an S between columns, as svg.py draws them.
+ * Routes as curves: level where the route is level, an S between columns, as in minigrad_viz/pictures/curves.py.
  */
 import { hypot, round } from "../base/math.js";
 

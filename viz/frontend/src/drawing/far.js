@@ -5,7 +5,12 @@ import { timeOf } from "./looks.js";
 import { OP } from "../model/trace.js";
 
 /** @typedef {import("./viewport.js").Rect} Rect */
-/** @typedef {import("./view.js").Drawing} Drawing */
+/**
+ * What there is to paint.
+ * @typedef {{graph: import("../base/types.js").Graph, playback: import("../base/types.js").Playback,
+ *   scene: import("./scene.js").Scene, progress: ReturnType<typeof import("./looks.js").progressOf>,
+ *   colours: Record<string, string>}} Painted
+ */
 /** @typedef {(colour: string, alpha: number, x: number, y: number, w: number, h: number) => void} Fill */
 
 const CARDS = 0.16; // from this scale on, a card has its head; below it is one rectangle
@@ -24,7 +29,7 @@ export function crosses({ points }, { x, y, w, h }) {
 
 /**
  * Paints a part of the drawing, where that lies in the stage.
- * @param {HTMLCanvasElement} canvas @param {Drawing} now @param {Rect} part @param {number} scale
+ * @param {HTMLCanvasElement} canvas @param {Painted} now @param {Rect} part @param {number} scale
  */
 export function paintFar(canvas, now, part, scale) {
   const ratio = scale * devicePixelRatio;
@@ -53,7 +58,7 @@ export function paintFar(canvas, now, part, scale) {
 }
 
 /**
- * @param {CanvasRenderingContext2D} context @param {Drawing} now @param {Rect} part @param {number} scale
+ * @param {CanvasRenderingContext2D} context @param {Painted} now @param {Rect} part @param {number} scale
  */
 function paintWires(context, now, part, scale) {
   const paths = { future: new Path2D(), "": new Path2D(), done: new Path2D() };
@@ -71,7 +76,7 @@ function paintWires(context, now, part, scale) {
 
 /**
  * A rectangle in the colour of its border; nearer the border, the ground, the head, and the place of the gradient.
- * @param {Fill} fill @param {Drawing} now @param {import("./scene.js").SceneItem} item @param {boolean} near
+ * @param {Fill} fill @param {Painted} now @param {import("./scene.js").SceneItem} item @param {boolean} near
  */
 function paintCard(fill, { graph, playback, progress }, { node, block, x, y, w, h, card }, near) {
   const { kind, alarm, output, picture } = card;

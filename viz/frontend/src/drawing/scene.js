@@ -16,7 +16,7 @@ import { brief, formulaText } from "../base/notation.js";
 /** @typedef {[number, number]} Point */
 
 /**
- * What blocks.js says is visible. A wire joins two items and stands for all edges between them.
+ * What model/blocks.js says is visible. A wire joins two items and stands for all edges between them.
  * @typedef {{id: string, node: number, block: number, parent: number}} SeenItem
  * @typedef {{from: number, to: number, value: number, edges: number[]}} SeenWire
  * @typedef {{items: SeenItem[], wires: SeenWire[], itemOf: (node: number) => number}} Visible

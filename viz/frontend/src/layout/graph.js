@@ -1,6 +1,6 @@
 /**
  * The first two steps of `layout`: a column for each node, and a lane for each value that is used far away.
- * Mirrors layout_graph.py, function by function.
+ * Mirrors minigrad_viz/layout/graph.py, function by function.
  *
  * An *outlet* is where links leave the right side of a vertex. A node has one for each of its wires, from top to
  * bottom, the first numbered as the node itself; a dummy is its own.

@@ -1,6 +1,6 @@
 /**
  * The fourth step of `layout`: choose the links that shall be level, and a height for everything.
- * Mirrors layout_heights.py, function by function.
+ * Mirrors minigrad_viz/layout/heights.py, function by function.
  */
 
 import { max, min } from "../base/math.js";

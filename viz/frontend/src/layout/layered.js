@@ -1,6 +1,6 @@
 /**
  * Place a computation graph in columns: time flows to the right, and straight lines are preferred.
- * Mirrors layout.py, function by function, and gives the same coordinates.
+ * Mirrors minigrad_viz/layout/layered.py, function by function, and gives the same coordinates.
  *
  * The layered method of Sugiyama, Tagawa and Toda (1981), in five steps:
  *

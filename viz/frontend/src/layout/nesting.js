@@ -1,6 +1,6 @@
 /**
  * Place a graph in which some blocks are open: frames around their parts, as deep as the blocks lie in each other.
- * Mirrors nesting.py, function by function, and gives the same coordinates.
+ * Mirrors minigrad_viz/layout/nesting.py, function by function, and gives the same coordinates.
  *
  * An open block is laid out first, alone; then it is one box of the layout around it. A value that crosses its border
  * does so at a port: it enters on the left side and leaves on the right one, and has one port however many uses it has.

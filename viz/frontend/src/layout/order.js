@@ -1,5 +1,6 @@
 /**
- * The third step of `layout`: permute each column until few links cross. Mirrors layout_order.py, function by function.
+ * The third step of `layout`: permute each column until few links cross. Mirrors
+ * minigrad_viz/layout/order.py, function by function.
  */
 
 import { consumersOf } from "./graph.js";

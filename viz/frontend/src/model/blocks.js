@@ -1,5 +1,5 @@
 /**
- * What is visible of a graph while some of its blocks are opened, and the rest are one box each (blocks.py makes them).
+ * What is visible of a graph while some of its blocks are opened, and the rest are one box each (minigrad_viz/trace/blocks.py makes them).
  * A set of opened blocks may hold blocks inside closed ones: they are as they were when their outer one opens again.
  */
 
@@ -90,7 +90,7 @@ function wiresBetween(graph, items, itemOf) {
 /**
  * The blocks to show opened at first: from the outside in, while at most `budget` items are visible. Blocks that are
  * called alike, but for digits, and lie in blocks that are so, are opened together or not at all; a fold only with what
- * it holds. The same as start_expanded of blocks.py.
+ * it holds. The same as start_expanded of minigrad_viz/trace/visible.py.
  * @param {Graph} graph @param {number} [budget] @returns {Set<number>}
  */
 export function startExpanded(graph, budget = 150) {

@@ -1,0 +1,69 @@
+"""The player's sources: which way imports point, what comments cite, how long files are."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from cases import merge_cases
+from needs import FRONTEND
+
+SOURCES = FRONTEND / "src"
+ROOT = FRONTEND.parents[1]
+# Each folder may import those before it in this list; the last are the files beside the folders.
+FOLDERS = ["base", "model", "engine", "layout", "drawing", "panels", "."]
+FILES = sorted([*SOURCES.rglob("*.js"), *FRONTEND.glob("*.mjs"), *FRONTEND.glob("tests/*.js")])
+
+IMPORT = re.compile(r"""(?:\bfrom\s+|^import\s+|\bimport\()"(\.[^"]+)\"""", re.MULTILINE)
+COMMENT = re.compile(r"/\*.*?\*/|(?<![:\"'`])//[^\n]*", re.DOTALL)
+CITED = re.compile(r"(?<![\w./-])((?:\.{0,2}/)?(?:[\w-]+/)*[\w-]+\.(?:js|mjs|py|md|json|toml))\b")
+
+
+def imports_of(path: Path) -> set[str]:
+    """The sources that one imports, also for types alone."""
+    found = IMPORT.findall(path.read_text(encoding="utf-8"))
+    return {str((path.parent / name).resolve().relative_to(SOURCES)) for name in found} - {
+        str(path.relative_to(SOURCES))
+    }
+
+
+def imports() -> dict[str, set[str]]:
+    return {str(path.relative_to(SOURCES)): imports_of(path) for path in SOURCES.rglob("*.js")}
+
+
+def test_folders_import_those_below_them():
+    wrong = [
+        f"{path} imports {name}"
+        for path, names in imports().items()
+        for name in names
+        if FOLDERS.index(str(Path(name).parent)) > FOLDERS.index(str(Path(path).parent))
+    ]
+    assert wrong == []
+
+
+def test_no_source_imports_itself_by_way_of_others():
+    above = imports()
+    while ground := [path for path, below in above.items() if not below & above.keys()]:
+        for path in ground:
+            del above[path]
+    while tops := [path for path in above if not any(path in below for below in above.values())]:
+        for path in tops:
+            del above[path]
+    assert sorted(above) == []
+
+
+@merge_cases
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(FRONTEND)))
+def test_files_that_a_comment_cites_exist(path):
+    """A name alone is that of a file beside the citing one; a path begins there, or at the sources or the root."""
+    cited = [name for comment in COMMENT.findall(path.read_text(encoding="utf-8")) for name in CITED.findall(comment)]
+    below = (SOURCES, FRONTEND, FRONTEND.parent, ROOT)
+    assert [
+        x for x in cited if not any((base / x).is_file() for base in (path.parent, *(below if "/" in x else ())))
+    ] == []
+
+
+@merge_cases
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(FRONTEND)))
+def test_no_file_is_above_400_lines(path):
+    assert len(path.read_text(encoding="utf-8").splitlines()) <= 400
