@@ -281,6 +281,12 @@ def test_no_file_is_above_500_lines_and_no_function_above_60():
     assert (long_files, long_functions) == ({}, {})
 
 
+@pytest.mark.parametrize("root", ["viz/minigrad_viz"])
+def test_no_file_is_above_400_lines(root):
+    lengths = {str(path): len(path.read_text(encoding="utf-8").splitlines()) for path in (ROOT / root).rglob("*.py")}
+    assert {path: length for path, length in lengths.items() if length > 400} == {}
+
+
 def run(code: str) -> str:
     child = subprocess.run([sys.executable, "-I", "-c", code], capture_output=True, text=True, timeout=300)
     assert child.returncode == 0, child.stderr

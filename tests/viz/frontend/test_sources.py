@@ -21,10 +21,8 @@ CITED = re.compile(r"(?<![\w./-])((?:\.{0,2}/)?(?:[\w-]+/)*[\w-]+\.(?:js|mjs|py|
 
 def imports_of(path: Path) -> set[str]:
     """The sources that one imports, also for types alone."""
-    found = IMPORT.findall(path.read_text(encoding="utf-8"))
-    return {str((path.parent / name).resolve().relative_to(SOURCES)) for name in found} - {
-        str(path.relative_to(SOURCES))
-    }
+    found = [(path.parent / name).resolve() for name in IMPORT.findall(path.read_text(encoding="utf-8"))]
+    return {str(one.relative_to(SOURCES)) for one in found if one != path}
 
 
 def imports() -> dict[str, set[str]]:
@@ -57,10 +55,11 @@ def test_no_source_imports_itself_by_way_of_others():
 def test_files_that_a_comment_cites_exist(path):
     """A name alone is that of a file beside the citing one; a path begins there, or at the sources or the root."""
     cited = [name for comment in COMMENT.findall(path.read_text(encoding="utf-8")) for name in CITED.findall(comment)]
-    below = (SOURCES, FRONTEND, FRONTEND.parent, ROOT)
-    assert [
-        x for x in cited if not any((base / x).is_file() for base in (path.parent, *(below if "/" in x else ())))
-    ] == []
+    roots = [SOURCES, FRONTEND, FRONTEND.parent, ROOT]
+    missing = [
+        x for x in cited if not any((root / x).is_file() for root in [path.parent, *(roots if "/" in x else [])])
+    ]
+    assert missing == []
 
 
 @merge_cases

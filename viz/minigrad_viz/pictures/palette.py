@@ -179,7 +179,7 @@ def javascript() -> str:
     """The tables as a module of the player, which `make stubs` writes to ``frontend/src/drawing/palette.js``."""
     tables = json.dumps({"light": LIGHT, "dark": DARK}, indent=2)
     return (
-        "/** Written by `make stubs` from minigrad_viz/pictures/palette.py: change that. Each colour is `--mg-…`. */\n\n"
+        "/** Written by `make stubs` from minigrad_viz/pictures/palette.py: change that. A colour is `--mg-…`. */\n\n"
         f"export const FONT = {json.dumps(FONT)};\n\n"
         f'/** @type {{Record<"light" | "dark", Record<string, string>>}} */\nexport const PALETTE = {tables};\n'
     )

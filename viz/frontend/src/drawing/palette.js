@@ -1,4 +1,4 @@
-/** Written by `make stubs` from minigrad_viz/pictures/palette.py: change that. Each colour is `--mg-…`. */
+/** Written by `make stubs` from minigrad_viz/pictures/palette.py: change that. A colour is `--mg-…`. */
 
 export const FONT = "ui-sans-serif,system-ui,-apple-system,'Segoe UI',Roboto,'Noto Sans','DejaVu Sans',sans-serif";
 
