@@ -4,10 +4,13 @@
  *     numbers   → what `number`, `pretty` and `brief` write
  *     fills     → templates with their parts put in, as text, as MathML and as LaTeX
  *     graphs    → traces of version 2 and runs with other leaves: every number that the engine finds
+ *     strokes   → traces: of each edge the width, the opacity and the sign of what went back over it
  */
 
+import { strokesOf } from "../src/drawing/looks.js";
 import { engine } from "../src/engine/engine.js";
 import { brief, formulaLatex, formulaMathML, formulaText, number, pretty, shortenName, subscript } from "../src/base/notation.js";
+import { playback, timeline } from "../src/model/history.js";
 import { decode } from "../src/model/trace.js";
 
 /** What JSON has no number for is a string, as in a trace. */
@@ -38,6 +41,15 @@ function runsOf({ trace, runs, tangents }) {
   return { why: Array.from({ length: graph.count }, (_, node) => made.why(node)), runs: found, tangents: slopes };
 }
 
+function strokesIn(trace) {
+  const graph = decode(trace);
+  const strokes = strokesOf(playback(graph, timeline(graph)));
+  return Array.from({ length: graph.edgeCount }, (_, edge) => {
+    const { width, opacity, way } = strokes.of([edge]);
+    return way && [width, opacity, way];
+  });
+}
+
 let input = "";
 process.stdin.setEncoding("utf8");
 for await (const chunk of process.stdin) input += chunk;
@@ -51,5 +63,6 @@ const results = {
   names: (job.names ?? []).map(([name, limit]) => shortenName(name, limit)),
   subscripts: (job.subscripts ?? []).map(subscript),
   graphs: (job.graphs ?? []).map(runsOf),
+  strokes: (job.strokes ?? []).map(strokesIn),
 };
 process.stdout.write(JSON.stringify(results));

@@ -34,9 +34,19 @@ class Stroke(NamedTuple):
     sign: Literal["positive", "negative", "mixed", "zero", "wild"]
     """ "wild" where not all of it is finite."""
 
+    @property
+    def width(self) -> float:
+        """In pixels."""
+        return 1 + 4 * self.share
+
+    @property
+    def opacity(self) -> float:
+        """From 0 to 1: a faint edge can still be seen."""
+        return 0.55 + 0.45 * self.share
+
     def attributes(self) -> str:
         """SVG attributes of its line."""
-        return f' style="stroke-width:{1 + 4 * self.share:.3g};opacity:{0.55 + 0.45 * self.share:.3g}"'
+        return f' style="stroke-width:{self.width:.3g};opacity:{self.opacity:.3g}"'
 
 
 class Strokes:

@@ -174,7 +174,7 @@ def _edge(seen: Scene, at: int, now: Moment | None, strokes: Strokes) -> str:
     marks = ["edge", "" if flowing(seen.trace, wire) else "still", time, "back" if back else ""]
     if (now is None or time == "done") and (stroke := strokes.of(wire.edges)):
         colour = {"zero": "mgline, dashed", "wild": "mgalarm"}.get(stroke.sign, f"mg{stroke.sign}")
-        marks.append(f"{colour}, line width={_pt(1 + 4 * stroke.share)}, opacity={0.55 + 0.45 * stroke.share:.2f}")
+        marks.append(f"{colour}, line width={_pt(stroke.width)}, opacity={stroke.opacity:.2f}")
     return f"\\draw[{', '.join(filter(None, marks))}] {_route(seen.routes[at])};"
 
 

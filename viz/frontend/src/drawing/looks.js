@@ -55,8 +55,9 @@ function magnitudeOf(x) {
 }
 
 /**
- * How an edge is drawn that a gradient went back over: `share` of the largest contribution, by its square root, as the
- * colours of heatmaps have it, and its sign. `peaks` are the largest value and the largest gradient of a single number.
+ * How an edge is drawn that a gradient went back over: as wide and as opaque as its part in the largest contribution is
+ * large, by its square root, as the colours of heatmaps have it, and in the hue of its sign. The same as in
+ * minigrad_viz/pictures/strokes.py. `peaks` are the largest value and the largest gradient of a single number.
  * @param {Playback} playback
  */
 export function strokesOf({ numbers, timeline: { run } }) {
@@ -68,6 +69,9 @@ export function strokesOf({ numbers, timeline: { run } }) {
   for (const { size } of passed.values()) most = max(most, size);
   const peak = (/** @type {(Quantity | null)[]} */ all) =>
     all.reduce((/** @type {number} */ high, x) => (typeof x === "number" ? max(high, magnitudeOf(x).size) : high), 0) || 1;
+  const stroke = (/** @type {number} */ share, /** @type {string} */ way) => {
+    return { way, width: 1 + 4 * share, opacity: 0.55 + 0.45 * share };
+  };
   return {
     most,
     peaks: [peak(numbers.value), peak(total)],
@@ -76,9 +80,9 @@ export function strokesOf({ numbers, timeline: { run } }) {
       const all = edges.flatMap((one) => passed.get(one) ?? []);
       const size = all.reduce((high, one) => max(high, one.size), 0);
       const [first] = all;
-      if (all.some(({ sign }) => sign > 1)) return { share: 1, way: "bad" };
+      if (all.some(({ sign }) => sign > 1)) return stroke(1, "bad");
       const same = all.every(({ sign }) => sign === first.sign);
-      return { share: most && sqrt(size / most), way: !first ? "" : !size ? "zero" : same ? WAYS[first.sign + 1] : "mixed" };
+      return stroke(most && sqrt(size / most), !first ? "" : !size ? "zero" : same ? WAYS[first.sign + 1] : "mixed");
     },
   };
 }

@@ -273,8 +273,8 @@ function step(now, { nodes, edges }) {
 /** Shows what is active. @param {Drawing} now @param {boolean} moving whether something may travel */
 function show(now, moving) {
   const moment = now.playback.moment();
-  const { share } = now.strokes.of(moment.edge < 0 ? [] : [moment.edge]);
-  now.above.show(now.scene, moment, moving, 1 + 4 * share);
+  const { width } = now.strokes.of(moment.edge < 0 ? [] : [moment.edge]);
+  now.above.show(now.scene, moment, moving, width);
   if (now.kept.scale >= NEAR) return;
   now.kept.scale = 0;
   now.ask();
@@ -295,11 +295,11 @@ function paintWire({ graph, scene, playback, strokes }, at, { group, over }) {
   const wire = scene.wires[at];
   const [edge, ...more] = wire.edges;
   const time = timeOf(playback, wire);
-  const { share, way } = strokes.of(time === "done" ? wire.edges : []);
+  const { width, opacity, way } = strokes.of(time === "done" ? wire.edges : []);
   const passing = playback.moment().edge;
   pointWire(group, wire, time === "done" || wire.edges.includes(passing));
   attribute(group, "class", `wire ${wire.flows ? "" : "none "}${more.length ? "many " : ""}${time} ${way}`);
-  dress(group, { style: way && `--wide:${1 + 4 * share}px;opacity:${0.55 + 0.45 * share}` });
+  dress(group, { style: way && `--wide:${width}px;opacity:${opacity}` });
   const told = time === "future" || passing === edge; // the words about the active edge say it
   if (over) setText(over, told ? "" : localText(graph, playback.numbers, edge, scene.wordy));
 }

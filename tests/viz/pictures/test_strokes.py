@@ -1,0 +1,43 @@
+"""Strokes: an edge shows the gradient that went back over it, and the player draws it alike."""
+
+import json
+
+import pytest
+
+import minigrad as mg
+from minigrad_viz import to_trace
+from minigrad_viz.pictures.strokes import Stroke, Strokes
+from needs import needs
+from played import Played, scalar_graph, tensor_graph
+from player import compare
+
+
+def strokes_of(trace):
+    """By edge the width, the opacity and the sign, in the player's words; "" where nothing went back."""
+    strokes = Strokes(trace.passes[0] if trace.passes else None)
+    found = [strokes.of([edge]) for edge in range(len(trace.operand))]
+    signs = {"wild": "bad"}
+    return ["" if one is None else [one.width, one.opacity, signs.get(one.sign, one.sign)] for one in found]
+
+
+def wild():
+    a, b = mg.Value(0.0, "a"), mg.Value(float("inf"), "b")
+    return to_trace(a * b + a * 0.0)
+
+
+def test_the_player_draws_every_edge_alike():
+    needs("numpy")
+    traces = [Played(scalar_graph(seed)[0]).trace for seed in range(6)]
+    traces += [Played(tensor_graph(seed)).trace for seed in range(6)] + [wild()]
+    drawn = compare(strokes=[json.loads(trace.json()) for trace in traces])["strokes"]
+    for trace, edges in zip(traces, drawn, strict=True):
+        for found, expected in zip(edges, strokes_of(trace), strict=True):
+            assert found[2:] == expected[2:]
+            assert list(found[:2]) == pytest.approx(list(expected[:2]), rel=1e-5)  # a trace has six digits
+    signs = {edge[2] for edges in drawn for edge in edges if edge}
+    assert signs == {"positive", "negative", "mixed", "zero", "bad"}
+
+
+def test_a_line_is_as_wide_and_opaque_as_its_share():
+    assert [Stroke(share, "positive").width for share in (0.0, 0.5, 1.0)] == [1.0, 3.0, 5.0]
+    assert Stroke(0.5, "negative").attributes() == ' style="stroke-width:3;opacity:0.775"'
