@@ -50,8 +50,8 @@ MUTANTS = (
     Mutant(
         "the key B does nothing",
         "viz/frontend/src/panels/keyboard.js",
-        "    b: () => toggleNodeStop(s),\n",
-        "",
+        "{ b: toggleNodeStop }",
+        "{}",
         ("viz/browser/test_keyboard.py",),
     ),
     Mutant(

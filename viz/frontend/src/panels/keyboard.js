@@ -10,25 +10,49 @@ import { moveTo, select, selectedBlock, setPlaying, stepBy } from "./session.js"
 
 /** @typedef {import("./session.js").Session} Session */
 
+/** @typedef {(s: Session, parts: any, unit: "edge" | "op", drawing: boolean) => unknown} Act */
+
+/**
+ * What the help says of some keys, and what each does; `unit` is how far a step goes, `drawing` whether the drawing has
+ * the focus. Those with Alt are the drawing's: see `walk`.
+ * @type {[keys: string, text: string, acts: Record<string, Act>][]}
+ */
 const KEYS = [
-  ["← →", "step back, step forward"],
-  ["Shift ← →", "step a whole operation"],
-  ["Home End", "first, last"],
-  ["Space", "play, pause; in a tour: go on"],
-  ["Alt ← → ↑ ↓", "walk along the edges; Enter selects the node"],
-  ["B", "stop here: a breakpoint on the node shown"],
-  ["E", "expand or collapse the block"],
-  ["+ − 0", "larger, smaller; all of it, and back"],
-  ["P", "predict the next gradient"],
-  ["W T S A", "what if, table, stops, alarms"],
-  ["/", "search"],
-  ["F", "present: large, on the whole screen"],
-  ["Esc", "close the inspector; leave the drawing"],
+  ["← →", "step back, step forward", {
+    ArrowLeft: (s, parts, unit) => stepBy(s, -1, unit),
+    ArrowRight: (s, parts, unit) => stepBy(s, 1, unit),
+  }],
+  ["Shift ← →", "step a whole operation", {}],
+  ["Home End", "first, last", { Home: (s) => moveTo(s, 0), End: (s) => moveTo(s, s.line.last) }],
+  ["Space", "play, pause; in a tour: go on", {
+    " ": (s, { tour }) => (tour.running ? tour.next() : setPlaying(s, !s.playing)),
+  }],
+  ["Alt ← → ↑ ↓", "walk along the edges; Enter selects the node", {}],
+  ["B", "stop here: a breakpoint on the node shown", { b: toggleNodeStop }],
+  ["E", "expand or collapse the block", { e: toggleBlockAt }],
+  ["+ − 0", "larger, smaller; all of it, and back", {
+    "+": (s, { drawing }) => drawing.view.zoom(1.25),
+    "-": (s, { drawing }) => drawing.view.zoom(0.8),
+    0: (s, { drawing }) => drawing.view.fit(),
+  }],
+  ["P", "predict the next gradient", { p: (s, parts) => parts.toggle("predict") }],
+  ["W T S A", "what if, table, stops, alarms", {
+    w: (s, parts) => parts.toggle("what-if"),
+    t: (s, parts) => parts.toggle("table"),
+    s: (s, parts) => parts.toggle("stops"),
+    a: (s, parts) => parts.toggle("alarms"),
+  }],
+  ["/", "search", { "/": (s, parts) => parts.search() }],
+  ["F", "present: large, on the whole screen", { f: (s, parts) => parts.present() }],
+  ["Esc", "close the inspector; leave the drawing", {
+    Escape: (s, parts, unit, drawing) => (drawing ? parts.leaveDrawing() : select(s, null)),
+  }],
+  ["", "", { "?": (s, parts) => parts.help() }], // the help itself, which a button opens too
 ];
 
 /** The overlay that says which keys there are. */
 export function helpOverlay() {
-  const rows = KEYS.map(([keys, text]) =>
+  const rows = KEYS.filter(([keys]) => keys).map(([keys, text]) =>
     h("div.row", {}, h("dt", {}, h("kbd", {}, keys)), h("dd", {}, text)),
   );
   const element = h(
@@ -41,37 +65,10 @@ export function helpOverlay() {
   return element;
 }
 
-/**
- * What a key does, or undefined.
- * @param {Session} s @param {any} parts @param {KeyboardEvent} event
- * @param {boolean} drawing whether the drawing has the focus
- * @returns {(() => unknown) | undefined}
- */
-function meaning(s, parts, event, drawing) {
-  const unit = event.shiftKey ? "op" : s.unit;
-  /** @type {Record<string, () => unknown>} */
-  const keys = {
-    ArrowLeft: () => stepBy(s, -1, unit),
-    ArrowRight: () => stepBy(s, 1, unit),
-    Home: () => moveTo(s, 0),
-    End: () => moveTo(s, s.line.last),
-    " ": () => (parts.tour.running ? parts.tour.next() : setPlaying(s, !s.playing)),
-    b: () => toggleNodeStop(s),
-    e: () => toggleBlockAt(s),
-    p: () => parts.toggle("predict"),
-    w: () => parts.toggle("what-if"),
-    t: () => parts.toggle("table"),
-    s: () => parts.toggle("stops"),
-    a: () => parts.toggle("alarms"),
-    "/": () => parts.search(),
-    f: () => parts.present(),
-    "+": () => parts.drawing.view.zoom(1.25),
-    "-": () => parts.drawing.view.zoom(0.8),
-    0: () => parts.drawing.view.fit(),
-    "?": () => parts.help(),
-    Escape: () => (drawing ? parts.leaveDrawing() : select(s, null)),
-  };
-  return keys[event.key.length === 1 ? event.key.toLowerCase() : event.key];
+/** What a key does, or undefined. @param {string} key @returns {Act | undefined} */
+function meaning(key) {
+  const name = key.length === 1 ? key.toLowerCase() : key;
+  return KEYS.find(([, , acts]) => Object.hasOwn(acts, name))?.[2][name];
 }
 
 /** Opens or closes the selected block, or the one around the node shown. @param {Session} s */
@@ -89,13 +86,13 @@ export function pressKey(s, parts, event) {
   if (event.altKey) return walk(parts, event);
   if (event.key === "Enter" && submit(target)) return event.preventDefault();
   if (!free(target, event.key)) return;
-  const act = meaning(s, parts, event, parts.drawing.place.contains(target));
+  const act = meaning(event.key);
   if (!act) return;
   event.preventDefault();
   event.stopPropagation();
   const item = "be".includes(event.key.toLowerCase()) ? target.closest("[data-id]") : null;
   if (item) select(s, item.getAttribute("data-id"));
-  act();
+  act(s, parts, event.shiftKey ? "op" : s.unit, parts.drawing.place.contains(target));
 }
 
 /** Alt and an arrow: else a browser would leave the page. @param {any} parts @param {KeyboardEvent} event */
