@@ -145,6 +145,7 @@ def test_a_forward_that_raises_is_drawn_up_to_there_and_says_in_which_module():
     assert note.text.endswith("in Sequential: 4, Linear(in_features=9, out_features=3, bias=True)")
     broken = drawing.trace.nodes[drawing.trace.outputs[0]]
     assert (broken.kind, broken.name, broken.scope) == ("broken", "linear", "model/4")
+    assert re.fullmatch(r"test_drawing_models.py:\d+: drawing = draw\(model, mg.ones\(1, 1, 4, 4\)\)", broken.line)
     assert drawing.trace.modules[broken.block].kind == "Linear"
     trace, last = drawing.trace, len(drawing.trace.kinds) - 1
     operands = [edge.operand for edge in trace.edges if edge.result == last]

@@ -28,7 +28,10 @@ _MINIGRAD, _VIEWER = Path(mg.__file__).parent, Path(__file__).parents[1]
 
 
 class Call(NamedTuple):
-    """A call into minigrad that raised: the name of the operation, what it was called with, and from where."""
+    """A call into minigrad that raised: the name of the operation, what it was called with, and from where.
+
+    Where the viewer called a model, `line` is the user's, who asked for that.
+    """
 
     op: str
     operands: list[Any]
@@ -47,14 +50,17 @@ def failing_call(error: BaseException) -> Call | None:
     """
     frames = list(traceback.walk_tb(error.__traceback__))
     found = None
-    for (outer, line), (inner, _) in zip(reversed(frames[:-1]), reversed(frames[1:]), strict=True):
+    for (outer, _), (inner, _) in zip(reversed(frames[:-1]), reversed(frames[1:]), strict=True):
         if found is None and _is_ours(inner) and not _is_layer(inner) and (_is_layer(outer) or not _is_ours(outer)):
             found = inner  # a layer calls as a user would
         if _is_ours(inner) and not _is_ours(outer):
             inner = found or inner
             name = str(error).partition(":")[0] if isinstance(error, MinigradError) else ""
             op = name if name.isidentifier() else inner.f_code.co_name.strip("_")
-            return Call(op, _operands(op, inner), outer, _line_of(outer, line))
+            asked, lines = outer, dict(frames)
+            while _is_of_viewer(asked) and asked.f_back is not None:
+                asked = asked.f_back
+            return Call(op, _operands(op, inner), outer, _line_of(asked, lines.get(asked, asked.f_lineno)))
     return None
 
 
@@ -74,11 +80,11 @@ def _operands(op: str, frame: FrameType) -> list[Any]:
 
 def user_frames(error: BaseException, space: Mapping[str, Any]) -> list[tuple[FrameType, int]]:
     """The part of the traceback of `error` from the cell on, whose variables are `space`, down to where it was raised,
-    but without what lies in minigrad: each frame with its line."""
+    but without what lies in minigrad and in this package: each frame with its line."""
     frames = list(traceback.walk_tb(error.__traceback__))
     while frames and frames[0][0].f_globals is not space:
         del frames[0]
-    return [(frame, line) for frame, line in frames if not _is_ours(frame)]
+    return [(frame, line) for frame, line in frames if not _is_ours(frame) and not _is_of_viewer(frame)]
 
 
 def _line_of(frame: FrameType, line: int) -> str:
@@ -103,7 +109,7 @@ def to_broken_trace(error: BaseException, namespaces: Namespaces, built: list[An
         trace.notes.append(Note("error", None, text + where))
         return trace
     drawn = dict.fromkeys(_of_one_kind(operands))
-    known = {} if Path(call.frame.f_code.co_filename).is_relative_to(_VIEWER) else call.frame.f_locals
+    known = {} if _is_of_viewer(call.frame) else call.frame.f_locals
     trace, places = of_graph(drawn, (*namespaces, known))
     ends = []
     for x in call.operands:
@@ -186,6 +192,10 @@ def _is_layer(frame: FrameType) -> bool:
 
 def _is_ours(frame: FrameType) -> bool:
     return Path(frame.f_code.co_filename).is_relative_to(_MINIGRAD)
+
+
+def _is_of_viewer(frame: FrameType) -> bool:
+    return Path(frame.f_code.co_filename).is_relative_to(_VIEWER)
 
 
 def _flat(given: list[Any]) -> Iterator[Any]:
