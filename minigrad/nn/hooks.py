@@ -13,7 +13,7 @@ from minigrad.autograd import Function
 from minigrad.core.errors import check_function
 from minigrad.core.tensor import RemovableHandle, Tensor
 
-__all__ = ["Hooks", "added", "called"]
+__all__ = ["Hooks", "added", "called", "passes_gradients"]
 
 Hook = tuple[Callable[..., Any], bool]
 
@@ -120,6 +120,11 @@ def _spread(gradients: Any, places: list[int], count: int) -> tuple[Any, ...]:
 
 def _tuple(x: Any) -> tuple[Any, ...]:
     return tuple(x) if isinstance(x, tuple | list) else (x,)
+
+
+def passes_gradients(function: Any) -> bool:
+    """Whether a `Function` of the graph only shows gradients to a module's hooks."""
+    return function is _BackwardHook
 
 
 class _BackwardHook(Function):

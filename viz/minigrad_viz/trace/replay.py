@@ -17,11 +17,11 @@ from minigrad.core.dtypes import as_dtype
 from minigrad.core.errors import MinigradError
 from minigrad.core.graph import number
 from minigrad.core.modes import Block
-from minigrad.core.snapshot import FREED, NodeRecord
+from minigrad.core.snapshot import FREED, NodeRecord, node_of
 from minigrad.core.step import SMALL
 from minigrad.core.storage import PLACES
 from minigrad.core.tensor import Tensor, wrap
-from minigrad.nn.hooks import _BackwardHook
+from minigrad.nn.hooks import passes_gradients
 from minigrad.profiling.tidying import Freed
 
 __all__ = ["Replay"]
@@ -80,11 +80,12 @@ class Replay:
                     made = _leaf(held[node])
                 if made is not None:
                     self.tensors[node] = made
-                    self.nodes[_node_of(made)] = node
-        leaves = {record.node: record for record in records if record.op is None}
-        for again, node in self.nodes.items():
-            if node in leaves:
-                again._requires_grad = leaves[node].requires_grad  # the user may have frozen it since
+                    self.nodes[_whole(made) if isinstance(made, tuple) else node_of(made)] = node
+        for record in records:
+            if (
+                record.op is None and record.node in self.tensors and not record.requires_grad
+            ):  # the user may have frozen it since
+                self.tensors[record.node].requires_grad = False
 
     def constants(self, step: NodeRecord) -> list[Any]:
         """By operand of `step` the constant, a tensor or another argument, or FREED; None for a node."""
@@ -94,7 +95,7 @@ class Replay:
     def _computed(self, step: NodeRecord) -> Any:
         """What `step` gave, computed again; None where an operand is not known."""
         constants = self.constants(step)
-        if step.function is _BackwardHook:
+        if passes_gradients(step.function):
             constants[0] = list  # in place of the hooks
         operands = list(zip(step.operands, constants, strict=True))
         for slot, known in enumerate(constants):
@@ -107,9 +108,7 @@ class Replay:
         given = [_constant(known) if x is None else self.tensors[x] for x, known in operands]
         op: Any = step.op
         if op is _PICK:
-            index, count = step.attrs["index"], step.attrs["count"]
-            output = given[0][index]
-            return output._linked(_whole(given[0]).pick(output, index, count))
+            return _whole(given[0]).relinked(given[0])[step.attrs["index"]]
         if "ctx" in op.aux:
             return _called(step, given)
         attrs = {name: step.attrs[name] for name in op.attrs}
@@ -132,18 +131,12 @@ def _constant(x: Any) -> Any:
 def _leaf(tensor: Any) -> Any:
     """A leaf that shares the memory of `tensor`."""
     made = wrap(number(tensor))
-    made._requires_grad = True
-    return made
-
-
-def _node_of(made: Any) -> Any:
-    """The node of a result in the second graph."""
-    return _whole(made) if isinstance(made, tuple) else made._edge()
+    return made.requires_grad_(made.dtype.is_floating_point)
 
 
 def _whole(outputs: tuple[Any, ...]) -> Any:
     """The step that gave several outputs, of which some have no gradient."""
-    return next(x._step for x in outputs if x._step is not None)._inputs[0]
+    return next(x.grad_fn for x in outputs if x.grad_fn is not None).next_functions[0]
 
 
 def _called(step: NodeRecord, given: Sequence[Any]) -> Any:
