@@ -3,9 +3,9 @@
 import random
 from collections import Counter
 
-from minigrad_viz.trace.rows import Block
+from minigrad_viz.trace.rows import TraceBlock
 
-GRAPH = Block("graph", -1, "graph")
+GRAPH = TraceBlock("graph", -1, "graph")
 
 
 class Maker:
@@ -15,7 +15,7 @@ class Maker:
         self.scopes, self.open, self.made = [GRAPH], [0], list[tuple[int, str | None, list[int]]]()
 
     def enter(self, name: str) -> None:
-        self.scopes.append(Block(name, self.open[-1], "scope"))
+        self.scopes.append(TraceBlock(name, self.open[-1], "scope"))
         self.open.append(len(self.scopes) - 1)
 
     def leave(self) -> None:

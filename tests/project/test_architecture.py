@@ -180,6 +180,15 @@ def is_self(node: ast.AST) -> bool:
     return isinstance(node, ast.Name) and node.id in ("self", "cls")
 
 
+def test_a_class_of_the_viewer_has_a_name_of_its_own():
+    """Each name has one meaning in the project; `Watch`, which the jit has too, is what users of the viewer see."""
+    of = {"minigrad": set(), "minigrad_viz": set()}
+    for module, path in MODULES.items():
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        of[module.partition(".")[0]] |= {node.name for node in tree.body if isinstance(node, ast.ClassDef)}
+    assert of["minigrad"] & of["minigrad_viz"] <= {"Watch"}
+
+
 def test_no_circle():
     """No module imports, by way of others, itself."""
     above = {module: imports_of(module) for module in MODULES}

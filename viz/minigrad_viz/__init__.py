@@ -85,7 +85,7 @@ def __getattr__(name: str) -> Any:
     raise AttributeError(f"module 'minigrad_viz' has no attribute {name!r}")
 
 
-class _Finder(Loader):
+class _MovedFinder(Loader):
     """Finds modules under their old names: each is the one that moved, not a copy. It is asked last."""
 
     @classmethod
@@ -103,7 +103,7 @@ class _Finder(Loader):
         sys.modules[old] = import_module(f"minigrad_viz.{_MOVED[old.partition('.')[2]]}")
 
 
-sys.meta_path.append(_Finder)
+sys.meta_path.append(_MovedFinder)
 
 
 def load_ipython_extension(shell: Any) -> None:

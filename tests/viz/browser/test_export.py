@@ -8,7 +8,7 @@ import minigrad as mg
 from minigrad_viz import Drawing, export, step
 from minigrad_viz.pictures.frontend import script
 from minigrad_viz.pictures.html import figure
-from minigrad_viz.trace import Stop, to_trace
+from minigrad_viz.trace import TourStop, to_trace
 
 
 def small():
@@ -83,7 +83,7 @@ def test_page_of_a_player_begins_as_it_stands(page, tmp_path):
 
 def test_caption_of_a_tour_follows_a_reader_who_steps_alone(page, tmp_path):
     y = small()
-    trace = replace(to_trace(y), tours=[Stop(2, "one"), Stop(4, "two")])
+    trace = replace(to_trace(y), tours=[TourStop(2, "one"), TourStop(4, "two")])
     (tmp_path / "y.html").write_text(Drawing(trace).html(), encoding="utf-8")
     opened(page, tmp_path / "y.html")
     caption = page.locator(".caption")
@@ -98,7 +98,7 @@ def test_caption_of_a_tour_follows_a_reader_who_steps_alone(page, tmp_path):
 
 @pytest.mark.parametrize(("position", "caption", "dim"), [(4, "two", False), (5, "one", True)])
 def test_tour_begins_at_the_position_that_was_asked_for(page, tmp_path, position, caption, dim):
-    trace = replace(to_trace(small()), tours=[Stop(2, "one"), Stop(4, "two")])
+    trace = replace(to_trace(small()), tours=[TourStop(2, "one"), TourStop(4, "two")])
     (tmp_path / "y.html").write_text(Drawing(trace, {"position": position}).html(), encoding="utf-8")
     opened(page, tmp_path / "y.html")
     assert counted(page) == f"{position} / 7"

@@ -12,7 +12,7 @@ from minigrad.core.errors import ArgumentError, DTypeError, MissingFileError
 from minigrad_viz import play, step, to_trace
 from minigrad_viz.pictures.film import film_of, point_on, positions_of
 from minigrad_viz.pictures.palette import DARK, LIGHT
-from minigrad_viz.trace.history import History
+from minigrad_viz.trace.history import Timeline
 from moments import Moments
 from needs import needs
 from played import Played, scalar_graph
@@ -158,9 +158,9 @@ def test_any_graph_takes_at_most_a_minute(length):
 
 def test_long_film_of_closed_blocks_goes_from_one_to_the_next():
     trace = to_trace(chain(3000))
-    history = History(trace)
-    shown, _ = positions_of(history, 0, history.last, "edge", {0})
-    blocks = [trace.block[history.at(position).node] for position in shown[1:-1]]
+    timeline = Timeline(trace)
+    shown, _ = positions_of(timeline, 0, timeline.last, "edge", {0})
+    blocks = [trace.block[timeline.at(position).node] for position in shown[1:-1]]
     assert len(set(blocks)) > 5
     assert len(shown) < 70
 

@@ -11,7 +11,7 @@ from minigrad_viz import draw, to_trace
 from minigrad_viz.pictures.moments import drawn, stage_of
 from minigrad_viz.pictures.palette import DARK, LIGHT
 from minigrad_viz.pictures.scene import scene
-from minigrad_viz.trace.history import History
+from minigrad_viz.trace.history import Timeline
 from moments import Moments
 from needs import needs
 from played import Played, scalar_graph, tensor_graph
@@ -31,7 +31,7 @@ def neuron():
 
 
 def picture(trace, position):
-    return drawn(trace, None, History(trace).at(position)).svg
+    return drawn(trace, None, Timeline(trace).at(position)).svg
 
 
 def cards(svg):
@@ -50,7 +50,7 @@ def cards(svg):
 def test_cards_show_the_engines_numbers_at_every_step(seed):
     game = Played(scalar_graph(seed)[0])
     expected = Moments(game)
-    seen = scene(game.trace, None, History(game.trace))
+    seen = scene(game.trace, None, Timeline(game.trace))
     stage = stage_of(seen, range(expected.last + 1), bar=False)
     for position in range(expected.last + 1):
         svg = stage.document("".join(stage.pieces(position)), None).svg
@@ -77,7 +77,7 @@ def test_heatmaps_appear_with_their_numbers(seed):
 
 def test_nothing_moves_from_one_step_to_the_next():
     trace = to_trace(neuron())
-    last = History(trace).last
+    last = Timeline(trace).last
     pictures = [picture(trace, position) for position in range(last + 1)]
     places = [re.findall(r'<rect class="box"[^>]*width="[\d.]+"|<path class="head" d="[^"]*"', svg) for svg in pictures]
     assert all(place == places[0] for place in places)
@@ -142,8 +142,8 @@ def test_alarm_shows_from_the_step_on_at_which_the_number_is_there():
 
 
 def test_theme_is_the_readers_or_the_one_that_is_asked_for():
-    now = History(to_trace(neuron())).at(3)
-    both, light, dark = (drawn(now.history.trace, None, now, theme).svg for theme in (None, "light", "dark"))
+    now = Timeline(to_trace(neuron())).at(3)
+    both, light, dark = (drawn(now.timeline.trace, None, now, theme).svg for theme in (None, "light", "dark"))
     assert ("@media" in both, "@media" in light, "@media" in dark) == (True, False, False)
     assert (LIGHT["page"] in light, DARK["page"] in light) == (True, False)
     assert (LIGHT["page"] in dark, DARK["page"] in dark) == (False, True)
@@ -154,7 +154,7 @@ def test_wide_scene_has_words_that_can_be_read_when_all_of_it_is_seen():
     for _ in range(20):
         x = x.tanh()
     trace = to_trace(x)
-    stage = stage_of(scene(trace, None, History(trace)), [1], bar=True)
+    stage = stage_of(scene(trace, None, Timeline(trace)), [1], bar=True)
     assert stage.zoom == pytest.approx(stage.seen.width / 1100)
     assert f"scale({stage.zoom:g})" in stage.pieces(1)[-1]
 

@@ -7,11 +7,12 @@ from collections.abc import Iterator
 import pytest
 
 from cases import merge_cases
-from minigrad_viz.trace.blocks import MOST, Block, divide
+from minigrad_viz.trace.blocks import MOST, divide
+from minigrad_viz.trace.rows import TraceBlock
 from scoped_programs import GRAPH, Maker, network, random_program, widths
 
 
-def paths(blocks: list[Block]) -> list[list[int]]:
+def paths(blocks: list[TraceBlock]) -> list[list[int]]:
     """The blocks around each block, from the graph to itself."""
     found: list[list[int]] = []
     for k, block in enumerate(blocks):
@@ -58,7 +59,7 @@ def test_scopes_that_are_no_stretches_of_time_make_no_cycle_either(seed):
     rng = random.Random(seed)
     scopes = [GRAPH]
     for k in range(1, 12):
-        scopes.append(Block("turn", rng.randrange(k), "scope"))
+        scopes.append(TraceBlock("turn", rng.randrange(k), "scope"))
     where = [rng.randrange(12) for _ in range(200)]
     edges = [(rng.randrange(b), b) for b in range(1, 200) for _ in range(2)]
     ops = [None if b == 0 else "add" for b in range(200)]
@@ -84,7 +85,7 @@ def test_scope_holds_the_operations_that_were_made_in_it(seed):
 
 def test_alike_neighbours_become_a_fold_with_their_number():
     blocks, where = divide(*network(4))
-    assert blocks[1] == Block("layer0 … layer3", 0, "fold", 4)
+    assert blocks[1] == TraceBlock("layer0 … layer3", 0, "fold", 4)
     assert [(block.name, block.outer) for block in blocks[2:]] == [(f"layer{i}", 1) for i in range(4)]
     assert where[0] == 2, "the input, used in layer0 only, lies there"
 

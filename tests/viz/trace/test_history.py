@@ -6,7 +6,7 @@ import pytest
 import minigrad as mg
 from minigrad_viz import to_trace
 from minigrad_viz.trace.captions import caption, on_edge, quantity
-from minigrad_viz.trace.history import History
+from minigrad_viz.trace.history import Timeline
 from moments import Moments
 from needs import needs
 from played import Played, scalar_graph, tensor_graph
@@ -32,10 +32,10 @@ def same(found, expected):
 @pytest.mark.parametrize("graph", GRAPHS)
 def test_every_number_at_every_position_is_the_engines(graph):
     game = played(*GRAPHS[graph])
-    expected, history = Moments(game), History(game.trace)
-    assert (history.forward, history.last) == (len(game.order), game.last)
-    for position in range(history.last + 1):
-        now = history.at(position)
+    expected, timeline = Moments(game), Timeline(game.trace)
+    assert (timeline.forward, timeline.last) == (len(game.order), game.last)
+    for position in range(timeline.last + 1):
+        now = timeline.at(position)
         assert (now.kind, now.node) == (expected.kind(position), expected.node(position))
         for node in range(len(game.trace.kinds)):
             assert same(now.value(node), expected.value(node, position)), (position, node)
@@ -54,9 +54,9 @@ def test_every_number_at_every_position_is_the_engines(graph):
 @pytest.mark.parametrize("graph", GRAPHS)
 def test_captions_say_what_the_player_says(graph):
     game = played(*GRAPHS[graph])
-    expected, history = Moments(game), History(game.trace)
-    for position in range(1, history.last + 1):
-        now = history.at(position)
+    expected, timeline = Moments(game), Timeline(game.trace)
+    for position in range(1, timeline.last + 1):
+        now = timeline.at(position)
         said = caption(now)
         begins, ends = expected.formula(position)
         assert said.chip == expected.chip(position)
@@ -73,8 +73,8 @@ def test_caption_of_a_sum_names_each_contribution_and_what_the_gradient_becomes(
     a, b = mg.Value(2.0, "a"), mg.Value(-3.0, "b")
     y = a * b + a
     y.label = "y"
-    history = History(to_trace(y))
-    assert [" ".join(caption(history.at(position))).rstrip() for position in range(history.last + 1)] == [
+    timeline = Timeline(to_trace(y))
+    assert [" ".join(caption(timeline.at(position))).rstrip() for position in range(timeline.last + 1)] == [
         "Start The leaves have their numbers; nothing is computed yet.",
         "Forward 1 of 2 v₂ is computed: mul, a product. v₂ = a · b = 2 · (−3) = −6.0",
         "Forward 2 of 2 y is computed: add, a sum. The forward pass is complete. y = v₂ + a = −6 + 2 = −4.0",
@@ -109,11 +109,11 @@ def test_caption_of_a_broadcast_tensor_says_along_which_axis_its_gradient_is_sum
         w = mg.ones(2, 3, requires_grad=True)
         b = mg.tensor([1.0, 2.0, 3.0], requires_grad=True)
         y = (w + b).sum()
-    history = History(to_trace(y))
+    timeline = Timeline(to_trace(y))
     said = next(
         now
-        for now in map(history.at, range(history.last + 1))
-        if now.edge >= 0 and history.trace.title(now.node) == "b"
+        for now in map(timeline.at, range(timeline.last + 1))
+        if now.edge >= 0 and timeline.trace.title(now.node) == "b"
     )
     assert caption(said)[1:] == (
         (
@@ -129,24 +129,24 @@ def test_caption_of_a_broadcast_tensor_says_along_which_axis_its_gradient_is_sum
 def test_blocked_root_has_a_forward_pass_alone():
     y = (mg.Value(2.0, "a") * 3.0).detach()
     z = y * 2.0
-    history = History(to_trace(z))
-    assert (history.last, history.root, history.at(1).kind) == (1, -1, "forward")
-    assert caption(history.at(1)).words == "z is computed: mul, a product."
+    timeline = Timeline(to_trace(z))
+    assert (timeline.last, timeline.root, timeline.at(1).kind) == (1, -1, "forward")
+    assert caption(timeline.at(1)).words == "z is computed: mul, a product."
 
 
 def test_a_step_of_an_operation_takes_all_its_edges():
     a, b = mg.Value(2.0, "a"), mg.Value(3.0, "b")
-    history = History(to_trace((a * b).exp()))
+    timeline = Timeline(to_trace((a * b).exp()))
     shown = [0]
-    while shown[-1] < history.last:
-        shown.append(history.next(shown[-1], "op"))
+    while shown[-1] < timeline.last:
+        shown.append(timeline.next(shown[-1], "op"))
     assert shown == [0, 1, 2, 3, 4, 6]
 
 
 def test_state_of_an_edge_goes_from_idle_by_active_to_done():
     a = mg.Value(3.0, "a")
-    history = History(to_trace(a * a))
-    states = [[history.at(position).edge_state(edge) for edge in (0, 1)] for position in range(history.last + 1)]
+    timeline = Timeline(to_trace(a * a))
+    states = [[timeline.at(position).edge_state(edge) for edge in (0, 1)] for position in range(timeline.last + 1)]
     assert states == [
         ["idle", "idle"],
         ["active", "active"],

@@ -3,15 +3,15 @@
 import pytest
 
 from minigrad import OPS, ops
-from minigrad_viz.trace.titles import UPDATES, WORDS, Work, joint_name, title_of_kernel, title_of_run
+from minigrad_viz.trace.titles import UPDATES, WORDS, KernelCall, joint_name, title_of_kernel, title_of_run
 
 
-def calls(*lines: str) -> list[Work]:
+def calls(*lines: str) -> list[KernelCall]:
     """Calls written as ``y = op a b``, all of matrices but for b, which is a vector."""
     found = []
     for line in lines:
         gives, _, op, *reads = line.split()
-        found.append(Work(op, tuple(reads), gives, tuple([1 if x == "b" else 2 for x in (*reads, gives)])))
+        found.append(KernelCall(op, tuple(reads), gives, tuple([1 if x == "b" else 2 for x in (*reads, gives)])))
     return found
 
 
@@ -61,15 +61,15 @@ def test_who_reads_something_else_is_no_composition(lines):
 
 
 def test_gradients_and_updates_are_told_apart_from_the_way_forward():
-    relu, linear = Work("relu_backward", ("g",), "a", of="relu"), Work("matmul", ("a",), "b", of="linear")
+    relu, linear = KernelCall("relu_backward", ("g",), "a", of="relu"), KernelCall("matmul", ("a",), "b", of="linear")
     assert title_of_kernel([relu, linear, linear]) == "gradient of ReLU + matmul + bias"
-    adam = Work("adam_step", ("b",), "c", name="0.weight")
+    adam = KernelCall("adam_step", ("b",), "c", name="0.weight")
     assert title_of_kernel([adam]) == "Adam update of 0.weight"
     assert title_of_kernel([adam] * 4) == "Adam update of 4 parameters"
     assert title_of_kernel([adam._replace(decoupled=True)] * 4) == "AdamW update of 4 parameters"
-    assert title_of_kernel([Work("contiguous", (), 0), adam]) == "Adam update of 0.weight"
+    assert title_of_kernel([KernelCall("contiguous", (), 0), adam]) == "Adam update of 0.weight"
     assert title_of_kernel([linear, adam]) == "gradient of matmul + bias, Adam update of 0.weight"
-    loss = [Work("mse_loss", (), 0), Work("mul", (), 1, of="mse_loss")]
+    loss = [KernelCall("mse_loss", (), 0), KernelCall("mul", (), 1, of="mse_loss")]
     assert title_of_kernel(loss) == "mean squared error and gradient"
 
 

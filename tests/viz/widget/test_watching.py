@@ -8,7 +8,7 @@ import pytest
 import minigrad as mg
 from minigrad.profiling.profiler import profile
 from minigrad_viz import watch
-from minigrad_viz.pictures.board import WIDTH, Layer, View, board, figure, lines
+from minigrad_viz.pictures.board import WIDTH, LayerRow, TrainingView, board, figure, lines
 from minigrad_viz.pictures.palette import DARK, LIGHT
 from minigrad_viz.widget import watching
 from strategies import PARITY
@@ -265,12 +265,12 @@ def shown():
 
     sample = np.linspace(-1.0, 3.0, 50)
     layers = [
-        Layer("a<b>", "Linear", sample, sample * 1e-3, [(1, 2.0), (5, 0.5)], 0.5),
-        Layer("c", "ReLU", np.array([np.nan, 1.0]), None, [], None, 0.75),
-        Layer("d", "Linear", sample, None, [(1, 0.000123)], 6.12e-08, 1.0),
+        LayerRow("a<b>", "Linear", sample, sample * 1e-3, [(1, 2.0), (5, 0.5)], 0.5),
+        LayerRow("c", "ReLU", np.array([np.nan, 1.0]), None, [], None, 0.75),
+        LayerRow("d", "Linear", sample, None, [(1, 0.000123)], 6.12e-08, 1.0),
     ]
     losses = [(k, 2.0 / k) for k in range(1, 1001)]
-    return View("Net", 1000, 900, losses, [(500, 0.1), (1000, float("nan"))], layers, 3)
+    return TrainingView("Net", 1000, 900, losses, [(500, 0.1), (1000, float("nan"))], layers, 3)
 
 
 def test_the_picture_says_all_numbers_and_marks_what_is_wrong_by_signs_too():
@@ -327,13 +327,13 @@ def test_the_heatmap_stands_between_the_loss_and_the_layers_in_every_form(tmp_pa
 
 
 def test_a_training_without_a_finite_loss_says_so():
-    assert "no loss was finite" in board(View("Net", 2, 0, [(1, float("inf")), (2, float("nan"))]))
+    assert "no loss was finite" in board(TrainingView("Net", 2, 0, [(1, float("inf")), (2, float("nan"))]))
 
 
 def test_before_the_first_step_and_of_one_step_there_is_a_picture_too():
-    assert "no loss yet" in board(View("Net"))
-    assert lines(View("Net")).startswith("Net: no step yet")
-    assert 'class="curve"' in board(View("Net", 1, 0, [(1, 2.0)]))
+    assert "no loss yet" in board(TrainingView("Net"))
+    assert lines(TrainingView("Net")).startswith("Net: no step yet")
+    assert 'class="curve"' in board(TrainingView("Net", 1, 0, [(1, 2.0)]))
 
 
 def test_a_notebook_keeps_an_image_and_a_text():

@@ -18,7 +18,7 @@ from minigrad_viz.trace.arrays import bars
 from minigrad_viz.trace.gradient_flow import Flow
 from minigrad_viz.trace.notation import compact, escape, fit, pretty, text_width
 
-__all__ = ["Layer", "View", "board", "figure", "lines", "page", "ticks"]
+__all__ = ["LayerRow", "TrainingView", "board", "figure", "lines", "page", "ticks"]
 
 Point = tuple[int, float]
 
@@ -48,7 +48,7 @@ COLOURS = (
 
 
 @dataclass
-class Layer:
+class LayerRow:
     """What is known of a layer: samples of its outputs and their gradients, and numbers about its parameters."""
 
     name: str
@@ -64,7 +64,7 @@ class Layer:
 
 
 @dataclass
-class View:
+class TrainingView:
     """All that the picture shows."""
 
     model: str
@@ -73,7 +73,7 @@ class View:
     """The step that the layers show."""
     losses: list[Point] = field(default_factory=list)
     validation: list[Point] = field(default_factory=list)
-    layers: list[Layer] = field(default_factory=list)
+    layers: list[LayerRow] = field(default_factory=list)
     hidden: int = 0
     """How many layers there are beside those."""
     flow: Flow = field(default_factory=Flow)
@@ -94,7 +94,7 @@ class View:
 # --- text ------------------------------------------------------------------------------------------------------------
 
 
-def lines(view: View) -> str:
+def lines(view: TrainingView) -> str:
     """The picture as text, for terminals and diffs."""
     heads = ["layer", "values", "gradients", "|gradient|", "update/weight", "dead"]
     rows = [heads]
@@ -122,7 +122,7 @@ def _told(sample: Any) -> str:
     return f"{_short(low)} … {_short(high)} {bars(counts)}" + (f" NaN or Inf! {wild}" if wild else "")
 
 
-def _said_hidden(view: View) -> str:
+def _said_hidden(view: TrainingView) -> str:
     return f"{view.hidden} more layers are not shown: watch(model, layers=[…]) chooses."
 
 
@@ -154,7 +154,7 @@ def _histogram(sample: Any, bins: int) -> tuple[float | None, float | None, list
 # --- SVG -------------------------------------------------------------------------------------------------------------
 
 
-def figure(view: View) -> str:
+def figure(view: TrainingView) -> str:
     """For a notebook: an image, which needs no script to be shown."""
     encoded = base64.b64encode(board(view).encode()).decode()
     return (
@@ -164,14 +164,14 @@ def figure(view: View) -> str:
     )
 
 
-def page(view: View, theme: Theme | None = None) -> str:
+def page(view: TrainingView, theme: Theme | None = None) -> str:
     """A page with the picture, and with its text."""
     picture = zoomed(board(view, theme), WIDTH)
     text = f"<details><summary>As text</summary><pre>{escape(lines(view))}</pre></details>"
     return standalone(f"{view.model} · minigrad", f"<h1>{escape(view.sentence())}</h1>{picture}{text}", theme)
 
 
-def board(view: View, theme: Theme | None = None) -> str:
+def board(view: TrainingView, theme: Theme | None = None) -> str:
     """The whole picture, in the colours of a theme, or else of the user's."""
     names, kinds = [layer.name for layer in view.layers], [layer.kind for layer in view.layers]
     gradients, high = flow.drawn(view.flow, names, kinds, _TOP + _HIGH + 34)
@@ -204,7 +204,7 @@ def _css(theme: Theme | None) -> str:
     return css.replace("&", "&amp;").replace("<", "&lt;")
 
 
-def _described(view: View) -> str:
+def _described(view: TrainingView) -> str:
     """The picture in a few sentences, for who does not see it."""
     gradients = flow.sentence(view.flow, [layer.name for layer in view.layers])
     return " ".join(filter(None, [f"{view.sentence()}.", gradients]))
@@ -235,7 +235,7 @@ def _heads(y: float) -> str:
 # --- the loss ---
 
 
-def _curve(view: View) -> str:
+def _curve(view: TrainingView) -> str:
     points = [(step, loss) for step, loss in view.losses if math.isfinite(loss)]
     shown = points + [(step, loss) for step, loss in view.validation if math.isfinite(loss)]
     if not shown:
@@ -316,7 +316,7 @@ def _path(look: str, points: Sequence[tuple[float, float]]) -> str:
 # --- a layer ---
 
 
-def _layer(layer: Layer, y: float, place: int) -> str:
+def _layer(layer: LayerRow, y: float, place: int) -> str:
     parts = [f'<rect class="stripe" x="8" y="{y}" width="{WIDTH - 16}" height="{_ROW}" rx="4"/>'] if place % 2 else []
     parts.append(f'<text class="name" x="16" y="{y + 15}">{escape(fit(layer.name, 122, 13, True))}</text>')
     parts.append(f'<text class="kind dim" x="16" y="{y + 28}">{escape(fit(layer.kind, 122, 11))}</text>')

@@ -152,7 +152,7 @@ def _shown(trace: Trace, index: int, contributions: int) -> _Shown:
 def _shown_at(trace: Trace, index: int, now: Moment) -> _Shown:
     """What a card says at a moment, as the player does: no value before it is computed, and of a gradient that is not
     complete the sum so far."""
-    known, gradient, sums = now.is_computed(index), now.gradient(index), now.history.gradients(index)
+    known, gradient, sums = now.is_computed(index), now.gradient(index), now.timeline.gradients(index)
     of, several = gradient.of, pictured(trace, index)
     sign = SIGNS.get(gradient.state, "")
     said = {"partial": f"Σ {gradient.met} of {of}", "final": f"Σ {of}"}.get(gradient.state, "") if of > 1 else ""
@@ -205,8 +205,8 @@ def _pictures(trace: Trace, index: int, now: Moment | None) -> Pictures:
 
 def _scale(now: Moment, index: int) -> float:
     """The largest magnitude in the value of a node, and in all sums that its gradient goes through."""
-    array = now.history.trace.tensors[index].array
-    held = [x for x in (array, *now.history.gradients(index)) if x is not None]
+    array = now.timeline.trace.tensors[index].array
+    held = [x for x in (array, *now.timeline.gradients(index)) if x is not None]
     return heat.scale(*(summary(x) for x in held))
 
 

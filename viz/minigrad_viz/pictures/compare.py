@@ -15,7 +15,7 @@ from minigrad_viz.pictures.boxes import Frame, Stack
 from minigrad_viz.pictures.curves import TIP, Point, curve, short, tip
 from minigrad_viz.pictures.pairs import Pair, apart, gradient_texts, pair, value_texts
 from minigrad_viz.pictures.palette import Theme, stylesheet
-from minigrad_viz.pictures.scene import WIDE, Part, Scene, Shown, scene
+from minigrad_viz.pictures.scene import WIDE, Overrides, Part, Scene, scene
 from minigrad_viz.pictures.standalone import standalone, zoomed
 from minigrad_viz.pictures.svg import MARGIN, Picture, document, flowing, wrapped
 from minigrad_viz.trace.arrays import summary
@@ -52,7 +52,7 @@ def described(found: Differences) -> str:
 
 def _opened(found: Differences) -> Scene:
     """The scene of the graph, with the blocks open in which something differs first."""
-    shown = Shown(lambda item, part: _part(found, item, part), lambda wire, end: _label(found, wire, end))
+    shown = Overrides(lambda item, part: _part(found, item, part), lambda wire, end: _label(found, wire, end))
     seen, trace = scene(found.common, shown=shown), found.common
     wanted = set()
     for node in (found.first_value, found.first_operation, found.first_gradient):

@@ -12,11 +12,11 @@ from minigrad_viz.pictures.html import figure, page, state_of
 from minigrad_viz.pictures.moments import drawn
 from minigrad_viz.pictures.palette import Theme
 from minigrad_viz.pictures.rendering import pdf, png
-from minigrad_viz.pictures.saving import Writer, is_whole, number_of, save, theme_of
+from minigrad_viz.pictures.saving import FileWriter, is_whole, number_of, save, theme_of
 from minigrad_viz.pictures.text import table
 from minigrad_viz.pictures.tikz import tikz
 from minigrad_viz.trace import Trace, placed, to_trace
-from minigrad_viz.trace.history import History, Moment
+from minigrad_viz.trace.history import Moment, Timeline
 from minigrad_viz.trace.models import beginning
 from minigrad_viz.trace.positions import position_of
 
@@ -109,15 +109,15 @@ class Drawing:
         ...     path.read_text(encoding="utf-8").count(r"\mgcard{")
         2
         """
-        dot = Writer(lambda: str(self.graphviz().source))
+        dot = FileWriter(lambda: str(self.graphviz().source))
         writers = {
-            ".svg": Writer(self.svg, ("theme",)),
-            ".png": Writer(self.png, ("theme", "scale", "width")),
-            ".pdf": Writer(self.pdf, ("theme",)),
-            ".tex": Writer(self.tex, ("theme",)),
-            ".html": Writer(self.html, ("theme",)),
-            ".txt": Writer(self.text),
-            ".json": Writer(self.json),
+            ".svg": FileWriter(self.svg, ("theme",)),
+            ".png": FileWriter(self.png, ("theme", "scale", "width")),
+            ".pdf": FileWriter(self.pdf, ("theme",)),
+            ".tex": FileWriter(self.tex, ("theme",)),
+            ".html": FileWriter(self.html, ("theme",)),
+            ".txt": FileWriter(self.text),
+            ".json": FileWriter(self.json),
             ".dot": dot,
             ".gv": dot,
         }
@@ -178,7 +178,7 @@ def draw(x: Any, *more: Any, expand: bool | Collection[str] | None = None, step:
 def _moment(trace: Trace, places: Mapping[Any, int], step: Any) -> Moment:
     if trace.how:
         raise ArgumentError("draw: a recorded step has no moments, for it keeps no numbers.\n  Leave step= out.")
-    return History(trace).at(position_of(trace, places, step, "draw"))
+    return Timeline(trace).at(position_of(trace, places, step, "draw"))
 
 
 def export(x: Any, path: str | os.PathLike[str], **options: Any) -> None:

@@ -10,7 +10,7 @@ from minigrad.core.errors import ArgumentError
 from minigrad.core.graph import Node
 from minigrad.core.snapshot import node_of
 from minigrad_viz.pictures.quantities import shape_text
-from minigrad_viz.trace import Pass, Step, Trace, placed
+from minigrad_viz.trace import Pass, PassStep, Trace, placed
 from minigrad_viz.trace.arrays import line, summary
 from minigrad_viz.trace.captions import bracketed, product_of, summed_axes
 from minigrad_viz.trace.names import Namespaces, callers
@@ -137,7 +137,7 @@ def _backward(trace: Trace, run: Pass, index: int) -> Iterator[str]:
             yield f"  {' + '.join(terms)} = {pretty(events[-1].total)}"
 
 
-def _contribution(trace: Trace, event: Step) -> str:
+def _contribution(trace: Trace, event: PassStep) -> str:
     edge = trace.edges[event.edge]
     if edge.operand in trace.tensors:
         rule = _rule(trace, event.edge) + _summed(trace, event.edge)

@@ -20,10 +20,10 @@ from minigrad_viz.pictures.moments import Stage, Traveller, stage_of
 from minigrad_viz.pictures.overlay import large_in, pill, pill_width
 from minigrad_viz.pictures.palette import THEMES, Theme
 from minigrad_viz.pictures.rendering import INSTEAD, png
-from minigrad_viz.pictures.saving import Writer, is_whole, number_of, theme_of
+from minigrad_viz.pictures.saving import FileWriter, is_whole, number_of, theme_of
 from minigrad_viz.pictures.scene import scene
 from minigrad_viz.trace import Trace
-from minigrad_viz.trace.history import History
+from minigrad_viz.trace.history import Timeline
 from minigrad_viz.trace.positions import position_of
 
 __all__ = ["Film", "film_of", "point_on", "positions_of", "writers"]
@@ -44,7 +44,7 @@ _ANIMATED = (
 
 
 def positions_of(
-    history: History, start: int, stop: int, unit: Literal["edge", "op"], opened: Collection[int] = ()
+    timeline: Timeline, start: int, stop: int, unit: Literal["edge", "op"], opened: Collection[int] = ()
 ) -> tuple[list[int], float]:
     """The positions that are shown from `start` to `stop`, and for how many seconds each, at speed 1.
 
@@ -56,18 +56,18 @@ def positions_of(
     while found[-1] < stop:
         to = found[-1]
         for _ in range(many):
-            to = history.next(to, unit)
+            to = timeline.next(to, unit)
         if many > 1:
-            while to < stop and (block := _closed(history, to, opened)) and block == _closed(history, to + 1, opened):
+            while to < stop and (block := _closed(timeline, to, opened)) and block == _closed(timeline, to + 1, opened):
                 to += 1
         found.append(min(to, stop))
     return found, min(_CALM, _LONGEST / (len(found) + 1))
 
 
-def _closed(history: History, position: int, opened: Collection[int]) -> int:
+def _closed(timeline: Timeline, position: int, opened: Collection[int]) -> int:
     """The outermost closed block that hides the node of a position, 0 for none."""
-    blocks, found = history.trace.blocks, 0
-    k = history.trace.block[history.at(position).node]
+    blocks, found = timeline.trace.blocks, 0
+    k = timeline.trace.block[timeline.at(position).node]
     while k > 0:
         found = found if k in opened else k
         k = blocks[k].outer
@@ -258,19 +258,19 @@ def film_of(
 ) -> Film:
     """The film of a trace; `start` and `stop` are positions, as a tour gives them, or None for the ends."""
     speed = number_of(speed, "speed")
-    history = History(trace)
+    timeline = Timeline(trace)
     first, last = (
         end if where is None else position_of(trace, {}, where, "save")
-        for where, end in ((start, 0), (stop, history.last))
+        for where, end in ((start, 0), (stop, timeline.last))
     )
     if first > last:
         raise ArgumentError(f"save: it starts at {first}, after it stops, at {last}.\n  Exchange start and stop.")
-    seen = scene(trace, opened, history, _WIDE)
-    shown, seconds = positions_of(history, first, last, unit, seen.opened)
+    seen = scene(trace, opened, timeline, _WIDE)
+    shown, seconds = positions_of(timeline, first, last, unit, seen.opened)
     return Film(stage_of(seen, shown, bar=True), shown, seconds / speed, theme_of(theme))
 
 
-def writers(trace: Trace, opened: Collection[int] | None, unit: Any, speed: float) -> dict[str, Writer]:
+def writers(trace: Trace, opened: Collection[int] | None, unit: Any, speed: float) -> dict[str, FileWriter]:
     """What films are written by, by suffix; `speed` is that of those for which none is given."""
 
     def film(**options: Any) -> Film:
@@ -286,7 +286,11 @@ def writers(trace: Trace, opened: Collection[int] | None, unit: Any, speed: floa
         return film(**options).mp4(_size_of(size), number_of(_FPS if fps is None else fps, "fps"))
 
     plain = ("size", "speed", "start", "stop", "theme")
-    return {".gif": Writer(gif, (*plain, "fps")), ".mp4": Writer(mp4, (*plain, "fps")), ".svg": Writer(svg, plain)}
+    return {
+        ".gif": FileWriter(gif, (*plain, "fps")),
+        ".mp4": FileWriter(mp4, (*plain, "fps")),
+        ".svg": FileWriter(svg, plain),
+    }
 
 
 def _size_of(size: Any) -> Size | None:

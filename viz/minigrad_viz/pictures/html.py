@@ -20,7 +20,7 @@ from minigrad_viz.pictures.palette import DARK, FONT, LIGHT, THEMES, Theme
 from minigrad_viz.pictures.quantities import gradient, pictured, shape_text, value
 from minigrad_viz.pictures.scene import WIDE
 from minigrad_viz.pictures.svg import Picture
-from minigrad_viz.trace import Pass, Step, Trace, to_trace
+from minigrad_viz.trace import Pass, PassStep, Trace, to_trace
 from minigrad_viz.trace.arrays import line, summary
 from minigrad_viz.trace.history import Moment
 from minigrad_viz.trace.models import beginning
@@ -291,7 +291,7 @@ def _step(trace: Trace, run: Pass, place: int, arrived: tuple[int, int]) -> str:
     )
 
 
-def _local(trace: Trace, step: Step, ends: tuple[str, str]) -> str:
+def _local(trace: Trace, step: PassStep, ends: tuple[str, str]) -> str:
     """The rule of a local derivative, with names and with numbers."""
     result, slot = trace.result[step.edge], trace.slot[step.edge]
     formula = trace.local_formula(step.edge)

@@ -62,7 +62,7 @@ def drawn(
     """The picture of a trace, or of a moment of it; the arguments are those of `svg.picture`."""
     if now is None:
         return picture(trace, opened, theme, more)
-    stage = stage_of(scene(trace, opened, now.history), [now.position], bar=False)
+    stage = stage_of(scene(trace, opened, now.timeline), [now.position], bar=False)
     said = " ".join(filter(None, caption(now)))
     return stage.document("".join(stage.pieces(now.position)), theme, more, said=said)
 
@@ -123,8 +123,8 @@ class Stage:
 
     def pieces(self, position: int) -> list[str]:
         """SVG of all that is seen at a position, from back to front: always as many, and of the same things."""
-        assert self.seen.history is not None
-        seen, now = self.seen, self.seen.history.at(position)
+        assert self.seen.timeline is not None
+        seen, now = self.seen, self.seen.timeline.at(position)
         active = active_at(seen, now)
         parts = [seen.part_at(at, now) for at in range(len(seen.items))]
         placed = list(zip(parts, seen.boxes, strict=True))
@@ -156,8 +156,8 @@ class Stage:
 
     def traveller(self, position: int) -> Traveller | None:
         """What travels at a position, and where; None if nothing does: of an array nobody could read the numbers."""
-        assert self.seen.history is not None
-        now = self.seen.history.at(position)
+        assert self.seen.timeline is not None
+        now = self.seen.timeline.at(position)
         wire, event = self.seen.wire_of.get(now.edge), now.event
         number = scalar_of(event.contribution) if event else None
         if wire is None or not isinstance(number, float):
@@ -188,29 +188,29 @@ class Stage:
 
     def _bar(self, now: Moment) -> str:
         """A line in two colours, for forward and backward, with a dot where the moment is."""
-        history, wide = now.history, self.width / self.zoom
-        long = wide - text_width(f"{history.last} / {history.last}", 11) - 12
-        last, y = max(history.last, 1), (self.band - MARGIN) / self.zoom - 16
-        split, at = long * history.forward / last, long * now.position / last
+        timeline, wide = now.timeline, self.width / self.zoom
+        long = wide - text_width(f"{timeline.last} / {timeline.last}", 11) - 12
+        last, y = max(timeline.last, 1), (self.band - MARGIN) / self.zoom - 16
+        split, at = long * timeline.forward / last, long * now.position / last
         return (
             f'<rect class="track back" y="{short(y - 2)}" width="{short(long)}" height="4" rx="2"/>'
             f'<rect class="track" y="{short(y - 2)}" width="{short(split)}" height="4" rx="2"/>'
             f'<circle class="now" cx="{short(at)}" cy="{short(y)}" r="6"/>'
-            f'<text class="num count dim" x="{short(wide)}" y="{short(y + 4)}">{now.position} / {history.last}</text>'
+            f'<text class="num count dim" x="{short(wide)}" y="{short(y + 4)}">{now.position} / {timeline.last}</text>'
         )
 
 
 def stage_of(seen: Scene, positions: Sequence[int], bar: bool) -> Stage:
     """The stage of a scene for some of its moments."""
-    assert seen.history is not None
+    assert seen.timeline is not None
     width, zoom = max(seen.width, _LEAST), max(1.0, seen.width / SEEN)
     heights = []
     for position in positions:
-        now = seen.history.at(position)
+        now = seen.timeline.at(position)
         kinds = [kind for kind, _ in _rows(caption(now), now.kind, width / zoom)]
         heights.append(_WORDS * kinds.count("say") + _FORMULA * kinds.count("formula"))
     return Stage(
-        seen, width, MARGIN + zoom * (max(heights) + (_BAR if bar else 0.0)), zoom, bar, Strokes(seen.history.run)
+        seen, width, MARGIN + zoom * (max(heights) + (_BAR if bar else 0.0)), zoom, bar, Strokes(seen.timeline.run)
     )
 
 

@@ -43,7 +43,7 @@ COLOURS = (
 
 
 @dataclass(slots=True)
-class _Numbers:
+class _NumberRow:
     """A row of two numbers."""
 
     caption: str
@@ -122,7 +122,7 @@ class Pair:
     name: str
     rule: str
     named: bool
-    rows: list[_Numbers | _Heats]
+    rows: list[_NumberRow | _Heats]
     note: str
     tags: list[str]
     differs: bool
@@ -209,7 +209,7 @@ def pair(found: Differences, node: int) -> Pair:
     name = "const" if about.kind == "constant" else trace.title(node, 60, near=True)
     name = fit(name, 0.7 * _WIDEST if rule else _WIDEST, 13, True)
     rule = fit(rule, _WIDEST - text_width(name, 13, True), 13)
-    rows: list[_Numbers | _Heats] = [_row(found, node, "data", found.held(node), found.values.get(node))]
+    rows: list[_NumberRow | _Heats] = [_row(found, node, "data", found.held(node), found.values.get(node))]
     if about.kind != "constant":
         rows.append(_row(found, node, "grad", found.gradient(node), found.grads.get(node)))
     tensor = trace.tensors.get(node)
@@ -227,11 +227,11 @@ def pair(found: Differences, node: int) -> Pair:
     return Pair(kind, _tooltip(found, node), name, rule, about.name is not None, rows, note, tags, differs, still)
 
 
-def _row(found: Differences, node: int, caption: str, held: tuple[Any, Any], gap: Gap | None) -> _Numbers | _Heats:
+def _row(found: Differences, node: int, caption: str, held: tuple[Any, Any], gap: Gap | None) -> _NumberRow | _Heats:
     colour = "fw" if caption == "data" else "bw"
     arrays = [x for x in held if x is not None and scalar(x) is None]
     if not arrays:
-        return _Numbers(caption, colour, _texts(found, node, caption, held, _SHORT), apart(gap))
+        return _NumberRow(caption, colour, _texts(found, node, caption, held, _SHORT), apart(gap))
     shorts = [None if x is None else summary(x) for x in held]
     most, mark = heat.scale(*shorts), apart(gap)
     if gap is not None and gap.amount < math.inf:

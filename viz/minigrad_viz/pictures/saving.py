@@ -11,17 +11,17 @@ from typing import Any, NamedTuple
 from minigrad.core.errors import ArgumentError, DTypeError, MissingFileError, a_kind
 from minigrad_viz.pictures.palette import Theme
 
-__all__ = ["Writer", "is_whole", "number_of", "save", "save_shown", "theme_of"]
+__all__ = ["FileWriter", "is_whole", "number_of", "save", "save_shown", "theme_of"]
 
 
-class Writer(NamedTuple):
+class FileWriter(NamedTuple):
     """How files of a suffix are written: `write` makes their content, and takes arguments by the names in `options`."""
 
     write: Callable[..., str | bytes]
     options: tuple[str, ...] = ()
 
 
-def save(path: Any, writers: Mapping[str, Writer], example: str, **options: Any) -> None:
+def save(path: Any, writers: Mapping[str, FileWriter], example: str, **options: Any) -> None:
     """Write to `path` what its suffix says; an option that is None is not given.
 
     Raises ArgumentError for a suffix that `writers` lack and for an option that is not one of its writer's, DTypeError
@@ -71,8 +71,8 @@ def number_of(x: Any, name: str) -> float:
 def save_shown(shown: Any, path: Any, example: str, theme: Theme | None) -> None:
     """Write what has an ``svg``, a ``html`` and a ``text`` to `path`, as `save` does."""
     writers = {
-        ".svg": Writer(shown.svg, ("theme",)),
-        ".html": Writer(shown.html, ("theme",)),
-        ".txt": Writer(shown.text),
+        ".svg": FileWriter(shown.svg, ("theme",)),
+        ".html": FileWriter(shown.html, ("theme",)),
+        ".txt": FileWriter(shown.text),
     }
     save(path, writers, example, theme=theme)

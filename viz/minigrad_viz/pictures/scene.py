@@ -1,7 +1,7 @@
 """A scene: what is visible of a graph, measured and placed. Pictures of every kind are written from it.
 
 Of a graph of more than `FULL` nodes, or with scopes in it, so many blocks are closed, as one box each, that few things
-are to be seen. A scene with a history also shows its moments: each card has room for every number that it will show,
+are to be seen. A scene with a timeline also shows its moments: each card has room for every number that it will show,
 so that nothing moves from one moment to the next.
 """
 
@@ -22,12 +22,12 @@ from minigrad_viz.pictures.curves import TIP, Point, height_at
 from minigrad_viz.pictures.quantities import pictured
 from minigrad_viz.pictures.rows import PAGE, Part, Row, in_rows
 from minigrad_viz.trace import Trace
-from minigrad_viz.trace.history import History, Moment
+from minigrad_viz.trace.history import Moment, Timeline
 from minigrad_viz.trace.modules import begin_open
 from minigrad_viz.trace.notation import brief, text_width
 from minigrad_viz.trace.visible import Item, Wire, visible
 
-__all__ = ["WIDE", "Box", "Part", "Scene", "Shown", "scene"]
+__all__ = ["WIDE", "Box", "Overrides", "Part", "Scene", "scene"]
 
 WIDE = 3000  # pixels: a picture wider than this is only an overview
 
@@ -56,7 +56,7 @@ class Scene:
     """
 
     trace: Trace
-    history: History | None
+    timeline: Timeline | None
     items: list[Item]
     wires: list[Wire]
     opened: set[int]
@@ -120,16 +120,16 @@ class Scene:
         """For each closed block, when each operation in it is computed, and when each gradient is complete."""
         trace = self.trace
         found: dict[int, tuple[list[int], list[int]]] = {block: ([], []) for block in self._places[1]}
-        assert self.history is not None
-        history, never = self.history, self.history.last + 1
+        assert self.timeline is not None
+        timeline, never = self.timeline, self.timeline.last + 1
         for node, kind in enumerate(trace.kinds):
             k = trace.block[node]
             while k >= 0:
                 if k in found:
                     if kind == "o":
-                        found[k][0].append(history.computed[node])
+                        found[k][0].append(timeline.computed[node])
                     if kind in "lo" and trace.states[node] != "b":
-                        arrivals = [history.seed] if node == history.root else history.arrivals.get(node, [never])
+                        arrivals = [timeline.seed] if node == timeline.root else timeline.arrivals.get(node, [never])
                         found[k][1].append(arrivals[-1])
                 k = trace.blocks[k].outer
         return {block: (sorted(forward), sorted(backward)) for block, (forward, backward) in found.items()}
@@ -155,7 +155,7 @@ class Scene:
         return "" if told else self.labels[at]
 
 
-class Shown(NamedTuple):
+class Overrides(NamedTuple):
     """What a picture shows in place of the parts and the labels that `scene` makes."""
 
     part: Callable[[Item, Part], Part]
@@ -166,38 +166,38 @@ class Shown(NamedTuple):
 def scene(
     trace: Trace,
     opened: Collection[int] | None = None,
-    history: History | None = None,
+    timeline: Timeline | None = None,
     widest: int = WIDE,
-    shown: Shown | None = None,
+    shown: Overrides | None = None,
 ) -> Scene:
-    """The scene of a trace, with the moments of `history`. `opened` are the blocks that are open, None for as many as
+    """The scene of a trace, with the moments of `timeline`. `opened` are the blocks that are open, None for as many as
     make a picture that can be read, at most `widest` pixels wide if there are blocks to close. `shown` says what else
     stands on cards and arrows."""
     structured = bool(trace.modules or trace.how)
     for budget in _BUDGETS if opened is None else _BUDGETS[:1]:
-        seen = _seen(trace, budget, opened, history)
+        seen = _seen(trace, budget, opened, timeline)
         if shown is not None:
             seen.parts = [shown.part(item, part) for item, part in zip(seen.items, seen.parts, strict=True)]
             seen.labels = [shown.label(wire, seen.items[wire.end]) for wire in seen.wires]
         _place(seen)
-        if structured and history is None and seen.width > PAGE:
+        if structured and timeline is None and seen.width > PAGE:
             seen = _in_rows(seen)
         if (seen.width <= widest and (seen.height <= _HIGH or not structured)) or len(seen.opened) == 1:
             break
     return seen
 
 
-def _seen(trace: Trace, budget: int, chosen: Collection[int] | None, history: History | None) -> Scene:
+def _seen(trace: Trace, budget: int, chosen: Collection[int] | None, timeline: Timeline | None) -> Scene:
     small = chosen is None and trace.full and not any(block.kind == "scope" for block in trace.blocks)
     where = [0] * len(trace.block) if small else trace.block
     opened = {0} if small else begin_open(trace, budget) if chosen is None else {0, *chosen}
     items, wires = visible(trace.blocks, where, list(zip(trace.operand, trace.result, strict=True)), opened)
     blocks = stacks(trace, items, wires)
-    if history:
+    if timeline:
         for at, part in blocks.items():
             blocks[at] = replace(part, rows=part.rows[:1], progress=(0.0, 0.0)) if isinstance(part, Stack) else part
     counts = trace.contributions()
-    start = history.at(0) if history else None
+    start = timeline.at(0) if timeline else None
     parts: list[Part] = [
         blocks[at] if item.node < 0 else card(trace, item.node, counts[item.node], start)
         for at, item in enumerate(items)
@@ -206,7 +206,7 @@ def _seen(trace: Trace, budget: int, chosen: Collection[int] | None, history: Hi
     special = bool(blocks) or any(pictured(trace, node) or trace.kinds[node] == "x" for node in shown)
     plain = len(items) <= _LABELLED and not any(item.framed for item in items)
     labels = ["" if items[wire.end].node < 0 else _label(trace, wire, plain) for wire in wires]
-    return Scene(trace, history, items, wires, opened, parts, special, labels)
+    return Scene(trace, timeline, items, wires, opened, parts, special, labels)
 
 
 def _label(trace: Trace, wire: Wire, plain: bool) -> str:

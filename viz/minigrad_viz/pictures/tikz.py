@@ -96,7 +96,7 @@ def tikz(
     trace: Trace, opened: Collection[int] | None = None, now: Moment | None = None, theme: Theme | None = None
 ) -> str:
     """The picture of a trace, or of a moment of it, as a LaTeX document; the other arguments are those of `picture`."""
-    seen = scene(trace, opened, now.history if now else None)
+    seen = scene(trace, opened, now.timeline if now else None)
     colours = dict(THEMES[theme or "light"])
     if theme != "dark":
         colours["page"] = "#ffffff"  # which paper is

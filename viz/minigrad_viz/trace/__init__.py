@@ -6,21 +6,24 @@
 from minigrad_viz.trace.build import placed, to_trace
 from minigrad_viz.trace.builder import Builder
 from minigrad_viz.trace.columns import FULL, Pass
-from minigrad_viz.trace.rows import Block, Edge, Node, Note, Shaped, Step, Stop
+from minigrad_viz.trace.renamed import renamed
+from minigrad_viz.trace.rows import Edge, Note, PassStep, Shaped, TourStop, TraceBlock, TraceNode
 from minigrad_viz.trace.trace import Trace
 
 __all__ = [
     "FULL",
-    "Block",
     "Builder",
     "Edge",
-    "Node",
     "Note",
     "Pass",
+    "PassStep",
     "Shaped",
-    "Step",
-    "Stop",
+    "TourStop",
     "Trace",
+    "TraceBlock",
+    "TraceNode",
     "placed",
     "to_trace",
 ]
+
+__getattr__ = renamed(__name__, {"Block": "TraceBlock", "Node": "TraceNode", "Step": "PassStep", "Stop": "TourStop"})

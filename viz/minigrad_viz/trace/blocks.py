@@ -11,10 +11,10 @@ from collections.abc import Collection, Iterable, Sequence
 from itertools import accumulate, groupby, pairwise
 
 from minigrad_viz.trace.names import told_apart
-from minigrad_viz.trace.rows import Block
+from minigrad_viz.trace.rows import TraceBlock
 from minigrad_viz.trace.titles import generic_name, joint_name, title_of_run
 
-__all__ = ["MOST", "Block", "divide"]
+__all__ = ["MOST", "divide"]
 
 MOST = 150  # items inside one block, and items visible at the start
 _RUN, _RUNS = 100, 20  # items in a run, and runs in a longer one, about: it is cut where the fewest values cross
@@ -28,7 +28,7 @@ class _Tree:
     """Blocks while they are made. Among the items inside a block, a node is its number and block number k is ~k."""
 
     def __init__(
-        self, scopes: Sequence[Block], where: Sequence[int], ops: Sequence[str | None], edges: Sequence[Edge]
+        self, scopes: Sequence[TraceBlock], where: Sequence[int], ops: Sequence[str | None], edges: Sequence[Edge]
     ) -> None:
         self.blocks = list(scopes)
         self.where = list(where)
@@ -54,7 +54,7 @@ class _Tree:
             a = self.blocks[a].outer
         return a
 
-    def add(self, block: Block, items: list[int], links: list[Edge]) -> int:
+    def add(self, block: TraceBlock, items: list[int], links: list[Edge]) -> int:
         """A new block around `items`; returns it as an item."""
         self.blocks.append(block)
         self.inside.append(items)
@@ -77,12 +77,12 @@ class _Tree:
 
 
 def divide(
-    scopes: Sequence[Block],
+    scopes: Sequence[TraceBlock],
     where: Sequence[int],
     ops: Sequence[str | None],
     edges: Sequence[Edge],
     inputs: Collection[int] = (),
-) -> tuple[list[Block], list[int]]:
+) -> tuple[list[TraceBlock], list[int]]:
     """The blocks of a graph, and for each node the block that it lies in.
 
     `scopes` are the scopes as entered, after block 0, which is the graph, and each after its outer one; `where` is the
@@ -90,7 +90,7 @@ def divide(
     Leaves go into the block that they are used in, but `inputs` stay where they were made.
 
     >>> chain = [(i, i + 1) for i in range(199)]
-    >>> blocks, where = divide([Block("graph", -1, "graph")], [0] * 200, [None, *["neg"] * 199], chain)
+    >>> blocks, where = divide([TraceBlock("graph", -1, "graph")], [0] * 200, [None, *["neg"] * 199], chain)
     >>> [(block.name, block.outer) for block in blocks], where[99:101]
     ([('graph', -1), ('99 × neg', 0), ('100 × neg', 0)], [1, 2])
     """
@@ -279,7 +279,7 @@ def _fold_inside(tree: _Tree, k: int, folds: list[list[int]]) -> None:
             for at, item in enumerate(items[start:end], start):
                 place[item] = at
             names = [tree.blocks[~item].name for item in (same[0], same[-1])]
-            fold = tree.add(Block(joint_name(*names), k, "fold", len(same)), same, [])
+            fold = tree.add(TraceBlock(joint_name(*names), k, "fold", len(same)), same, [])
             made |= dict.fromkeys(same, fold)
     _move(tree, k, made)
 
@@ -313,7 +313,7 @@ def _cut(tree: _Tree, k: int) -> None:
             end = _end(crossing, start, size)
             part = items[start:end]
             reach = f"nodes {min(map(tree.beginning, part))}–{max(map(tree.end, part))}"
-            run = tree.add(Block(_called(tree, part), k, "run", note=reach), part, [])
+            run = tree.add(TraceBlock(_called(tree, part), k, "run", note=reach), part, [])
             made |= dict.fromkeys(part, run)
             start = end
         _move(tree, k, made)
@@ -365,7 +365,7 @@ def _called(tree: _Tree, items: list[int]) -> str:
 # --- the result ------------------------------------------------------------------------------------------------------
 
 
-def _numbered(tree: _Tree) -> tuple[list[Block], list[int]]:
+def _numbered(tree: _Tree) -> tuple[list[TraceBlock], list[int]]:
     """The blocks from the outside in, neighbours side by side, and the block of each node; no empty scopes."""
     found, blocks, where = [0], [tree.blocks[0]], [0] * len(tree.where)
     for place, k in enumerate(found):

@@ -19,15 +19,15 @@ from minigrad_viz.trace.modules import modules_of
 from minigrad_viz.trace.names import Namespaces
 from minigrad_viz.trace.notation import clean
 from minigrad_viz.trace.positions import find
-from minigrad_viz.trace.rows import Block, Note
+from minigrad_viz.trace.rows import Note, TraceBlock
 from minigrad_viz.trace.trace import Trace
 
-__all__ = ["Call", "failing_call", "to_broken_trace", "user_frames"]
+__all__ = ["FailedCall", "failing_call", "to_broken_trace", "user_frames"]
 
 _MINIGRAD, _VIEWER = Path(mg.__file__).parent, Path(__file__).parents[1]
 
 
-class Call(NamedTuple):
+class FailedCall(NamedTuple):
     """A call into minigrad that raised: the name of the operation, what it was called with, and from where.
 
     Where the viewer called a model, `line` is the user's, who asked for that.
@@ -39,7 +39,7 @@ class Call(NamedTuple):
     line: str
 
 
-def failing_call(error: BaseException) -> Call | None:
+def failing_call(error: BaseException) -> FailedCall | None:
     """The call in the traceback of `error` by which the user's code entered minigrad for the last time, or None.
 
     >>> try:
@@ -60,7 +60,7 @@ def failing_call(error: BaseException) -> Call | None:
             asked, lines = outer, dict(frames)
             while _is_of_viewer(asked) and asked.f_back is not None:
                 asked = asked.f_back
-            return Call(op, _operands(op, inner), outer, _line_of(asked, lines.get(asked, asked.f_lineno)))
+            return FailedCall(op, _operands(op, inner), outer, _line_of(asked, lines.get(asked, asked.f_lineno)))
     return None
 
 
@@ -165,7 +165,7 @@ def _block_of(trace: Trace, places: Mapping[Any, int], scope: Any) -> int:
     inside = ((at, up) for node, at in places.items() if (up := _levels(getattr(node, "scope", None), scope)) >= 0)
     if (first := next(inside, None)) is None:
         outer = _block_of(trace, places, scope.outer)
-        trace.blocks.append(Block(clean(scope.name), outer, "scope", module=scope.module))
+        trace.blocks.append(TraceBlock(clean(scope.name), outer, "scope", module=scope.module))
         trace.modules = modules_of(trace.blocks)
         trace.scopes.append("/".join(filter(None, (trace.scopes[outer], clean(scope.name)))))
         return len(trace.blocks) - 1

@@ -12,7 +12,7 @@ from minigrad_viz.trace.blocks import divide
 from minigrad_viz.trace.modules import called, modules_of, paths_of, short_names
 from minigrad_viz.trace.names import Namespaces, told_apart
 from minigrad_viz.trace.notation import clean, handle
-from minigrad_viz.trace.rows import Block
+from minigrad_viz.trace.rows import TraceBlock
 from minigrad_viz.trace.trace import Trace
 
 __all__ = ["Builder"]
@@ -79,7 +79,7 @@ class Builder:
 
     def enter(self, name: str, note: str, outer: int, module: Any = None) -> int:
         """The number of a new block in block `outer`."""
-        self.trace.blocks.append(Block(clean(name), outer, "scope", module=module, note=note))
+        self.trace.blocks.append(TraceBlock(clean(name), outer, "scope", module=module, note=note))
         return len(self.trace.blocks) - 1
 
     def names(self, known: Mapping[Any, str], namespaces: Namespaces) -> list[str | None]:

@@ -16,7 +16,7 @@ from minigrad.core.snapshot import NodeRecord
 
 __all__ = ["scopes_in"]
 
-Call = tuple[Any, Any]  # a module and what it was called with
+ModuleCall = tuple[Any, Any]  # a module and what it was called with
 
 
 def scopes_in(records: Sequence[NodeRecord]) -> dict[Any, Any]:
@@ -37,7 +37,7 @@ def scopes_in(records: Sequence[NodeRecord]) -> dict[Any, Any]:
 
 def _homes(records: Sequence[NodeRecord]) -> dict[Any, Scope]:
     """The scopes of noted calls, by node, from the largest call to the smallest."""
-    calls: dict[int, tuple[Call, int, list[Any]]] = {}  # by what it was called with: how many lie in it, its results
+    calls: dict[int, tuple[ModuleCall, int, list[Any]]] = {}  # by what it was called with: calls in it, results
     for record in records:
         for depth, call in enumerate(record.calls):
             calls.setdefault(id(call[1]), (call, depth, []))[2].append(record.node)
@@ -57,7 +57,7 @@ def _homes(records: Sequence[NodeRecord]) -> dict[Any, Scope]:
     return homes
 
 
-def _inside(call: Call, ends: Sequence[Any], known: Mapping[Any, tuple[int, NodeRecord]]) -> list[Any]:
+def _inside(call: ModuleCall, ends: Sequence[Any], known: Mapping[Any, tuple[int, NodeRecord]]) -> list[Any]:
     """What a call computed, in order: what `ends` came from, back to its inputs and to results of other modules, as far
     as that came from these inputs or from parameters of the module."""
     module, args = call

@@ -12,7 +12,7 @@ from minigrad.backends.formula import Formula
 from minigrad.core.errors import ShapeError
 from minigrad.core.shapes import broadcast_shapes
 from minigrad_viz.trace.arrays import summary
-from minigrad_viz.trace.history import Event, Moment
+from minigrad_viz.trace.history import Arrival, Moment
 from minigrad_viz.trace.notation import brief, for_formula, formula_of, number, plain, product_formula, shortened
 from minigrad_viz.trace.trace import Trace
 
@@ -54,9 +54,9 @@ def caption(now: Moment) -> Caption:
 
     >>> import minigrad as mg
     >>> from minigrad_viz import to_trace
-    >>> from minigrad_viz.trace.history import History
+    >>> from minigrad_viz.trace.history import Timeline
     >>> a = mg.Value(3.0, "a")
-    >>> for text in caption(History(to_trace(a * a)).at(3)):
+    >>> for text in caption(Timeline(to_trace(a * a)).at(3)):
     ...     print(text)
     Backward 1 of 2
     From v₁ back to a: upstream × local, contribution 1 of 2.
@@ -64,7 +64,7 @@ def caption(now: Moment) -> Caption:
     1.0 × 3.0 = 3.0
     where ∂v₁/∂a = a = 3.0; a.grad: 0 + 3.0 → 3.0
     """
-    history, trace = now.history, now.history.trace
+    timeline, trace = now.timeline, now.timeline.trace
     if now.kind == "start":
         return Caption("Start", "The leaves have their numbers; nothing is computed yet.")
     name = trace.title(now.node)
@@ -72,18 +72,18 @@ def caption(now: Moment) -> Caption:
         return _computation(now, name)
     if now.kind == "seed":
         words = f"The backward pass begins at {name}: a change of {name} is a change of {name}, one to one."
-        return Caption("Backward", words, f"∂{name}/∂{name} =", quantity(history.seeding()), _RULE)
+        return Caption("Backward", words, f"∂{name}/∂{name} =", quantity(timeline.seeding()), _RULE)
     return _chain_rule(now, name)
 
 
 def _computation(now: Moment, name: str) -> Caption:
     """A node is computed: in names, in numbers, and the result."""
-    history, trace, node = now.history, now.history.trace, now.node
-    chip = f"Forward {now.position} of {history.forward}"
+    timeline, trace, node = now.timeline, now.timeline.trace, now.node
+    chip = f"Forward {now.position} of {timeline.forward}"
     if trace.kinds[node] == "x":
         return Caption(chip, f"{name} raised an error.", f"{name} =", "—")
     op = trace.ops[trace.op[node]]
-    end = " The forward pass is complete." if now.position == history.forward and history.run else ""
+    end = " The forward pass is complete." if now.position == timeline.forward and timeline.run else ""
     formula, numbers = trace.formula(node), [now.value(at) for at in _operands(trace, node)]
     ways = [name] if formula is None else [name, plain(formula)]
     if all(isinstance(x, float) for x in (now.value(node), *numbers)):
@@ -100,11 +100,11 @@ def _operands(trace: Trace, node: int) -> list[int]:
 
 def _chain_rule(now: Moment, name: str) -> Caption:
     """A gradient goes back over an edge."""
-    history, trace, event = now.history, now.history.trace, now.event
+    timeline, trace, event = now.timeline, now.timeline.trace, now.event
     assert event is not None
-    result, root = trace.title(trace.result[now.edge]), trace.title(history.root)
-    chip = f"Backward {now.position - history.seed} of {history.last - history.seed}"
-    end = " The backward pass is complete." if now.position == history.last else ""
+    result, root = trace.title(trace.result[now.edge]), trace.title(timeline.root)
+    chip = f"Backward {now.position - timeline.seed} of {timeline.last - timeline.seed}"
+    end = " The backward pass is complete." if now.position == timeline.last else ""
     left = f"∂{root}/∂{name} {'+=' if event.of > 1 else '='}"
     total = _sum(name, event.before, event.contribution, event.total) if event.of > 1 else ""
     rule = product_of(trace, now.edge) if event.local is None else None
@@ -115,7 +115,7 @@ def _chain_rule(now: Moment, name: str) -> Caption:
     way = f", through {trace.ops[trace.op[trace.result[now.edge]]].name}" if event.local is None else ""
     which = f", contribution {event.met} of {event.of}" if event.of > 1 else ""
     words = f"From {result} back to {name}{way or ': upstream × local'}{which}."
-    symbols = left if history.root == trace.result[now.edge] else f"{left} ∂{root}/∂{result} · ∂{result}/∂{name} ="
+    symbols = left if timeline.root == trace.result[now.edge] else f"{left} ∂{root}/∂{result} · ∂{result}/∂{name} ="
     factors = _factors(event.upstream, event.local, event.contribution)
     local = trace.local_text(now.edge, show=brief)
     where = f"where ∂{result}/∂{name} = {local}" if event.local is not None and " = " in local else ""
@@ -124,7 +124,7 @@ def _chain_rule(now: Moment, name: str) -> Caption:
     )
 
 
-def _meaning(name: str, root: str, event: Event) -> str:
+def _meaning(name: str, root: str, event: Arrival) -> str:
     """What a gradient means that is complete now."""
     if event.met < event.of or not isinstance(event.total, float) or not event.total:
         return ""

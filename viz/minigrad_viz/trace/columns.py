@@ -29,7 +29,7 @@ from minigrad_viz.trace.notation import (
     readable,
     shorten_name,
 )
-from minigrad_viz.trace.rows import About, Block, Edge, Node, Note, Rows, Shaped, Step, Stop
+from minigrad_viz.trace.rows import About, Edge, Note, PassStep, Rows, Shaped, TourStop, TraceBlock, TraceNode
 
 __all__ = ["FULL", "Columns", "Pass", "attributes", "count", "finite", "same"]
 
@@ -51,13 +51,13 @@ class Pass:
     total: list[Any] = field(default_factory=list)
 
     @property
-    def steps(self) -> Rows[Step]:
+    def steps(self) -> Rows[PassStep]:
         """As rows."""
         return Rows(len(self.edge), self._step)
 
-    def _step(self, at: int) -> Step:
+    def _step(self, at: int) -> PassStep:
         edge = self.edge[at]
-        return Step(edge, self.upstream[at], self.trace.local[edge], self.contribution[at], self.total[at])
+        return PassStep(edge, self.upstream[at], self.trace.local[edge], self.contribution[at], self.total[at])
 
 
 @dataclass(slots=True)
@@ -87,7 +87,7 @@ class Columns:
     ops: list[mg.Op] = field(default_factory=list)
     outputs: list[int] = field(default_factory=list)
     passes: list[Pass] = field(default_factory=list)
-    blocks: list[Block] = field(default_factory=lambda: [Block("graph", -1, "graph")])
+    blocks: list[TraceBlock] = field(default_factory=lambda: [TraceBlock("graph", -1, "graph")])
     scopes: list[str] = field(default_factory=lambda: [""])
     """The scopes around each block, and itself if it is one, joined by slashes."""
     short: dict[int, str] = field(default_factory=dict)
@@ -95,12 +95,12 @@ class Columns:
     modules: dict[int, About] = field(default_factory=dict)
     """What is to be said of the blocks that are calls of modules, or folds of such."""
     notes: list[Note] = field(default_factory=list)
-    tours: list[Stop] = field(default_factory=list)
+    tours: list[TourStop] = field(default_factory=list)
     how: str = ""
     """Of a recorded step, which has shapes and no numbers, how it is run."""
 
     @property
-    def nodes(self) -> Rows[Node]:
+    def nodes(self) -> Rows[TraceNode]:
         """The nodes as rows."""
         return Rows(len(self.kinds), self._node)
 
@@ -114,9 +114,9 @@ class Columns:
         """For each node, the numbers of the edges that lead to it, in slot order."""
         return Rows(len(self.kinds), lambda index: range(self.start[index], self.start[index + 1]))
 
-    def _node(self, index: int) -> Node:
+    def _node(self, index: int) -> TraceNode:
         kind, op, block = self.kinds[index], self.op[index], self.block[index]
-        return Node(
+        return TraceNode(
             KINDS[kind],
             None if op < 0 else self.ops[op],
             self.names[index],

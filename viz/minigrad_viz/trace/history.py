@@ -12,9 +12,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
+from minigrad_viz.trace.renamed import renamed
 from minigrad_viz.trace.trace import Trace
 
-__all__ = ["Event", "Gradient", "History", "Moment"]
+__all__ = ["Arrival", "Gradient", "Moment", "Timeline"]
+
+__getattr__ = renamed(__name__, {"Event": "Arrival", "History": "Timeline"})
 
 
 class Gradient(NamedTuple):
@@ -26,7 +29,7 @@ class Gradient(NamedTuple):
     value: Any
 
 
-class Event(NamedTuple):
+class Arrival(NamedTuple):
     """One event of the backward pass: ``upstream * local = contribution``, and ``before + contribution = total``.
 
     It is contribution number `met` of `of`; `before` is None for the first. Of tensors `local` is None.
@@ -41,7 +44,7 @@ class Event(NamedTuple):
     of: int
 
 
-class History:
+class Timeline:
     """The moments of a trace, forward and through the backward pass of its first output.
 
     `forward` is the last position of the forward pass, `seed` the one where the backward pass begins, `last` the last
@@ -50,10 +53,10 @@ class History:
     >>> import minigrad as mg
     >>> from minigrad_viz import to_trace
     >>> a = mg.Value(3.0, "a")
-    >>> history = History(to_trace(a * a))
-    >>> history.forward, history.seed, history.last
+    >>> timeline = Timeline(to_trace(a * a))
+    >>> timeline.forward, timeline.seed, timeline.last
     (1, 2, 4)
-    >>> [history.at(position).gradient(0).value for position in range(5)]
+    >>> [timeline.at(position).gradient(0).value for position in range(5)]
     [None, None, None, 3.0, 6.0]
     """
 
@@ -117,7 +120,7 @@ class Moment:
     """What is known at a position, and what happens there: `node` is computed, gets its seed, or a contribution over
     `edge`. Both are -1 where there is none."""
 
-    history: History
+    timeline: Timeline
     position: int
     kind: Literal["start", "forward", "seed", "edge"]
     node: int
@@ -125,45 +128,45 @@ class Moment:
 
     def is_computed(self, node: int) -> bool:
         """Whether a node has its value by now; leaves and constants always have."""
-        return self.history.computed.get(node, 0) <= self.position
+        return self.timeline.computed.get(node, 0) <= self.position
 
     def value(self, node: int) -> Any:
         """The value of a node, a float or an array; None before it is computed, and where it was not kept."""
-        trace = self.history.trace
+        trace = self.timeline.trace
         if not self.is_computed(node):
             return None
         return trace.tensors[node].array if node in trace.tensors else trace.values[node]
 
     def gradient(self, node: int) -> Gradient:
         """The gradient of a node, as far as it has been added up."""
-        history = self.history
-        if node == history.root:
-            begun = self.position >= history.seed
-            return Gradient("final" if begun else "none", 0, 0, history.seeding() if begun else None)
-        arrivals = history.arrivals.get(node, ())
+        timeline = self.timeline
+        if node == timeline.root:
+            begun = self.position >= timeline.seed
+            return Gradient("final" if begun else "none", 0, 0, timeline.seeding() if begun else None)
+        arrivals = timeline.arrivals.get(node, ())
         met, of = bisect_right(arrivals, self.position), len(arrivals)
         if not met:
-            blocked = not of and history.trace.states[node] == "b"
+            blocked = not of and timeline.trace.states[node] == "b"
             return Gradient("blocked" if blocked else "none", 0, of, None)
-        return Gradient("partial" if met < of else "final", met, of, history.total(arrivals[met - 1]))
+        return Gradient("partial" if met < of else "final", met, of, timeline.total(arrivals[met - 1]))
 
     def edge_state(self, edge: int) -> Literal["idle", "active", "done"]:
         """Whether something goes over an edge now, or a gradient has gone back over it."""
-        history = self.history
-        if self.position > history.forward:
-            passed = history.passed.get(edge, self.position + 1)
+        timeline = self.timeline
+        if self.position > timeline.forward:
+            passed = timeline.passed.get(edge, self.position + 1)
             return "active" if passed == self.position else "done" if passed < self.position else "idle"
-        result = history.computed.get(history.trace.result[edge])
+        result = timeline.computed.get(timeline.trace.result[edge])
         return "active" if self.position and result == self.position else "idle"
 
     @property
-    def event(self) -> Event | None:
+    def event(self) -> Arrival | None:
         """The event of the backward pass that happens, if one does."""
-        history, run = self.history, self.history.run
+        timeline, run = self.timeline, self.timeline.run
         if self.edge < 0 or run is None:
             return None
-        step = run.steps[self.position - history.seed - 1]
-        arrivals = history.arrivals[self.node]
+        step = run.steps[self.position - timeline.seed - 1]
+        arrivals = timeline.arrivals[self.node]
         met = arrivals.index(self.position) + 1
-        before = history.total(arrivals[met - 2]) if met > 1 else None
-        return Event(step.upstream, step.local, step.contribution, before, step.total, met, len(arrivals))
+        before = timeline.total(arrivals[met - 2]) if met > 1 else None
+        return Arrival(step.upstream, step.local, step.contribution, before, step.total, met, len(arrivals))

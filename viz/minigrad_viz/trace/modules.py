@@ -9,7 +9,7 @@ from typing import Any
 
 from minigrad_viz.trace.names import Namespaces
 from minigrad_viz.trace.notation import clean
-from minigrad_viz.trace.rows import About, Block
+from minigrad_viz.trace.rows import About, TraceBlock
 from minigrad_viz.trace.titles import MIXED, WAYS
 from minigrad_viz.trace.trace import Trace
 from minigrad_viz.trace.visible import start_expanded
@@ -17,7 +17,7 @@ from minigrad_viz.trace.visible import start_expanded
 __all__ = ["begin_open", "called", "modules_of", "paths_of", "short_names"]
 
 
-def called(blocks: Sequence[Block], namespaces: Namespaces) -> list[Block]:
+def called(blocks: Sequence[TraceBlock], namespaces: Namespaces) -> list[TraceBlock]:
     """The blocks, with calls of outermost modules named after the variables that hold these, or else what they are."""
     variables: dict[int, str] = {}
     for space in reversed(namespaces):
@@ -32,7 +32,7 @@ def called(blocks: Sequence[Block], namespaces: Namespaces) -> list[Block]:
     return found
 
 
-def paths_of(blocks: Sequence[Block], known: Mapping[Any, str]) -> dict[Any, str]:
+def paths_of(blocks: Sequence[TraceBlock], known: Mapping[Any, str]) -> dict[Any, str]:
     """What parameters are called: by their paths in the outermost module that was called, ``layers[0].neurons[1].b``.
 
     With several of these the path begins with which it is. A name in `known` that is no end of a path stays.
@@ -63,7 +63,7 @@ def short_names(trace: Trace) -> dict[int, str]:
     return found
 
 
-def modules_of(blocks: Sequence[Block]) -> dict[int, About]:
+def modules_of(blocks: Sequence[TraceBlock]) -> dict[int, About]:
     """What is to be said of each block that is a call of a module, or a fold of such calls."""
     inside: list[list[Any]] = [[] if block.module is None else [block.module] for block in blocks]
     for k in range(len(blocks) - 1, 0, -1):
@@ -107,7 +107,7 @@ def begin_open(trace: Trace, budget: int) -> set[int]:
     return _beyond_one(trace, opened, layers)
 
 
-def _is_layer(block: Block) -> bool:
+def _is_layer(block: TraceBlock) -> bool:
     """Whether no module is in that of a block."""
     return all(part is block.module for _, part in block.module.named_modules())
 
@@ -129,7 +129,7 @@ def _beyond_one(trace: Trace, opened: set[int], layers: set[int]) -> set[int]:
     return opened
 
 
-def _roots(blocks: Sequence[Block]) -> set[int]:
+def _roots(blocks: Sequence[TraceBlock]) -> set[int]:
     """The blocks that are calls of modules which lie in no other call."""
     inside = [False] * len(blocks)
     found = set()
@@ -140,7 +140,7 @@ def _roots(blocks: Sequence[Block]) -> set[int]:
     return found
 
 
-def _outermost(blocks: Sequence[Block], k: int) -> Any:
+def _outermost(blocks: Sequence[TraceBlock], k: int) -> Any:
     """The outermost module around block k, or in it."""
     found = None
     while k > 0:

@@ -8,9 +8,9 @@ from typing import Any
 from minigrad.core.errors import ArgumentError
 from minigrad.core.graph import Node
 from minigrad.core.snapshot import node_of
-from minigrad_viz.trace.history import History
+from minigrad_viz.trace.history import Timeline
 from minigrad_viz.trace.notation import clean, handle, shorten
-from minigrad_viz.trace.rows import Stop
+from minigrad_viz.trace.rows import TourStop
 from minigrad_viz.trace.trace import Trace
 
 __all__ = ["find", "position_of", "short_repr", "stops"]
@@ -18,50 +18,48 @@ __all__ = ["find", "position_of", "short_repr", "stops"]
 _DIRECTIONS = ("forward", "backward")
 
 
-def stops(trace: Trace, places: Mapping[Any, int], captions: Sequence[tuple[Any, ...]]) -> list[Stop]:
+def stops(trace: Trace, places: Mapping[Any, int], captions: Sequence[tuple[Any, ...]]) -> list[TourStop]:
     """The stops of a tour through `trace`, whose nodes lie at `places`."""
     return [_stop(trace, places, caption, f"tour, stop {number}") for number, caption in enumerate(captions, 1)]
 
 
-def _stop(trace: Trace, places: Mapping[Any, int], caption: Any, who: str) -> Stop:
+def _stop(trace: Trace, places: Mapping[Any, int], caption: Any, who: str) -> TourStop:
     if not (isinstance(caption, tuple | list) and len(caption) in (2, 3) and isinstance(caption[1], str)):
         raise ArgumentError(
             f"{who}: {short_repr(caption)} is not a place and a text.\n"
             "  Write (where, text), or (where, text, look) with a node or a scope to look at."
         )
     where, text, *look = caption
-    return Stop(
+    return TourStop(
         position_of(trace, places, where, who), clean(text), _look(trace, places, look[0], who) if look else None
     )
 
 
 def position_of(trace: Trace, places: Mapping[Any, int], where: Any, who: str) -> int:
     """The position of a moment, given as in a tour. Raises ArgumentError, for `who`, if the graph has none such."""
-    history = History(trace)
-    words = (
-        {"start": 0, "seed": history.seed, "end": history.last} if history.run else {"start": 0, "end": history.last}
-    )
+    timeline = Timeline(trace)
+    words = {"start": 0, **({"seed": timeline.seed} if timeline.run else {}), "end": timeline.last}
     if isinstance(where, str) and where in words and _index(trace, places, where) is None:
         return words[where]
     if isinstance(where, int) and not isinstance(where, bool):
-        if 0 <= where <= history.last:
+        if 0 <= where <= timeline.last:
             return where
         raise ArgumentError(
-            f"{who}: there is no position {where}.\n  They go from 0, before everything, to {history.last}."
+            f"{who}: there is no position {where}.\n  They go from 0, before everything, to {timeline.last}."
         )
     node, direction = where if isinstance(where, tuple) and len(where) == 2 else (where, "forward")
     index = find(trace, places, node, who)
     if direction not in _DIRECTIONS:
-        return _over_edge(history, index, _other_end(trace, places, direction, who), who)
+        return _over_edge(timeline, index, _other_end(trace, places, direction, who), who)
     if direction == "forward":
-        return history.computed.get(index, 0)
-    if history.root == index:
-        return history.seed
-    if index not in history.arrivals:
+        return timeline.computed.get(index, 0)
+    if timeline.root == index:
+        return timeline.seed
+    if index not in timeline.arrivals:
         raise ArgumentError(
             f"{who}: no gradient arrives at {trace.title(index)}.\n  Stop where one does, or go forward."
         )
-    return history.arrivals[index][-1]
+    return timeline.arrivals[index][-1]
 
 
 def _other_end(trace: Trace, places: Mapping[Any, int], node: Any, who: str) -> int:
@@ -74,10 +72,10 @@ def _other_end(trace: Trace, places: Mapping[Any, int], node: Any, who: str) -> 
     return index
 
 
-def _over_edge(history: History, one: int, other: int, who: str) -> int:
+def _over_edge(timeline: Timeline, one: int, other: int, who: str) -> int:
     """The first position at which a gradient goes over an edge between two nodes."""
-    trace, ends = history.trace, (min(one, other), max(one, other))
-    for edge, position in history.passed.items():
+    trace, ends = timeline.trace, (min(one, other), max(one, other))
+    for edge, position in timeline.passed.items():
         if (trace.operand[edge], trace.result[edge]) == ends:
             return position
     names = " to ".join(map(trace.title, ends))

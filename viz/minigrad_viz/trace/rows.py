@@ -6,10 +6,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Generic, Literal, NamedTuple, TypeVar, overload
 
 import minigrad as mg
+from minigrad_viz.trace.renamed import renamed
 
-__all__ = ["About", "Block", "Edge", "Node", "Note", "Rows", "Shaped", "Step", "Stop"]
+__all__ = ["About", "Edge", "Note", "PassStep", "Rows", "Shaped", "TourStop", "TraceBlock", "TraceNode"]
 
 T = TypeVar("T")
+
+__getattr__ = renamed(__name__, {"Block": "TraceBlock", "Node": "TraceNode", "Step": "PassStep", "Stop": "TourStop"})
 
 
 class Rows(Sequence[T], Generic[T]):
@@ -43,7 +46,7 @@ class Shaped(NamedTuple):
     array: Any
 
 
-class Node(NamedTuple):
+class TraceNode(NamedTuple):
     """A number or a tensor in the graph.
 
     What `grad` is, `state` says: "none" (not computed yet), "final", "blocked" (never), or "unknown" (a backward pass
@@ -71,7 +74,7 @@ class Node(NamedTuple):
     array: Any
 
 
-class Block(NamedTuple):
+class TraceBlock(NamedTuple):
     """A part of the graph; `outer` is the number of the block around it, which comes before it, or -1.
 
     Block 0 is the graph, "scope" one entry of an `mg.scope`, "fold" alike blocks, "run" a stretch of a long list.
@@ -112,7 +115,7 @@ class Edge(NamedTuple):
     local: float | None
 
 
-class Step(NamedTuple):
+class PassStep(NamedTuple):
     """One event of a backward pass: over edge number `edge`, ``upstream * local = contribution``; `total` so far.
 
     Of tensors these are arrays, and `local`, which would be a matrix, is None.
@@ -138,7 +141,7 @@ class Note(NamedTuple):
     edges: tuple[int, ...] = ()
 
 
-class Stop(NamedTuple):
+class TourStop(NamedTuple):
     """A stop of a tour: the position, what is said there, and what to look at, a node as "n3" or a block as "b2"."""
 
     at: int

@@ -8,19 +8,19 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from minigrad_viz.trace.blocks import MOST
-from minigrad_viz.trace.rows import Block
+from minigrad_viz.trace.rows import TraceBlock
 from minigrad_viz.trace.titles import generic_name
 
 __all__ = ["Item", "Wire", "start_expanded", "visible"]
 
 
-def start_expanded(blocks: Sequence[Block], where: Sequence[int], budget: int = MOST) -> set[int]:
+def start_expanded(blocks: Sequence[TraceBlock], where: Sequence[int], budget: int = MOST) -> set[int]:
     """The blocks to show opened at first: from the outside in, while at most `budget` items are visible.
 
     Blocks that are called alike, but for digits, and lie in blocks that are so, are opened together or not at all; a
     fold only with what it holds.
 
-    >>> blocks = [Block("graph", -1, "graph"), *[Block(name, 0, "scope") for name in ("a", "b₁", "b₂")]]
+    >>> blocks = [TraceBlock("graph", -1, "graph"), *[TraceBlock(name, 0, "scope") for name in ("a", "b₁", "b₂")]]
     >>> start_expanded(blocks, [1, 1, 1, 2, 2, 3], 5)
     {0, 1}
     >>> start_expanded(blocks, [1, 1, 1, 2, 2, 3], 6)
@@ -70,14 +70,14 @@ class Wire:
 
 
 def visible(
-    blocks: Sequence[Block], where: Sequence[int], edges: Sequence[tuple[int, int]], opened: Collection[int]
+    blocks: Sequence[TraceBlock], where: Sequence[int], edges: Sequence[tuple[int, int]], opened: Collection[int]
 ) -> tuple[list[Item], list[Wire]]:
     """What is seen while the blocks `opened` are open: items in tape order, but frames before what lies in them; wires.
 
     Into a node each edge has a wire, so that of a*a both are seen. Into a closed block each value goes once, and
     from another closed one all values together: the boxes say how much that is.
 
-    >>> blocks = [Block("graph", -1, "graph"), Block("a", 0, "scope")]
+    >>> blocks = [TraceBlock("graph", -1, "graph"), TraceBlock("a", 0, "scope")]
     >>> items, wires = visible(blocks, [0, 1, 1], [(0, 1), (0, 2), (1, 2)], {0})
     >>> items, [(wire.start, wire.end, wire.edges) for wire in wires]
     ([Item(node=0, block=-1, framed=False, outer=-1), Item(node=-1, block=1, framed=False, outer=-1)], [(0, 1, [0, 1])])

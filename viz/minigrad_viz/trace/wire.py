@@ -41,7 +41,7 @@ from minigrad_viz.trace.arrays import MOST, summary
 from minigrad_viz.trace.columns import Columns, Pass, attributes
 from minigrad_viz.trace.notation import rounded
 from minigrad_viz.trace.programs import Programs
-from minigrad_viz.trace.rows import Note, Stop
+from minigrad_viz.trace.rows import Note, TourStop
 from minigrad_viz.trace.templates import Template, local_template, op_data, product_template, template
 
 __all__ = ["VERSION", "data", "text"]
@@ -273,7 +273,7 @@ class _Formulas:
         return self._places[id(one)]
 
 
-def _stop(stop: Stop) -> dict[str, Any]:
+def _stop(stop: TourStop) -> dict[str, Any]:
     data: dict[str, Any] = {"at": stop.at, "text": stop.text}
     return data if stop.look is None else data | {"select": stop.look}
 

@@ -19,7 +19,7 @@ from typing import Any
 import minigrad as mg
 from minigrad.core.dispatch import untapped
 from minigrad.core.errors import ArgumentError, DTypeError
-from minigrad_viz.pictures.board import Layer, View, board, figure, lines, page
+from minigrad_viz.pictures.board import LayerRow, TrainingView, board, figure, lines, page
 from minigrad_viz.pictures.palette import Theme
 from minigrad_viz.pictures.saving import save_shown, theme_of
 from minigrad_viz.trace.gradient_flow import Measured
@@ -78,11 +78,11 @@ class Watch:
             raise DTypeError(f"watch: {clean(repr(model)):.60} is no module.\n  Write watch(model), with an nn.Module.")
         if not 0 < share <= 1:
             raise ArgumentError(f"watch: share={share!r} of the time, and it must be above 0 and at most 1.")
-        self.view = View(clean(type(model).__name__))
+        self.view = TrainingView(clean(type(model).__name__))
         self.measured = 0
         self._model = model
         self._modules = _chosen(model, layers)
-        self.view.layers = [Layer(clean(name), clean(part._get_name())) for name, part in self._modules]
+        self.view.layers = [LayerRow(clean(name), clean(part._get_name())) for name, part in self._modules]
         self.view.hidden = _leaf_count(model) - len(self._modules) if layers is None else 0
         self._losses: list[tuple[int, Any]] = []  # that are on the device still
         self._share = share

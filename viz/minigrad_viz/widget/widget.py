@@ -26,7 +26,7 @@ from minigrad_viz.pictures.film import writers
 from minigrad_viz.pictures.frontend import module
 from minigrad_viz.pictures.html import figure
 from minigrad_viz.pictures.palette import Theme
-from minigrad_viz.pictures.saving import Writer, save, theme_of
+from minigrad_viz.pictures.saving import FileWriter, save, theme_of
 from minigrad_viz.pictures.text import table
 from minigrad_viz.trace import Trace
 from minigrad_viz.trace.models import beginning
@@ -148,7 +148,7 @@ class Player(anywidget.AnyWidget):
             )
         chosen = None if self.expanded == (beginning(self.trace) or {}).get("expanded") else self.expanded
         films = writers(self.trace, chosen, self.granularity, self.speed)
-        page = Writer(lambda theme=None: html.page(self.trace, self.state(), theme=theme_of(theme)), ("theme",))
+        page = FileWriter(lambda theme=None: html.page(self.trace, self.state(), theme=theme_of(theme)), ("theme",))
         options = {"size": size, "speed": speed, "start": start, "stop": stop, "fps": fps, "theme": theme}
         save(path, {**films, ".html": page}, "player.save('graph.gif')", **options)
 
