@@ -4,9 +4,9 @@
  */
 
 import { interpreted } from "../../viz/frontend/src/engine/expression.js";
-import { formulaMathML, formulaText } from "../../viz/frontend/src/engine/notation.js";
+import { formulaMathML, formulaText } from "../../viz/frontend/src/base/notation.js";
 
-/** @typedef {import("../../viz/frontend/src/types.js").Template} Template */
+/** @typedef {import("../../viz/frontend/src/base/types.js").Template} Template */
 
 /** A formula, and the derivatives by the operands. @typedef {{whole: Template, local: (Template | null)[]}} Forms */
 

@@ -1,6 +1,6 @@
 /** A text and its numbers as the end of an address, after the #. What comes from there may be anything. */
 
-import { readNumber } from "../../viz/frontend/src/engine/notation.js";
+import { readNumber } from "../../viz/frontend/src/base/notation.js";
 import { written } from "./leaves.js";
 import { LONGEST } from "./tokens.js";
 

@@ -5,11 +5,11 @@
  */
 
 import { partsOf } from "../../viz/frontend/src/drawing/cards.js";
-import { formulaText, pretty } from "../../viz/frontend/src/engine/notation.js";
+import { formulaText, pretty } from "../../viz/frontend/src/base/notation.js";
 import { LEAF } from "../../viz/frontend/src/model/trace.js";
 
-/** @typedef {import("../../viz/frontend/src/types.js").Graph} Graph */
-/** @typedef {import("../../viz/frontend/src/types.js").Numbers} Numbers */
+/** @typedef {import("../../viz/frontend/src/base/types.js").Graph} Graph */
+/** @typedef {import("../../viz/frontend/src/base/types.js").Numbers} Numbers */
 
 /** @typedef {{kind: string, node: number, text: string, nodes?: number[], edges?: number[]}} TraceNote */
 
@@ -87,7 +87,7 @@ function withNumbers(graph, values, node) {
 
 /**
  * The first step back whose product is not finite, though what came in was.
- * @param {Graph} graph @param {Numbers["local"]} local @param {import("../../viz/frontend/src/types.js").Run} run
+ * @param {Graph} graph @param {Numbers["local"]} local @param {import("../../viz/frontend/src/base/types.js").Run} run
  * @returns {TraceNote[]}
  */
 function gradientNotFinite({ operand, result, title }, local, { root, edge, upstream, contribution, total }) {
@@ -107,7 +107,7 @@ function gradientNotFinite({ operand, result, title }, local, { root, edge, upst
 
 /**
  * Leaves far from the output whose gradients are tiny or huge beside those near it.
- * @param {Graph} graph @param {import("../../viz/frontend/src/types.js").Run} run @returns {TraceNote[]}
+ * @param {Graph} graph @param {import("../../viz/frontend/src/base/types.js").Run} run @returns {TraceNote[]}
  */
 function faded(graph, run) {
   const away = distances(graph, run);
@@ -143,7 +143,7 @@ function farAway(graph, kind, found, away, near) {
   return { kind, node: worst, text, nodes: found.map(([node]) => node).sort((a, b) => a - b) };
 }
 
-/** How many operations each node is away from the root, by the shortest way. @param {Graph} graph @param {import("../../viz/frontend/src/types.js").Run} run */
+/** How many operations each node is away from the root, by the shortest way. @param {Graph} graph @param {import("../../viz/frontend/src/base/types.js").Run} run */
 function distances({ count, operand, result }, { root, edge }) {
   const away = Array.from({ length: count }, () => count);
   away[root] = 0;

@@ -3,7 +3,7 @@
  * a leaf is moved the player computes it again. What does not parse leaves the last graph where it is.
  */
 
-import { fill, h, tag } from "../../viz/frontend/src/panels/dom.js";
+import { fill, h, tag } from "../../viz/frontend/src/base/dom.js";
 
 import { EXAMPLES } from "./examples.js";
 import { numbersFor, reachOf, stepOf, written } from "./leaves.js";

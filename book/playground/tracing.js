@@ -4,16 +4,16 @@
  */
 
 import { engine } from "../../viz/frontend/src/engine/engine.js";
-import { pretty } from "../../viz/frontend/src/engine/notation.js";
+import { pretty } from "../../viz/frontend/src/base/notation.js";
 import { decode } from "../../viz/frontend/src/model/trace.js";
 
 import { notesOf } from "./notes.js";
 
 /** @typedef {import("./catalogue.js").Catalogue} Catalogue */
 /** @typedef {import("./tape.js").Tape} Tape */
-/** @typedef {import("../../viz/frontend/src/types.js").Graph} Graph */
-/** @typedef {import("../../viz/frontend/src/types.js").Numbers} Numbers */
-/** @typedef {import("../../viz/frontend/src/types.js").Template} Template */
+/** @typedef {import("../../viz/frontend/src/base/types.js").Graph} Graph */
+/** @typedef {import("../../viz/frontend/src/base/types.js").Numbers} Numbers */
+/** @typedef {import("../../viz/frontend/src/base/types.js").Template} Template */
 
 /**
  * What gives the trace of a tape for numbers of its leaves, by name.

@@ -5,7 +5,7 @@
  */
 
 import { partsOf } from "../../../viz/frontend/src/drawing/cards.js";
-import { formulaMathML, formulaText } from "../../../viz/frontend/src/engine/notation.js";
+import { formulaMathML, formulaText } from "../../../viz/frontend/src/base/notation.js";
 import { decode } from "../../../viz/frontend/src/model/trace.js";
 import { catalogueOf } from "../catalogue.js";
 import { parse } from "../parser.js";

@@ -50,6 +50,13 @@ def test_no_source_imports_itself_by_way_of_others():
     assert sorted(above) == []
 
 
+def test_sources_that_the_book_and_the_tests_import_exist():
+    outside = [*(ROOT / "book" / "playground").rglob("*.*js"), *(ROOT / "tests").rglob("*.*js")]
+    names = [(path, name) for path in outside for name in IMPORT.findall(path.read_text(encoding="utf-8"))]
+    assert [f"{path.name}: {name}" for path, name in names if not (path.parent / name).is_file()] == []
+    assert any("frontend/src" in name for _, name in names)
+
+
 @merge_cases
 @pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(FRONTEND)))
 def test_files_that_a_comment_cites_exist(path):
