@@ -1,4 +1,9 @@
-"""The trace of a graph of Values: its numbers, and the backward passes through them."""
+"""The trace of a graph of Values: its numbers, and the backward passes through them.
+
+The chain rule of `minigrad.core.graph` stands here a second time, on columns: a pass over 26,000 edges takes 0.07 s, and
+0.58 s as a list of the engine's events, which would nearly double the time of a trace.
+`tests/viz/trace/test_trace_passes.py` holds it to those events, number by number and to the bit.
+"""
 
 from __future__ import annotations
 
@@ -122,10 +127,7 @@ def _run_backward(trace: Trace, static: dict[int, Any], refused: set[int]) -> No
 
 
 def _pass_from(trace: Trace, root: int, static: dict[int, Any], refused: set[int]) -> Pass | None:
-    """The backward pass from `root`, in reverse tape order: `graph.propagate` unrolled on the columns, for speed.
-
-    Tests hold it to the numbers of the engine. None where it has to go over an edge in `refused`.
-    """
+    """The backward pass from `root`, in reverse tape order; None where it has to go over an edge in `refused`."""
     run = Pass(root, trace)
     totals: list[float | None] = [None] * (root + 1)
     totals[root] = 1.0
