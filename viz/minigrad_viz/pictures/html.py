@@ -10,7 +10,7 @@ from __future__ import annotations
 import base64
 import json
 import os
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from minigrad_viz.pictures import heat
@@ -166,23 +166,15 @@ def _table(title: str, heads: Sequence[str], rows: list[str]) -> str:
     )
 
 
+def _rows(trace: Trace, row: Callable[[Trace, int], str], what: str) -> list[str]:
+    """A row a node, of many those of the first and of the last."""
+    left = f'<tr><td colspan="6" class="dim">… {len(trace.nodes) - _ROWS:,} {what} left out …</td></tr>'
+    return [left if index is None else row(trace, index) for index in _some(len(trace.nodes))]
+
+
 def _calls(trace: Trace) -> str:
     """The calls of a recorded step, in the order in which they run."""
-    rows = []
-    for index in _some(len(trace.nodes)):
-        if index is None:
-            rows.append(f'<tr><td colspan="6" class="dim">… {len(trace.nodes) - _ROWS:,} rows left out …</td></tr>')
-            continue
-        node, formula = trace.nodes[index], trace.formula(index)
-        made_by = f'<span class="dim">{node.kind}</span>' if formula is None else mathml(formula)
-        shape = "" if node.shape is None else shape_text(node.shape, node.dtype or "")
-        held = _held(node.array) if node.array is not None else "" if node.value is None else pretty(node.value)
-        about = "".join(f"<td>{escape(node.attrs.get(name, ''))}</td>" for name in ("computes", "kernel"))
-        name = escape(trace.title(index, 60))
-        rows.append(
-            f"<tr class='{node.kind}'><td class='r dim'>{index}</td><th scope='row'>{name}</th>"
-            f"<td>{made_by}</td>{about}<td>{escape(shape)}</td><td class='r fw'>{held}</td></tr>"
-        )
+    rows = _rows(trace, _call, "rows")
     heads = ("#<", "name", "made by", "computes", "kernel", "gives", "holds<")
     return (
         "<section><h2>Every call</h2><p class='dim'>In the order in which they run. Numbers are shown where memory "
@@ -190,13 +182,21 @@ def _calls(trace: Trace) -> str:
     )
 
 
+def _call(trace: Trace, index: int) -> str:
+    node, formula = trace.nodes[index], trace.formula(index)
+    made_by = f'<span class="dim">{node.kind}</span>' if formula is None else mathml(formula)
+    shape = "" if node.shape is None else shape_text(node.shape, node.dtype or "")
+    held = _held(node.array) if node.array is not None else "" if node.value is None else pretty(node.value)
+    about = "".join(f"<td>{escape(node.attrs.get(name, ''))}</td>" for name in ("computes", "kernel"))
+    name = escape(trace.title(index, 60))
+    return (
+        f"<tr class='{node.kind}'><td class='r dim'>{index}</td><th scope='row'>{name}</th>"
+        f"<td>{made_by}</td>{about}<td>{escape(shape)}</td><td class='r fw'>{held}</td></tr>"
+    )
+
+
 def _nodes(trace: Trace) -> str:
-    rows = []
-    for index in _some(len(trace.nodes)):
-        if index is None:
-            rows.append(f'<tr><td colspan="6" class="dim">… {len(trace.nodes) - _ROWS:,} nodes left out …</td></tr>')
-        else:
-            rows.append(_node(trace, index))
+    rows = _rows(trace, _node, "nodes")
     heads = ("#<", "name", "made by", *([] if trace.tensors else ["with numbers"]), "data<", "grad<")
     by = f": the derivative of {escape(trace.title(trace.outputs[0]))} by the node" if trace.fresh() else ""
     dash = "; a dash means that it is not computed yet" if "n" in trace.states else ""

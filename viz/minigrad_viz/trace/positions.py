@@ -16,6 +16,10 @@ from minigrad_viz.trace.trace import Trace
 __all__ = ["find", "position_of", "short_repr", "stops"]
 
 _DIRECTIONS = ("forward", "backward")
+_NOWHERE = """is not in this graph.
+  Give a node that the result was computed from, or its name as the drawing shows it."""
+_NO_END = """is neither "forward" nor "backward", nor a node of this graph.
+  After a node write a direction, or the node at the other end of an edge."""
 
 
 def stops(trace: Trace, places: Mapping[Any, int], captions: Sequence[tuple[Any, ...]]) -> list[TourStop]:
@@ -50,7 +54,7 @@ def position_of(trace: Trace, places: Mapping[Any, int], where: Any, who: str) -
     node, direction = where if isinstance(where, tuple) and len(where) == 2 else (where, "forward")
     index = find(trace, places, node, who)
     if direction not in _DIRECTIONS:
-        return _over_edge(timeline, index, _other_end(trace, places, direction, who), who)
+        return _over_edge(timeline, index, find(trace, places, direction, who, _NO_END), who)
     if direction == "forward":
         return timeline.computed.get(index, 0)
     if timeline.root == index:
@@ -60,16 +64,6 @@ def position_of(trace: Trace, places: Mapping[Any, int], where: Any, who: str) -
             f"{who}: no gradient arrives at {trace.title(index)}.\n  Stop where one does, or go forward."
         )
     return timeline.arrivals[index][-1]
-
-
-def _other_end(trace: Trace, places: Mapping[Any, int], node: Any, who: str) -> int:
-    index = _index(trace, places, node)
-    if index is None:
-        raise ArgumentError(
-            f'{who}: {short_repr(node)} is neither "forward" nor "backward", nor a node of this graph.\n'
-            "  After a node write a direction, or the node at the other end of an edge."
-        )
-    return index
 
 
 def _over_edge(timeline: Timeline, one: int, other: int, who: str) -> int:
@@ -93,14 +87,11 @@ def _look(trace: Trace, places: Mapping[Any, int], look: Any, who: str) -> str:
     return f"n{find(trace, places, look, who)}"
 
 
-def find(trace: Trace, places: Mapping[Any, int], node: Any, who: str) -> int:
+def find(trace: Trace, places: Mapping[Any, int], node: Any, who: str, why: str = _NOWHERE) -> int:
     """The place in `trace` of a node, given as such or by name. Raises ArgumentError, for `who`, if it has none."""
     index = _index(trace, places, node)
     if index is None:
-        raise ArgumentError(
-            f"{who}: {short_repr(node)} is not in this graph.\n"
-            "  Give a node that the result was computed from, or its name as the drawing shows it."
-        )
+        raise ArgumentError(f"{who}: {short_repr(node)} {why}")
     return index
 
 
