@@ -69,6 +69,17 @@ def test_files_that_a_comment_cites_exist(path):
     assert missing == []
 
 
+def test_scripts_that_the_viewers_python_cites_exist():
+    cited = [
+        (path.name, name)
+        for path in (FRONTEND.parent / "minigrad_viz").rglob("*.py")
+        for name in re.findall(r"[\w/]+\.js\b", path.read_text(encoding="utf-8"))
+    ]
+    roots = (FRONTEND.parent, FRONTEND.parent / "minigrad_viz", FRONTEND.parent / "minigrad_viz" / "static")
+    assert [pair for pair in cited if not any((root / pair[1]).is_file() for root in roots)] == []
+    assert len(cited) > 8
+
+
 @merge_cases
 @pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(FRONTEND)))
 def test_no_file_is_above_400_lines(path):

@@ -11,7 +11,8 @@ The layered method of Sugiyama, Tagawa and Toda (1981), in five steps:
 A vertex is a node or a dummy; a link joins vertices of neighbouring columns. All edges out of one node share
 its lane, like the taps of one wire: they carry one value, and a weight used 3,000 times costs one lane, not
 3,000. `Ports` says where a box has several wires. Nothing recurses or depends on hash order: a chain of 100,000
-nodes is fine, and the same graph gives the same bytes, here and in `layout.js`, which mirrors these files.
+nodes is fine, and the same graph gives the same bytes, here and in
+`frontend/src/layout/layered.js`, which mirrors these files.
 """
 
 from collections.abc import Sequence

@@ -6,7 +6,8 @@ In the layout of the block the ports are pinned boxes without size. So they come
 cross, and outside the edges follow them.
 
 A *hop* is the part of an edge that lies in one frame: from a part or an entry to a part or an exit. Edges with the
-same value share their hops as far as they go the same way. `nesting.js` mirrors this file.
+same value share their hops as far as they go the same way. `frontend/src/layout/nesting.js` mirrors this
+file.
 """
 
 from collections.abc import Iterable, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""Routes as curves: level where the route is level, and an S between columns. `curves.js` of the player is the same."""
+"""Routes as curves: level where the route is level, an S between columns, as in `frontend/src/drawing/curves.js`."""
 
 from __future__ import annotations
 

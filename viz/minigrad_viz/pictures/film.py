@@ -30,7 +30,7 @@ __all__ = ["Film", "film_of", "point_on", "positions_of", "writers"]
 
 Size = int | tuple[int, int]
 
-_CALM, _BRIEF, _LONGEST = 0.8, 0.25, 59.0  # seconds, as `pace` of session.js has them
+_CALM, _BRIEF, _LONGEST = 0.8, 0.25, 59.0  # seconds, as `pace` of frontend/src/panels/session.js has them
 _TRAVEL = 0.6  # seconds from one end of an edge to the other, or three quarters of a shorter step
 _WIDE = 2400  # pixels of a scene, if there are blocks to close
 _FULL = 1920  # pixels: at most so wide is a film of which nobody said how wide it shall be

@@ -1,6 +1,6 @@
 """The picture of a moment: every number as far as it is known, what is active, and above it the words about it.
 
-It looks as the player does at that position (`viz/frontend/src/drawing/looks.js`): the item that changes glows,
+It looks as the player does at that position (`frontend/src/drawing/looks.js`): the item that changes glows,
 what goes over an edge is marked on it, and on a pill stand the factors of the chain rule.
 """
 

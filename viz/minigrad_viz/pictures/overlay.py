@@ -1,6 +1,6 @@
 """What is active at a moment, and how it is marked above the drawing: glows, and on a pill the words about an edge.
 
-The player marks it alike: `viz/frontend/src/drawing/overlay.js`.
+The player marks it alike: `frontend/src/drawing/overlay.js`.
 """
 
 from __future__ import annotations

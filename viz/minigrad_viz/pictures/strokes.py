@@ -1,6 +1,6 @@
 """How an edge of a drawing shows the gradient that went back over it: its size as width and opacity, its sign as hue.
 
-The player draws them alike: `strokesOf` in `viz/frontend/src/drawing/looks.js`.
+The player draws them alike: `strokesOf` in `frontend/src/drawing/looks.js`.
 """
 
 from __future__ import annotations

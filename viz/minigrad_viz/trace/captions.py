@@ -1,6 +1,6 @@
 """What happens at a moment, in words and numbers: the chain rule in symbols, its numbers, and the sum they go into.
 
-The player says the same: `viz/frontend/src/panels/saying.js` and `wording.js`.
+The player says the same: `frontend/src/panels/saying.js` and `frontend/src/panels/wording.js`.
 """
 
 from __future__ import annotations

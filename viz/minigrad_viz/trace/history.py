@@ -2,7 +2,7 @@
 
 A position is a number: 0 is before the first operation, then there is one for each operation, one for the seed, where
 the backward pass begins, and one for each of its events. What is known at a position follows from the position alone.
-The player has the same moments from `viz/frontend/src/model/history.js`.
+The player has the same moments from `frontend/src/model/history.js`.
 """
 
 from __future__ import annotations
