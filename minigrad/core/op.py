@@ -11,6 +11,7 @@ from typing import Any, Literal, NamedTuple
 
 from minigrad.core.dispatch import apply_raw, dispatch
 from minigrad.core.errors import DeclarationError, DTypeError, a_kind
+from minigrad.core.specialise import compile_function
 
 __all__ = ["ANY", "OPS", "POSITIVE", "Domain", "Op", "Operand", "Plan", "adjoint", "close_table", "forward", "is_own"]
 
@@ -232,8 +233,9 @@ class Op:
             f"{p.name}={given.get(p.name, p.name)}" if p.kind is p.KEYWORD_ONLY else given.get(p.name, p.name)
             for p in read
         )
-        # of checked identifiers
-        return eval(f"lambda {parameters}: rule({arguments})", {"rule": rule})  # type: ignore[no-any-return]
+        return compile_function(
+            "adapted", f"def adapted({parameters}):\n    return rule({arguments})\n", {"rule": rule}
+        )
 
     def plan(self, edges: tuple[Any, ...]) -> Plan | None:
         """What to keep if operands whose edge is not None want a gradient; None where none of them has a rule."""

@@ -8,10 +8,12 @@ number itself (an ``if``, a ``float()``), what it was told is noted as a conditi
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Callable, Iterable, Mapping
 from numbers import Number
-from operator import index
 from typing import Any
+
+from minigrad.core.specialise import compile_function
 
 __all__ = ["Book", "Traced", "apply", "plain", "replaced", "traced"]
 
@@ -94,12 +96,7 @@ class Book:
                 body.append(f"    {name} = {text}\n")
         values = "".join(f"{self.text(x)}, " for x in given)
         text = f"def read():\n{''.join(reversed(body))}    return ({values}), ({''.join(f'{x}, ' for x in tests)})\n"
-        space = dict(self._space)
-        exec(compile(text, "<numbers of a step>", "exec"), space)
-        read: Callable[[], tuple[tuple[Any, ...], tuple[bool, ...]]] = space.pop(
-            "read"
-        )  # no cycle: it is freed at once
-        return read
+        return compile_function("read", text, dict(self._space), "<numbers of a step>")
 
 
 def _test(text: str, value: Any) -> str:
@@ -139,8 +136,8 @@ class Traced:
         return int(self.book.condition(f"int({self.name})", int(self.value), self.what))
 
     def __index__(self) -> int:
-        index(self.value)  # which raises what it does for a float
-        return index(self._known())
+        operator.index(self.value)  # which raises what it does for a float
+        return operator.index(self._known())
 
     def __bool__(self) -> bool:
         return bool(self.book.condition(f"bool({self.name})", bool(self.value), self.what))
@@ -207,15 +204,16 @@ for _sign, _name in {
     "+": "add", "-": "sub", "*": "mul", "/": "truediv", "//": "floordiv", "%": "mod", "**": "pow",
     "&": "and", "|": "or", "^": "xor", ">>": "rshift", "<<": "lshift",
 }.items():  # fmt: skip
-    _BINARY[_sign] = eval(f"lambda a, b: a {_sign} b")
+    _BINARY[_sign] = vars(operator)[f"__{_name}__"]
     setattr(Traced, f"__{_name}__", lambda self, other, sign=_sign: self.book.binary(sign, self, other))
     setattr(Traced, f"__r{_name}__", lambda self, other, sign=_sign: self.book.binary(sign, other, self))
 for _sign, _name in {"<": "lt", "<=": "le", ">": "gt", ">=": "ge", "==": "eq", "!=": "ne"}.items():
+    _BINARY[_sign] = vars(operator)[_name]
 
     def _compared(self: Traced, other: Any, sign: str = _sign) -> Any:
         if not isinstance(other, Number):
             return NotImplemented
-        found = bool(eval(f"a {sign} b", {"a": self.value, "b": plain(other)}))
+        found = bool(_BINARY[sign](self.value, plain(other)))
         return bool(self.book.condition(f"({self.name} {sign} {self.book.text(other)})", found, self.what))
 
     setattr(Traced, f"__{_name}__", _compared)

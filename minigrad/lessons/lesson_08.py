@@ -10,6 +10,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from minigrad.lessons.checking import Wrong, as_number, call, compare, compare_arrays, entries, exercise
+from minigrad.lessons.expressions import evaluate
 
 __all__: list[str] = []
 
@@ -43,8 +44,7 @@ def _snippet(text: Any) -> Callable[[float], float]:
             raise Wrong(f"the snippet names {part.id!r}. The operand is called a.")
         if not isinstance(part, _PARTS):
             raise Wrong(f"the snippet {text!r} should be made of +, -, *, /, numbers, a, and functions such as ti.abs.")
-    code = compile(tree, "<snippet>", "eval")
-    return lambda a: float(eval(code, {"__builtins__": {}, "ti": _TAICHI}, {"a": a}))  # of parts that were looked at
+    return lambda a: float(evaluate(tree.body, {"ti": _TAICHI, "a": a}))
 
 
 def _rule(rule: Any) -> Callable[[float, float, float], Any]:

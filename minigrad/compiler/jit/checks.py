@@ -12,6 +12,7 @@ from typing import Any
 from minigrad.compiler.jit.arguments import Arguments, Same, overlaps_of
 from minigrad.core.dtypes import get_default_dtype
 from minigrad.core.modes import modes
+from minigrad.core.specialise import compile_function
 from minigrad.core.storage import get_default_device
 from minigrad.core.tensor import Tensor
 from minigrad.utils.pytree import TreeSpec
@@ -132,9 +133,5 @@ class _Writer:
         floats = f"    inputs[:] = {''.join([f'{x}, ' for x in self._floats])}\n" if self._floats else ""
         found = "args" if self._flat else f"({''.join([f'{x}, ' for x in self._tensors])})"
         tests = " and ".join(self._tests)
-        exec(
-            f"def check(args, kwargs):\n    if not ({tests}):\n        return None\n{floats}    return {found}\n",
-            self._space,
-        )
-        check: Check = self._space.pop("check")  # without a cycle: it is freed at once
-        return check
+        source = f"def check(args, kwargs):\n    if not ({tests}):\n        return None\n{floats}    return {found}\n"
+        return compile_function("check", source, self._space)

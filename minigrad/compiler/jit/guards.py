@@ -24,6 +24,8 @@ from typing import Any, cast
 
 import numpy as np
 
+from minigrad.core.specialise import compile_function
+
 __all__ = [
     "MISSING",
     "Guard",
@@ -229,14 +231,12 @@ def compiled(guards: Iterable[Guard], more: Iterable[tuple[str, tuple[Any, ...]]
     tests = dict.fromkeys(test.format(*given) for test, given in written if test != EMPTY)
     if empty := dict.fromkeys(given[0] for test, given in written if test == EMPTY):
         tests[f"not ({' or '.join(empty)})"] = None
-    space: dict[str, Any] = {}
     parameters = "".join(f", {name}=None" for name in names.values())
     body = " and ".join(tests) or "True"
-    exec(
+    hold: Any = compile_function(
+        "hold",
         f"def hold(tensors{parameters}, is_=None):\n"
         f"    try:\n        return {body}\n    except Exception:\n        return False\n",
-        space,
     )
-    hold: Any = space["hold"]
     hold.__defaults__ = (*objects, is_)
     return cast(Callable[[Any], bool], hold)

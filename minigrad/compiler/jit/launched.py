@@ -17,6 +17,7 @@ from minigrad.backends.arrays import joining, recordings
 from minigrad.compiler.jit.capture import ARGUMENT, CONSTANT, FULL, root_of, span_of, start_of
 from minigrad.compiler.jit.program import Program
 from minigrad.core.errors import DeviceError
+from minigrad.core.specialise import compile_function
 from minigrad.core.storage import memory, place_of
 from minigrad.core.symbolic import Book, Traced
 
@@ -240,8 +241,7 @@ class Launched:
                     space[f"c{k}_{j}"] = x
                     texts.append(f"c{k}_{j}")
             lines += f"    k{k}.launch({', '.join(texts)})\n"
-        exec(f"def launch(a, e, x, n, b):\n{lines}    return None\n", space)
-        return space.pop("launch")  # without a cycle: it is freed at once
+        return compile_function("launch", f"def launch(a, e, x, n, b):\n{lines}    return None\n", space)
 
     def _where(self, place: Any) -> tuple[Any, int]:
         """The piece of memory that a place is in when the step runs, and how many bytes into it."""

@@ -23,6 +23,7 @@ from minigrad.backends.taichi.runtime.launchers import buffer_launcher, launcher
 from minigrad.backends.taichi.runtime.locking import lock
 from minigrad.backends.taichi.runtime.offsets import Moved, moved, truncated
 from minigrad.core.errors import DeviceError
+from minigrad.core.specialise import compile_function
 from minigrad.core.symbolic import plain
 
 __all__ = ["Kernel", "Remembered", "bytes_of", "calls", "compiled", "for_gpu", "launches"]
@@ -114,8 +115,8 @@ class Kernel:
         file = f"<minigrad kernel {self.name}>"
         linecache.cache[file] = (len(text), None, text.splitlines(True), file)  # where Taichi looks for it
         space: dict[str, Any] = {"ti": ti, **({"muladd": _muladd()} if "muladd." in text else {})}
-        exec(compile(text, file, "exec", dont_inherit=True), space)  # with annotations as they are
-        primal = space[f"{self.name}_kernel"]._primal
+        kernel: Any = compile_function(f"{self.name}_kernel", text, space, file)
+        primal = kernel._primal
         samples = [_sample(argument.annotation) for argument in primal.arguments]
         program = state.program
         with _compiling_as_ours(ti, {"advanced_optimization": False} if self._long else {}):

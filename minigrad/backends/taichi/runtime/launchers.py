@@ -8,6 +8,8 @@ from __future__ import annotations
 import functools
 from typing import Any
 
+from minigrad.core.specialise import compile_function
+
 __all__ = ["buffer_launcher", "launcher"]
 
 
@@ -35,7 +37,7 @@ def launcher(kinds: str) -> Any:
         f"        with lock:\n{sets}            launch(ready, context)\n"
         "    return launched\n"
     )
-    return _function(text)
+    return compile_function("launcher", text)
 
 
 @functools.cache
@@ -61,7 +63,7 @@ def buffer_launcher(kinds: str, sizes: tuple[int, ...], written: tuple[bool, ...
         f"        with lock:\n            context = make()\n{_setters(kinds + 'i', 'buffer')}{sets}"
         f"            launch(ready, context)\n{after}    return launched\n"
     )
-    return _function(text)
+    return compile_function("launcher", text)
 
 
 def _names(kinds: str) -> str:
@@ -78,9 +80,3 @@ def _setters(kinds: str, array: str = "array", spaces: int = 12) -> str:
     }
     which = {{"a": array, "h": "array", "p": "i"}.get(kind, kind) for kind in kinds}
     return "".join(f"{' ' * spaces}{named[one]}\n" for one in sorted(which))
-
-
-def _function(text: str) -> Any:
-    space: dict[str, Any] = {}
-    exec(text, space)
-    return space["launcher"]

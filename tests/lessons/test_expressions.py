@@ -1,0 +1,29 @@
+"""Expressions of learners, evaluated part by part."""
+
+import ast
+import math
+from types import SimpleNamespace
+
+import pytest
+
+from minigrad.lessons.expressions import evaluate
+
+NAMES = {"a": -2.5, "b": 2, "both": (1, 2), "ti": SimpleNamespace(exp=math.exp, max=max)}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("a", "a + b * 3 - -a / b", "a ** b // 2 % 7", "ti.exp(a) + ti.max(a, b, 0.5)", "1 < b <= 2", "3 < b < a / 0"),
+        *("b & 3 | 4 ^ 1", "~b << 2 >> 1", "not a", "b is b", "a is not b", "b in both", "a != b == 2", "+a"),
+    ],
+)
+def test_an_expression_has_the_value_that_python_gives_it(text):
+    found, right = evaluate(ast.parse(text, mode="eval").body, NAMES), eval(text, {}, NAMES)
+    assert (type(found), found) == (type(right), right)
+
+
+@pytest.mark.parametrize("text", ["[a]", "lambda: a", "a if b else b", "(a := b)", "f'{a}'", "a and b"])
+def test_other_parts_are_refused(text):
+    with pytest.raises(TypeError, match="is not evaluated"):
+        evaluate(ast.parse(text, mode="eval").body, NAMES)
