@@ -11,6 +11,7 @@
 import sys
 import warnings
 from collections.abc import Iterator
+from functools import partial
 from importlib import import_module
 from importlib.abc import Loader
 from importlib.machinery import ModuleSpec, PathFinder
@@ -77,21 +78,26 @@ _ALIASES = {"cuda": "pytorch.cuda", "errors": "core.errors"}
 _MOVED = {
     "check": "autograd.gradcheck",
     "creation": "functional.creation",
+    "distributed.sweeps.table": "distributed.sweeps.progress",
     "dtypes": "core.dtypes",
     "effects": "core.effects",
     "engine": "profiling",
     "generators": "random.generators",
     "graph": "core.graph",
     "kernels": "core.dispatch",
+    "layout": "core.shapes",
     "op": "core.op",
     "own": "backends.custom",
+    "packages": "core.packages",
     "pytree": "utils.pytree",
     "sources": "profiling.source",
+    "storage": "core.storage",
     "tape": "compiler.tape",
     "tidying": "profiling.tidying",
     "value": "core.value",
     "views": "core.views",
 }
+_LEFT = {"engine": "core.storage", "graph": "core.grad_mode"}  # and where names that were in them are found
 
 
 @explained()
@@ -108,9 +114,9 @@ def __getattr__(name: str) -> Any:
                 return found
         if name in _ALIASES:
             return import_module(f"minigrad.{name}")
-        if name in _MOVED:
+        if name in _MOVED and name not in ("layout", "storage"):  # PyTorch's too: `absent` says what to do without
             _warn_of(name, 4)  # above `explained`
-            return import_module(f"minigrad.{_MOVED[name]}")
+            return _moved(name)
     from minigrad.pytorch.modules import absent
 
     if find_spec("numpy"):
@@ -124,15 +130,29 @@ def _warn_of(name: str, stacklevel: int) -> None:
     warnings.warn(said, DeprecationWarning, stacklevel=stacklevel)
 
 
+def _moved(name: str) -> ModuleType:
+    """Return the module that `name` stands for, which from then on finds the names that have left it."""
+    module = import_module(f"minigrad.{_ALIASES.get(name) or _MOVED[name]}")
+    if name in _LEFT:
+        vars(module)["__getattr__"] = partial(_departed, name, import_module(f"minigrad.{_LEFT[name]}"))
+    return module
+
+
+def _departed(old: str, new: ModuleType, name: str) -> Any:
+    """Return `name`, which was in the module `old` and is in `new` now."""
+    if name not in new.__all__:
+        raise AttributeError(f"module 'minigrad.{old}' has no attribute {name!r}", name=name)
+    said = f"minigrad.{old}.{name} is {new.__name__}.{name} now; the old name goes with the next release."
+    warnings.warn(said, DeprecationWarning, stacklevel=2)
+    return getattr(new, name)
+
+
 class _Alias(Loader):
     """Imports a module under another name: it is one module, not a copy."""
 
-    def __init__(self, module: str) -> None:
-        self.module = module
-
     def exec_module(self, module: ModuleType) -> None:
         """Put the module where `import` looks for the result."""
-        sys.modules[module.__name__] = import_module(self.module)
+        sys.modules[module.__name__] = _moved(module.__name__.removeprefix("minigrad."))
 
 
 class _Finder:
@@ -143,10 +163,10 @@ class _Finder:
         package, _, last = name.partition(".")
         if package != "minigrad":
             return None
-        if (module := _ALIASES.get(last) or _MOVED.get(last)) is not None:
+        if last in _ALIASES or last in _MOVED:
             if last in _MOVED:
                 _warn_of(last, 3)
-            return ModuleSpec(name, _Alias(f"minigrad.{module}"))
+            return ModuleSpec(name, _Alias())
         parent = sys.modules.get(name.rpartition(".")[0])
         if PathFinder.find_spec(name, getattr(parent, "__path__", None)):
             return None  # where somebody asks for a file in another way, as pytest does
