@@ -10,7 +10,7 @@ import numpy as np
 from minigrad.backends.numpy.arrays import DEVICE, Array
 from minigrad.core.dispatch import Kernel, kernel
 
-__all__ = ["is_large_odd"]
+__all__ = ["ERF_FAR", "ERF_NEAR", "is_large_odd"]
 
 
 _FUNCTIONS: dict[str, Kernel] = {
@@ -108,15 +108,20 @@ def rsqrt(a: Array) -> Array:
 # W. J. Cody, Rational Chebyshev approximations for the error function, Math. Comp. 23 (1969), with the coefficients of
 # his SPECFUN: erf(x) = x * P(x^2) / Q(x^2) up to 0.46875, from there to 4 erfc(x) = exp(-x^2) * R(x) / S(x). Above 4,
 # where erfc is below 2e-8, the latter still has the digits that count in 1 - erfc. Highest powers first.
-_P = (1.85777706184603153e-1, 3.16112374387056560, 1.13864154151050156e2, 3.77485237685302021e2, 3.20937758913846947e3)
-_Q = (1.0, 2.36012909523441209e1, 2.44024637934444173e2, 1.28261652607737228e3, 2.84423683343917062e3)
-_R = (
-    2.15311535474403846e-8, 5.64188496988670089e-1, 8.88314979438837594, 6.61191906371416295e1, 2.98635138197400131e2,
-    8.81952221241769090e2, 1.71204761263407058e3, 2.05107837782607147e3, 1.23033935479799725e3,
-)  # fmt: skip
-_S = (
-    1.0, 1.57449261107098347e1, 1.17693950891312499e2, 5.37181101862009858e2, 1.62138957456669019e3,
-    3.29079923573345963e3, 4.36261909014324716e3, 3.43936767414372164e3, 1.23033935480374942e3,
+ERF_NEAR = (
+    (1.85777706184603153e-1, 3.16112374387056560, 1.13864154151050156e2, 3.77485237685302021e2, 3.20937758913846947e3),
+    (1.0, 2.36012909523441209e1, 2.44024637934444173e2, 1.28261652607737228e3, 2.84423683343917062e3),
+)
+ERF_FAR = (
+    (
+        2.15311535474403846e-8, 5.64188496988670089e-1, 8.88314979438837594, 6.61191906371416295e1,
+        2.98635138197400131e2, 8.81952221241769090e2, 1.71204761263407058e3, 2.05107837782607147e3,
+        1.23033935479799725e3,
+    ),
+    (
+        1.0, 1.57449261107098347e1, 1.17693950891312499e2, 5.37181101862009858e2, 1.62138957456669019e3,
+        3.29079923573345963e3, 4.36261909014324716e3, 3.43936767414372164e3, 1.23033935480374942e3,
+    ),
 )  # fmt: skip
 
 
@@ -128,10 +133,15 @@ def _polynomial(coefficients: Sequence[float], x: Array) -> Array:
     return result + coefficients[-1]
 
 
+def _quotient(polynomials: tuple[Sequence[float], Sequence[float]], x: Array) -> Array:
+    above, below = polynomials
+    return _polynomial(above, x) / _polynomial(below, x)
+
+
 @kernel("erf", DEVICE)
 def erf(a: Array) -> Array:
     size = np.minimum(np.abs(a), 6)  # erf(6) is 1 to all digits
     inner = np.minimum(size, 0.46875) ** 2
-    near = a * (_polynomial(_P, inner) / _polynomial(_Q, inner))
-    far = 1 - np.exp(-size * size) * (_polynomial(_R, size) / _polynomial(_S, size))
+    near = a * _quotient(ERF_NEAR, inner)
+    far = 1 - np.exp(-size * size) * _quotient(ERF_FAR, size)
     return np.where(size <= 0.46875, near, np.copysign(far, a))

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from functools import cache
 
-from minigrad.backends.numpy.elementwise import _P, _Q, _R, _S
+from minigrad.backends.numpy.elementwise import ERF_FAR, ERF_NEAR
 from minigrad.backends.taichi.runtime.muladd import horner
 from minigrad.backends.taichi.runtime.vector_functions import VECTORS, typed
 
@@ -96,8 +96,8 @@ FUNCTIONS: dict[str, str] = {
     "softplus": "return ti.max(x, 0) + log1p(ti.exp(ti.abs(x) * -1))",
     "erf": f"""size = ti.min(ti.abs(x), 6)
     u = ti.min(size, 0.46875) * ti.min(size, 0.46875)
-    near = x * (({horner(_P, "u")}) / ({horner(_Q, "u")}))
-    far = 1 - ti.exp(size * size * -1) * (({horner(_R, "size")}) / ({horner(_S, "size")}))
+    near = x * (({horner(ERF_NEAR[0], "u")}) / ({horner(ERF_NEAR[1], "u")}))
+    far = 1 - ti.exp(size * size * -1) * (({horner(ERF_FAR[0], "size")}) / ({horner(ERF_FAR[1], "size")}))
     return ti.select((x == x) == 0, x, ti.select(size <= 0.46875, near, ti.select(x < 0, far * -1, far)))""",
 }
 
