@@ -10,7 +10,7 @@ from minigrad.backends.numpy.activation import softplus
 from minigrad.backends.numpy.arrays import DEVICE, Array
 from minigrad.core.dispatch import kernel
 
-__all__: list[str] = []
+__all__ = ["REDUCTIONS"]
 
 
 # --- of classes ---
@@ -38,13 +38,18 @@ def place(at: Array) -> tuple[Array, ...]:
     return (first, at, *rest)
 
 
+REDUCTIONS = {"none": None, "sum": False, "mean": True}
+"""Whether a reduction divides; None for no reduction. Other words raise KeyError: `functional` refuses them before."""
+
+
 def reduced(losses: Array, counted: Any, share: Array, reduction: str) -> tuple[Array, Array]:
     """The losses, weighted and reduced, and the slope by which the loss at each position counts for that."""
+    divides = REDUCTIONS[reduction]
     weighted = losses if counted is True else np.where(counted, losses * share, 0)
-    if reduction == "none":
+    if divides is None:
         return weighted, share
     summed = np.add.reduce(weighted, axis=None)
-    if reduction == "sum":
+    if not divides:
         return np.asarray(summed), share
     if counted is True:
         return np.asarray(summed / losses.size), share / share.dtype.type(losses.size)

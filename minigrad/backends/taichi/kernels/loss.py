@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from minigrad.backends.numpy.loss import REDUCTIONS
 from minigrad.backends.taichi.codegen import source
 from minigrad.backends.taichi.kernels import wide_lines
 from minigrad.backends.taichi.kernels.elementwise import computed, filled, pointer
@@ -45,6 +46,7 @@ def _of_classes(
     name: str, formula: str, a: Any, b: Any, c: Any, ignore_index: int, reduction: str, more: dict[str, Any]
 ) -> tuple[Any, ...]:
     """The loss, reduced; the class of each position; by which share it counts. Raises ShapeError for no class."""
+    divides = REDUCTIONS[reduction]
     y, share = empty(b.shape, a.dtype), empty(b.shape, a.dtype)
     at = empty(b.shape, np.int64)
     complaint = ShapeError, name.removesuffix("_of_total") + ": the target names a class that is not there"
@@ -56,7 +58,7 @@ def _of_classes(
     body = formula + _SHARED.replace("{weight}", "1" if c is None else "c_[found]")
     along(name, typed_as(body, a.dtype), a.shape, 1, y, {**others, "ignore": ignore_index})
     settle(wrong, *complaint)
-    loss = y if reduction == "none" else _summed(y, share, others["b"], ignore_index, reduction == "mean")
+    loss = y if divides is None else _summed(y, share, others["b"], ignore_index, divides)
     return loss, at, share
 
 
