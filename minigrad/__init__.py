@@ -97,7 +97,9 @@ _MOVED = {
     "value": "core.value",
     "views": "core.views",
 }
-_LEFT = {"engine": "core.storage", "graph": "core.grad_mode"}  # and where names that were in them are found
+# Where names that were in a module of before are now, and which of them have another name.
+_LEFT = {"engine": "core.storage", "graph": "core.grad_mode", "op": "core.op", "storage": "core.storage"}
+_RENAMED = {"Memory": "Allocator", "Plan": "SavePlan"}
 
 
 @explained()
@@ -140,11 +142,12 @@ def _moved(name: str) -> ModuleType:
 
 def _departed(old: str, new: ModuleType, name: str) -> Any:
     """Return `name`, which was in the module `old` and is in `new` now."""
-    if name not in new.__all__:
+    now = _RENAMED.get(name, name)
+    if now not in new.__all__:
         raise AttributeError(f"module 'minigrad.{old}' has no attribute {name!r}", name=name)
-    said = f"minigrad.{old}.{name} is {new.__name__}.{name} now; the old name goes with the next release."
+    said = f"minigrad.{old}.{name} is {new.__name__}.{now} now; the old name goes with the next release."
     warnings.warn(said, DeprecationWarning, stacklevel=2)
-    return getattr(new, name)
+    return getattr(new, now)
 
 
 class _Alias(Loader):

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import minigrad.backends.arrays  # noqa: F401 -- makes the devices
-from minigrad.compiler.tape_program import Flat, Program
+from minigrad.compiler.tape_program import Flat, TapeProgram
 from minigrad.core.dispatch import dispatch
 from minigrad.core.errors import ArgumentError, DeviceError, DTypeError, GraphError, ShapeError, a_kind
 from minigrad.core.graph import Node
@@ -29,7 +29,7 @@ SHOWN = 24  # rows that a printed tape has at most
 class _Batch(NamedTuple):
     """What was computed for many samples."""
 
-    program: Program
+    program: TapeProgram
     columns: Any
     """The numbers of the fed leaves, (leaves, samples), on the device."""
 
@@ -122,7 +122,7 @@ class Tape:
         self._numbers[:] = [float(x) for x in every]
         self._writes = Node.writes
         self._batch: _Batch | None = None  # what was computed last, if that was many samples
-        self._batched: dict[tuple[int, ...], Program] = {}
+        self._batched: dict[tuple[int, ...], TapeProgram] = {}
         self._sums: Any = None  # the gradients of all leaves
         self._computed = self._ran = False  # whether what was computed is of the leaves' numbers; whether any was
         self._graded = False  # whether `_grad` is of the last backward

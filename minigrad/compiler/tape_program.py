@@ -21,7 +21,7 @@ from minigrad.core.graph import topological
 from minigrad.core.op import Op
 from minigrad.core.value import Value
 
-__all__ = ["Flat", "Kind", "Program"]
+__all__ = ["Flat", "Kind", "TapeProgram"]
 
 
 class Kind(NamedTuple):
@@ -56,7 +56,7 @@ class Kind(NamedTuple):
         return {**dict(self.fixed), **dict(zip(self.free, rows[self.takes :], strict=True))}
 
 
-class Program:
+class TapeProgram:
     """What kernels run: `runs` of nodes of one kind, each (kind, first row, count, place in `operands`), in order.
 
     `operands` are the rows that each node reads, one after the other, `nodes` the Values that are computed, in the
@@ -151,7 +151,7 @@ class Flat:
         place = {node: k for k, node in enumerate(self._nodes)}
         self._before = [[place[x] for x in read if x in place] for read in self._reads]
 
-    def program(self, fed: Sequence[int] = ()) -> Program:
+    def program(self, fed: Sequence[int] = ()) -> TapeProgram:
         """The program for one sample; for many, if there are leaves to be `fed` with numbers of theirs."""
         kinds, rows = self._kinds, dict(self.known)
         if fed:
@@ -175,7 +175,7 @@ class Flat:
                 laid.append(self._nodes[k])
                 operands += [rows[x] for x in self._reads[k]]
         outputs = [-1 if fed and x._op is None else rows[x] for x in self.outputs]
-        return Program(ordered, runs, operands, laid, outputs, fed)
+        return TapeProgram(ordered, runs, operands, laid, outputs, fed)
 
 
 def _check(op: Op) -> None:

@@ -13,7 +13,19 @@ from minigrad.core.dispatch import apply_raw, dispatch
 from minigrad.core.errors import DeclarationError, DTypeError, a_kind
 from minigrad.core.specialise import compile_function
 
-__all__ = ["ANY", "OPS", "POSITIVE", "Domain", "Op", "Operand", "Plan", "adjoint", "close_table", "forward", "is_own"]
+__all__ = [
+    "ANY",
+    "OPS",
+    "POSITIVE",
+    "Domain",
+    "Op",
+    "Operand",
+    "SavePlan",
+    "adjoint",
+    "close_table",
+    "forward",
+    "is_own",
+]
 
 Rule = Callable[..., Any]
 
@@ -35,7 +47,7 @@ ANY = Domain(-3.0, 3.0)
 POSITIVE = Domain(0.25, 3.0)
 
 
-class Plan(NamedTuple):
+class SavePlan(NamedTuple):
     """Which numbers of an operation are kept for its rules: each output, each operand, and which auxiliary results.
 
     `constants` says whether an operand may want no gradient.
@@ -154,7 +166,7 @@ class Op:
         self.view = view
         self.variadic = variadic
         self.inlined: Rule | None = None  # a faster way to apply it to tensors, where there is one
-        self._plans: dict[tuple[bool, ...], Plan | None] = {}
+        self._plans: dict[tuple[bool, ...], SavePlan | None] = {}
         printed: tuple[Rule | str | None, ...] = self.vjp if shown is None else tuple(shown)
         self.parts = tuple([f"y{k}" for k in range(outputs)]) if outputs > 1 else ()
         self._check_declaration(printed)
@@ -237,11 +249,11 @@ class Op:
             "adapted", f"def adapted({parameters}):\n    return rule({arguments})\n", {"rule": rule}
         )
 
-    def plan(self, edges: tuple[Any, ...]) -> Plan | None:
+    def plan(self, edges: tuple[Any, ...]) -> SavePlan | None:
         """What to keep if operands whose edge is not None want a gradient; None where none of them has a rule."""
         if self.variadic:
             return (
-                Plan((False,) * self.outputs, (False,) * len(edges), frozenset())
+                SavePlan((False,) * self.outputs, (False,) * len(edges), frozenset())
                 if any(edge is not None for edge in edges)
                 else None
             )
@@ -250,7 +262,9 @@ class Op:
             read = [r for r, rule, w in zip(self.reads, self.rules, wants, strict=True) if rule is not None and w]
             names = frozenset().union(*read)
             outputs = tuple("y" in names or name in names for name in self.parts or ("y",))
-            kept = Plan(outputs, tuple(name in names for name in self.inputs), names & set(self.aux), not all(wants))
+            kept = SavePlan(
+                outputs, tuple(name in names for name in self.inputs), names & set(self.aux), not all(wants)
+            )
             self._plans[wants] = kept if read else None
         return self._plans[wants]
 

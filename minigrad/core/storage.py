@@ -1,7 +1,7 @@
 """Storage: where the bytes of a tensor live. Tensors that are views of one another share one.
 
-A device with arrays says here how it makes them (`Memory`), and by what type of array they are known: so an array knows
-its device, and a tensor asks its array.
+A device with arrays says here how it makes them (`Allocator`), and by what type of array they are known: so an array
+knows its device, and a tensor asks its array.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from minigrad.core.modes import modes
 __all__ = [
     "DEVICES",
     "PLACES",
-    "Memory",
+    "Allocator",
     "Storage",
     "Transfers",
     "add_memory",
@@ -39,7 +39,7 @@ __all__ = [
 ]
 
 
-class Memory(NamedTuple):
+class Allocator(NamedTuple):
     """How a device makes arrays and gives them back."""
 
     empty: Callable[[tuple[int, ...], Any], Any]
@@ -65,10 +65,10 @@ DEVICES: list[str] = []
 PLACES: dict[type, str] = {}
 """The devices by the type of their arrays."""
 _default = ["cpu" if find_spec("taichi") else "numpy"]  # what "cpu" means, then where they are made if that was chosen
-_memories: dict[str, Memory] = {}
+_memories: dict[str, Allocator] = {}
 
 
-def add_memory(name: str, array: type, memory: Memory) -> None:
+def add_memory(name: str, array: type, memory: Allocator) -> None:
     """Make `name` a device for tensors, whose arrays are of the type `array`."""
     PLACES[array] = name
     _memories[name] = memory
@@ -112,7 +112,7 @@ def is_there(name: str) -> bool:
     return name in DEVICES and _memories[name].there()
 
 
-def memory(name: str) -> Memory:
+def memory(name: str) -> Allocator:
     """How the device `name` makes arrays."""
     found = _memories[name]
     for listener in modes.memory_requested:

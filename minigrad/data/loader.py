@@ -31,7 +31,7 @@ from minigrad.data.sampler import (
     WeightedRandomSampler,
     check_batch_size,
 )
-from minigrad.data.workers import Job, Pool, batches_of, made, seed_of
+from minigrad.data.workers import LoaderJob, WorkerPool, batches_of, made, seed_of
 from minigrad.functional import cat, index_select
 from minigrad.functional.creation import tensor
 from minigrad.random import Generator
@@ -116,7 +116,7 @@ class DataLoader:
         self._holds = _held(dataset)
         self.collate_fn: Callable[[Any], Any] = collate_fn or (default_collate if batched else default_convert)
         self._batched = batched
-        self._pool: Pool | None = None
+        self._pool: WorkerPool | None = None
         self._epoch, self._position = 0, 0
         self._start: list[int] | None = None
         self._resuming = False
@@ -284,7 +284,9 @@ class DataLoader:
 
     def _made(self, skipped: int) -> Iterator[Any]:
         """The batches of examples, made here or by workers."""
-        job = Job(self.dataset, self.collate_fn, self.batch_size, self.drop_last, self.worker_init_fn, self._batched)
+        job = LoaderJob(
+            self.dataset, self.collate_fn, self.batch_size, self.drop_last, self.worker_init_fn, self._batched
+        )
         batches: Iterator[Any]
         if self.num_workers:
             batches = self._by_workers(job, skipped)
@@ -297,11 +299,11 @@ class DataLoader:
         place = self.device
         return (mapped(lambda x: x.to(place) if isinstance(x, Tensor) else x, batch) for batch in batches)
 
-    def _by_workers(self, job: Job, skipped: int) -> Iterator[Any]:
+    def _by_workers(self, job: LoaderJob, skipped: int) -> Iterator[Any]:
         key = seed_of(*(self._start or _state(self._source())))
         pool = self._pool
         if pool is None or pool.busy:  # a second loop inside the first has workers of its own
-            pool = Pool(job, self.num_workers, self.prefetch_factor, self.timeout)
+            pool = WorkerPool(job, self.num_workers, self.prefetch_factor, self.timeout)
         kept = self.persistent_workers and self._pool in (None, pool)
         self._pool = pool if kept else self._pool
         pool.busy = True

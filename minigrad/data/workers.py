@@ -40,9 +40,9 @@ from minigrad.data.dataset import example, examples
 from minigrad.functional.creation import tensor
 
 __all__ = [
-    "Job",
-    "Pool",
+    "LoaderJob",
     "WorkerInfo",
+    "WorkerPool",
     "batches_of",
     "example",
     "examples",
@@ -53,7 +53,7 @@ __all__ = [
 ]
 
 
-class Job(NamedTuple):
+class LoaderJob(NamedTuple):
     """What workers do: make batches of the examples of a dataset."""
 
     dataset: Any
@@ -141,7 +141,7 @@ def _work(number: int, count: int, payload: bytes, tasks: Connection, results: C
         key = asked[0]
         try:
             if job is None:
-                job = Job(*pickle.loads(payload))
+                job = LoaderJob(*pickle.loads(payload))
                 _info[:] = [WorkerInfo(number, count, seed_of(key, number), job.dataset)]
                 if job.init is not None:
                     job.init(number)
@@ -177,14 +177,14 @@ def _listen(tasks: Connection, waiting: queue.SimpleQueue[Any]) -> None:
 _END = object()
 
 
-def made(job: Job, indices: Any) -> Any:
+def made(job: LoaderJob, indices: Any) -> Any:
     """The batch of some examples of a dataset, or, without batches, one example."""
     if not job.batched:
         return job.collate(example(job.dataset, indices))
     return job.collate(examples(job.dataset, indices))
 
 
-def batches_of(job: Job) -> Iterator[Any]:
+def batches_of(job: LoaderJob) -> Iterator[Any]:
     """The batches of an iterable dataset."""
     stream = iter(job.dataset)
     if job.batch_size is None:
@@ -263,10 +263,10 @@ class _Worker:
             self.process.join()
 
 
-class Pool:
+class WorkerPool:
     """Some workers, of which each makes every n-th batch. `run` gives the batches in order; `close` ends them."""
 
-    def __init__(self, job: Job, count: int, prefetch: int, timeout: float) -> None:
+    def __init__(self, job: LoaderJob, count: int, prefetch: int, timeout: float) -> None:
         try:
             payload = _packed(tuple(job))
         except (pickle.PicklingError, AttributeError, TypeError) as error:

@@ -19,7 +19,7 @@ from minigrad.distributed.flat import Array, flattened, mean, write_gradients
 from minigrad.distributed.replica import (
     Answer,
     Asked,
-    Job,
+    ReplicaJob,
     Update,
     made,
     options_of,
@@ -96,7 +96,7 @@ def fit(
     place = device or ("cuda" if "num_gpus" in options else str(get_default_device()))
     collate = None if data.collate_fn is default_collate else data.collate_fn
     there = measured if validate is None else {}
-    job = Job(make, data.dataset, collate, there, count, accumulate, place, get_default_dtype().name, jit)
+    job = ReplicaJob(make, data.dataset, collate, there, count, accumulate, place, get_default_dtype().name, jit)
     with (
         running(workers, resources or {}, logs) as ray,
         Team(ray, job, workers, options, restarts, patience, lambda: packed(model, optimizer)) as team,

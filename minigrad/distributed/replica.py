@@ -28,8 +28,8 @@ from minigrad.training.evaluation import Mean, in_mode, parts, place_of
 __all__ = [
     "Answer",
     "Asked",
-    "Job",
     "Replica",
+    "ReplicaJob",
     "Update",
     "batch_of",
     "buffers_of",
@@ -42,7 +42,7 @@ __all__ = [
 ]
 
 
-class Job(NamedTuple):
+class ReplicaJob(NamedTuple):
     """What all workers are given once."""
 
     make: Callable[[], Any]
@@ -186,7 +186,7 @@ def stepping(optimizer: Optimizer, place: str | None, jit: bool) -> Callable[[Ar
 class Replica:
     """A model that computes gradients of shards, and makes the steps that the driver tells it to make."""
 
-    def __init__(self, job: Job) -> None:
+    def __init__(self, job: ReplicaJob) -> None:
         set_default_dtype(as_dtype(job.dtype))
         set_default_device(job.device)
         self.job = job

@@ -10,7 +10,7 @@ from typing import Any
 
 from minigrad.core.errors import WorkerError
 from minigrad.distributed.flat import Array
-from minigrad.distributed.replica import Answer, Asked, Job, Replica, Update
+from minigrad.distributed.replica import Answer, Asked, Replica, ReplicaJob, Update
 
 __all__ = ["Seat", "Team", "Worker"]
 
@@ -31,7 +31,7 @@ class Worker:
         """How many steps it has made, -1 if it has no state."""
         return self.step
 
-    def load(self, job: Job, state: bytes, step: int) -> int:
+    def load(self, job: ReplicaJob, state: bytes, step: int) -> int:
         """Be at a step; made here, so that what `make` raises comes to the driver as it is."""
         if self.replica is None:
             self.replica = Replica(job)
@@ -70,7 +70,7 @@ class Team:
     def __init__(
         self,
         ray: Any,
-        job: Job,
+        job: ReplicaJob,
         count: int,
         options: dict[str, Any],
         restarts: int,

@@ -4,6 +4,6 @@
 """
 
 from minigrad.pytorch.advice import advice, missing
-from minigrad.pytorch.coverage import Row, look_up, markdown, rows, summary, version
+from minigrad.pytorch.coverage import CoverageRow, look_up, markdown, rows, summary, version
 
-__all__ = ["Row", "advice", "look_up", "markdown", "missing", "rows", "summary", "version"]
+__all__ = ["CoverageRow", "advice", "look_up", "markdown", "missing", "rows", "summary", "version"]

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from minigrad.pytorch.advice import DIFFERS, INERT, REFUSED, advice
 
-__all__ = ["Row", "look_up", "markdown", "names", "place_of", "rows", "summary", "version"]
+__all__ = ["CoverageRow", "look_up", "markdown", "names", "place_of", "rows", "summary", "version"]
 
 STATES = ("yes", "differs", "no")
 # Said once for the whole table: of tensors that lie otherwise or elsewhere, and what PyTorch's losses have given up.
@@ -20,7 +20,7 @@ GENERAL = {"layout", "memory_format", "orig_func", "pin_memory"}
 GIVEN_UP = {"reduce", "size_average"}
 
 
-class Row(NamedTuple):
+class CoverageRow(NamedTuple):
     """A name: PyTorch's family, whether it is here ("yes", "differs" or "no"), and how it differs or what to write."""
 
     family: str
@@ -51,12 +51,12 @@ def version() -> str:
     return _lines()[0].split()[2].rstrip(":")
 
 
-def rows() -> list[Row]:
+def rows() -> list[CoverageRow]:
     """Every name of the table, in the order of its families."""
     return [_row(*token) for token in _tokens("")]
 
 
-def look_up(asked: Set[str]) -> list[Row]:
+def look_up(asked: Set[str]) -> list[CoverageRow]:
     """The rows of names, as ``Linear`` or ``nn.Linear``, or of families, as ``nn``.
 
     Of the table, or where that has none of them, of the members of its classes and of all other modules.
@@ -80,10 +80,10 @@ def _spellings(family: str, name: str) -> set[str]:
     return {name, family[6:], f"{family}.{name}"[6:]}
 
 
-def _row(family: str, name: str, forms: str, home: str) -> Row:
+def _row(family: str, name: str, forms: str, home: str) -> CoverageRow:
     place, asked = place_of(home), f"{home}.{name}"
     if place is None or not hasattr(place, name) or asked in REFUSED:
-        return Row(family, name, "no", advice(home, name))
+        return CoverageRow(family, name, "no", advice(home, name))
     ours = getattr(place, name)
     lacking = _lacking(ours, forms, isinstance(place, type)) + [f"`{option}=`" for option in INERT.get(asked, ())]
     lacking += _members_lacking(asked, ours)
@@ -93,7 +93,7 @@ def _row(family: str, name: str, forms: str, home: str) -> Row:
         f"without {', '.join(lacking)}" if lacking else "",
     ]
     note = "; ".join(filter(None, words))
-    return Row(family, name, "differs" if note else "yes", note)
+    return CoverageRow(family, name, "differs" if note else "yes", note)
 
 
 def _lacking(ours: Any, forms: str, bound: bool) -> list[str]:
@@ -133,7 +133,7 @@ OPERATORS = {
 }  # fmt: skip
 
 
-def summary(table: Sequence[Row]) -> list[tuple[str, int, int, int]]:
+def summary(table: Sequence[CoverageRow]) -> list[tuple[str, int, int, int]]:
     """A family a line: how many of its names are here, how many differ, how many are not here."""
     families = dict.fromkeys(row.family for row in table)
     counts: dict[str, list[str]] = {family: [row.state for row in table if row.family == family] for family in families}

@@ -62,7 +62,9 @@ def kept():
 
 
 def job(make, pieces=1, weigh=None, jit=False):
-    return replica.Job(make, jobs.points(), None, {}, weigh, pieces, str(mg.get_default_device()), "float32", jit)
+    return replica.ReplicaJob(
+        make, jobs.points(), None, {}, weigh, pieces, str(mg.get_default_device()), "float32", jit
+    )
 
 
 @pytest.mark.usefixtures("kept")

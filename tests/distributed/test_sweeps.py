@@ -29,7 +29,7 @@ from minigrad.core.errors import (
 from minigrad.distributed import Halving, Report, Sweep, sweep
 from minigrad.distributed.sweeps import Shown, asked
 from minigrad.distributed.sweeps.plan import Axis, planned
-from minigrad.distributed.sweeps.trial import Job, tried
+from minigrad.distributed.sweeps.trial import TrialJob, tried
 from minigrad.distributed.sweeps.tuning import Desk
 from needs import needs
 
@@ -296,7 +296,7 @@ def test_a_trial_tells_how_it_ended_and_keeps_what_it_printed(how, end, error, t
     state = mg.get_rng_state()
     sent = []
     device, here = str(mg.get_default_device()), str(tmp_path)
-    job = Job(jobs.mixed, ("report",), {}, "val_loss", 3, device, "float32", 1, here, here)
+    job = TrialJob(jobs.mixed, ("report",), {}, "val_loss", 3, device, "float32", 1, here, here)
     tried(job, 7, {"how": how}, sent.append)
     mg.set_rng_state(state)
     assert (sent[-1]["end"], sent[-1]["error"].partition("\n")[0]) == (end, error)

@@ -231,6 +231,40 @@ def test_generated_source_is_run_by_one_module():
     assert runs == {"minigrad.core.specialise", "minigrad_viz.widget.notebook"}
 
 
+# What one name may be twice: `nn.scalar` has the modules of `nn` for Values; a module's own thread-local state, and its
+# finder of modules that moved, are the same idea each time.
+SAME_IDEA = {"Module", "_Finder", "_Here"}
+# Names of the viewer's that the library has too; the list may only become shorter.
+ALSO_IN_THE_VIEWER = {
+    "Block",
+    "Call",
+    "Event",
+    "History",
+    "Layer",
+    "Node",
+    "Shown",
+    "Step",
+    "Stop",
+    "View",
+    "Work",
+    "Writer",
+}
+
+
+def test_a_class_has_a_name_of_its_own():
+    homes: dict[str, list[str]] = {}
+    for module, path in MODULES.items():
+        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+            if isinstance(node, ast.ClassDef):
+                homes.setdefault(node.name, []).append(module)
+    twice = {name: found for name, found in homes.items() if len(found) > 1 and name not in SAME_IDEA}
+    apart = {
+        name: found for name, found in twice.items() if len({module.split(".")[0] for module in found}) < len(found)
+    }
+    assert apart == {}
+    assert twice.keys() <= ALSO_IN_THE_VIEWER
+
+
 def code_lines(path: Path) -> int:
     """Lines of code: docstrings, comments and blank lines not counted."""
     source = path.read_text(encoding="utf-8")

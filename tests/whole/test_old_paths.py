@@ -31,6 +31,7 @@ training training.evaluation training.fitting training.history training.progress
 utils.data value views
 """
 DEPARTED = {
+    "op": ["Plan"],
     "engine": ["get_default_device", "set_default_device"],
     "graph": [
         *("Scope", "enable_grad", "inference_mode", "is_grad_enabled", "keep_lines", "keep_operands", "no_grad"),
@@ -84,10 +85,10 @@ def test_a_name_that_left_its_module_is_found_there_with_a_warning(module, name)
     with pytest.warns(DeprecationWarning, match=rf"minigrad\.{module} is"):
         old = getattr(mg, module)
     with pytest.warns(
-        DeprecationWarning, match=rf"minigrad\.{module}\.{name} is minigrad\.{mg._LEFT[module]}\."
+        DeprecationWarning, match=rf"minigrad\.{module}\.{name} is minigrad\.{mg._LEFT[module]}\.\w+ now"
     ) as warned:
         found = getattr(old, name)
-    assert found is getattr(import_module(f"minigrad.{mg._LEFT[module]}"), name)
+    assert found is getattr(import_module(f"minigrad.{mg._LEFT[module]}"), mg._RENAMED.get(name, name))
     assert warned[0].filename == __file__
 
 

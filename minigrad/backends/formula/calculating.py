@@ -116,14 +116,14 @@ def applied(op: Op, operands: Mapping[str, str], attrs: Mapping[str, Any], langu
         part = parse(op.formula, (*op.inputs, *op.attrs))
     except (IndexError, ValueError):
         raise Unwritable(f"The formula of {op.name} cannot be read.") from None
-    writer = _Writer(op, {**operands, **whole}, language)
+    writer = _FormulaWriter(op, {**operands, **whole}, language)
     if part.kind == "call" and part.parts[0].text.removeprefix("\\") in OURS.split():
         left_out = [whole[name] for name in op.attrs if not re.search(rf"\\{name}\b|\{{{name}\}}", op.formula)]
         return writer.call(part.parts[0], part.parts[1], tuple(left_out))
     return writer.write(part)
 
 
-class _Writer:
+class _FormulaWriter:
     """Writes the formula of one op, given what its names stand for."""
 
     def __init__(self, op: Op, names: Mapping[str, str], language: Language) -> None:

@@ -19,7 +19,7 @@ from minigrad.backends.numpy.arrays import DEVICE
 from minigrad.core.dispatch import Kernel, raw_numbers, runner
 from minigrad.core.errors import ShapeError
 from minigrad.core.packages import check
-from minigrad.core.storage import Memory, add_memory
+from minigrad.core.storage import Allocator, add_memory
 
 __all__ = ["DEVICE", "quiet"]
 
@@ -84,7 +84,7 @@ def run_raw(kernel: Kernel, inputs: tuple[Any, ...], attrs: Mapping[str, Any]) -
 add_memory(
     DEVICE,
     np.ndarray,
-    Memory(
+    Allocator(
         np.empty,
         lambda sizes, dtype, value: np.full(sizes, value, dtype),
         lambda array: array,

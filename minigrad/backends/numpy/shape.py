@@ -20,7 +20,7 @@ def sum_to(a: Array, *, shape: Shape) -> Array:
     return summed(a, stretched, True).reshape(shape)
 
 
-class Memory:
+class ArrayInterface:
     """The memory behind an array, arranged otherwise: what NumPy needs to make a view. Strides and offset in bytes."""
 
     def __init__(self, a: Array, shape: Shape, strides: Shape, offset: int) -> None:
@@ -37,7 +37,7 @@ class Memory:
 
 def arranged(a: Array, shape: Shape, strides: Shape, offset: int = 0) -> Array:
     """A view of the memory behind `a`, which nobody checks to be large enough."""
-    return np.asarray(Memory(a, shape, strides, offset))
+    return np.asarray(ArrayInterface(a, shape, strides, offset))
 
 
 @kernel("expand", DEVICE)

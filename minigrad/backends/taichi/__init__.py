@@ -39,7 +39,7 @@ from minigrad.backends.taichi.runtime.kernel import Remembered
 from minigrad.core.dispatch import Kernel, kernels_of, operations, raw_numbers, runner, waits
 from minigrad.core.dispatch import kernel as register
 from minigrad.core.errors import DTypeError
-from minigrad.core.storage import Memory, add_memory
+from minigrad.core.storage import Allocator, add_memory
 
 __all__ = ["DEVICE"]
 
@@ -162,7 +162,7 @@ def _check_type(device: str, dtype: Any) -> None:
 # --- where arrays are made ---
 
 
-def _on_cpu() -> Memory:
+def _on_cpu() -> Allocator:
     def filled_below(shape: tuple[int, ...], dtype: Any, value: Any) -> Any:
         if recorder() is not None and driver.arch() == "cpu":
             return filled(shape, dtype, value)
@@ -170,7 +170,7 @@ def _on_cpu() -> Memory:
         out.view(np.ndarray).fill(value)
         return out
 
-    return Memory(
+    return Allocator(
         _empty_below,
         filled_below,
         shared,
@@ -181,7 +181,7 @@ def _on_cpu() -> Memory:
     )
 
 
-def _on_gpu(name: str) -> Memory:
+def _on_gpu(name: str) -> Allocator:
     def there(make: Any) -> Any:
         def made(first: Any, *args: Any) -> Any:
             driver.start(name)
@@ -191,7 +191,7 @@ def _on_gpu(name: str) -> Memory:
         return made
 
     copied = there(like)
-    return Memory(
+    return Allocator(
         there(empty),
         there(filled),
         copied,

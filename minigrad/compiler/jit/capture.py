@@ -16,12 +16,12 @@ import numpy as np
 
 from minigrad.compiler.jit.reach import Reach
 from minigrad.compiler.jit.scalars import Draw, Numbers
-from minigrad.compiler.jit.watch import Watch
+from minigrad.compiler.jit.watch import EntryWatch
 from minigrad.core.dispatch import Call
 from minigrad.core.effects import Effects, listen
 from minigrad.core.errors import CaptureError, caller_line
 from minigrad.core.modes import modes
-from minigrad.core.storage import PLACES, Memory, memory, place_of
+from minigrad.core.storage import PLACES, Allocator, memory, place_of
 from minigrad.core.symbolic import Book, plain
 from minigrad.core.tensor import Tensor
 from minigrad.random.generator import FAR
@@ -35,7 +35,7 @@ __all__ = [
     "UNKNOWN_SHAPE",
     "Buffer",
     "Capture",
-    "Node",
+    "KernelCall",
     "View",
     "root_of",
     "span_of",
@@ -81,7 +81,7 @@ class View(NamedTuple):
         return f"{self.buffer}:{self.dtype.name}{list(self.shape)}"
 
 
-class Node(NamedTuple):
+class KernelCall(NamedTuple):
     """A kernel call: its operands are views, numbers or None. If it `writes`, its results were there before. `scope` is
     where in a model it belongs, and `gradient_of` the operation whose gradient it helps to compute, "" of none."""
 
@@ -140,7 +140,7 @@ class Capture(Effects):
     def __init__(self, arguments: list[Any], reach: Reach, fullgraph: bool = True) -> None:
         self._reach, self._fullgraph = reach, fullgraph
         self.refused = ""
-        self.nodes: list[Node] = []
+        self.nodes: list[KernelCall] = []
         self.book = Book()
         self.grads: dict[
             int, tuple[Any, Any, bool]
@@ -189,7 +189,7 @@ class Capture(Effects):
     def run(self, function: Callable[[], Any]) -> Any:
         """What `function` returns, while everything is noted."""
         try:
-            with listen(self), Watch(self._reach.enter) as self.watch:
+            with listen(self), EntryWatch(self._reach.enter) as self.watch:
                 result = function()
             self._check_links()
             return result
@@ -224,7 +224,9 @@ class Capture(Effects):
             outs = tuple([self.view(x, TEMPORARY) for x in arrays])
         step = modes.passing
         whose = (modes.scope, "") if step is None else (step.scope, step._op.name)
-        self.nodes.append(Node(call.op, call.device, inputs, dict(call.attrs), outs, call.out is not None, *whose))
+        self.nodes.append(
+            KernelCall(call.op, call.device, inputs, dict(call.attrs), outs, call.out is not None, *whose)
+        )
 
     def view(self, array: Any, kind: str = KEPT) -> View:
         """Where an array lies; memory that was not seen before is of this kind."""
@@ -249,13 +251,13 @@ class Capture(Effects):
         self.buffers.append(Buffer(kind, array, like, len(self.buffers)))
         return self.buffers[-1]
 
-    def memory_requested(self, found: Memory) -> Memory:
+    def memory_requested(self, found: Allocator) -> Allocator:
         """The same way of making arrays, which is noted."""
 
         def full(shape: tuple[int, ...], dtype: Any, value: Any) -> Any:
             array = found.full(shape, dtype, plain(value))
             out = self.view(array, TEMPORARY)
-            self.nodes.append(Node(FULL, place_of(array), (), {"value": value}, (out,), False))
+            self.nodes.append(KernelCall(FULL, place_of(array), (), {"value": value}, (out,), False))
             return array
 
         def empty(shape: tuple[int, ...], dtype: Any) -> Any:
@@ -267,7 +269,7 @@ class Capture(Effects):
                 if self.find(array) is None:
                     out = self.view(array, TEMPORARY)
                     attrs = {"numbers": np.array(found.host(array))}
-                    self.nodes.append(Node(CONSTANT, place_of(array), (), attrs, (out,), False))
+                    self.nodes.append(KernelCall(CONSTANT, place_of(array), (), attrs, (out,), False))
                 return array
 
             return made

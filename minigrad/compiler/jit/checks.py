@@ -28,7 +28,7 @@ def compile_check(call: Arguments, inputs: list[float]) -> Check | None:
     It writes the floats among them to `inputs`. None where no such function is written: for containers other than
     tuples, lists and dicts with strings for keys, and for rare types of leaves.
     """
-    writer = _Writer(call)
+    writer = _CheckWriter(call)
     try:
         writer.write(call.spec.children[0], "args")
         writer.write(call.spec.children[1], "kwargs")
@@ -41,7 +41,7 @@ class _NotWritten(Exception):
     """Arguments for which no code is written."""
 
 
-class _Writer:
+class _CheckWriter:
     def __init__(self, call: Arguments) -> None:
         self._kinds, self._leaves, self._names = iter(call.kinds), iter(call.leaves), count()
         positional = call.spec.children[0].children

@@ -13,7 +13,7 @@ from minigrad.compiler.jit.capture import (
     KEPT,
     TEMPORARY,
     Buffer,
-    Node,
+    KernelCall,
     View,
     root_of,
     start_of,
@@ -23,20 +23,20 @@ from minigrad.core.dispatch import dispatch
 from minigrad.core.storage import memory
 from minigrad.core.symbolic import Traced, replaced, traced
 
-__all__ = ["Memories", "Memory", "Program", "made_of"]
+__all__ = ["Extent", "Memories", "Program", "made_of"]
 
 
-def made_of(nodes: Sequence[Node], wanted: Sequence[View]) -> tuple[list[Node], list[View]]:
+def made_of(nodes: Sequence[KernelCall], wanted: Sequence[View]) -> tuple[list[KernelCall], list[View]]:
     """The calls that `wanted` and what stays after the step depend on, each once; and where what is wanted is then."""
     once, instead = _each_once(nodes)
     found = [_moved(view, instead) for view in wanted]
     return _needed(once, found), found
 
 
-def _each_once(nodes: Sequence[Node]) -> tuple[list[Node], dict[int, Buffer]]:
+def _each_once(nodes: Sequence[KernelCall]) -> tuple[list[KernelCall], dict[int, Buffer]]:
     """Of calls that compute the same from the same only the first, where nobody writes to what it gave or read; and
     the buffers that stand for others then."""
-    known: dict[Any, Node] = {}
+    known: dict[Any, KernelCall] = {}
     instead: dict[int, Buffer] = {}
     kept = []
     for node in nodes:
@@ -58,7 +58,7 @@ def _moved(view: View, instead: Mapping[int, Buffer]) -> View:
     return view if buffer is None else view._replace(buffer=buffer)
 
 
-def _key(node: Node) -> Any:
+def _key(node: KernelCall) -> Any:
     """What tells the same call, None for one that has to be made each time."""
     views = (*node.reads, *node.outs)
     if node.writes or any(view.buffer.written for view in views) or node.op == CONSTANT:
@@ -84,7 +84,7 @@ def _told(x: Any) -> Any:
     return type(x), x, str(x)  # 0.0 is not -0.0
 
 
-def _needed(nodes: Sequence[Node], wanted: Iterable[View]) -> list[Node]:
+def _needed(nodes: Sequence[KernelCall], wanted: Iterable[View]) -> list[KernelCall]:
     """Without calls whose results nobody reads."""
     read = {id(view.buffer) for view in wanted}
     kept = []
@@ -98,7 +98,7 @@ def _needed(nodes: Sequence[Node], wanted: Iterable[View]) -> list[Node]:
     return kept[::-1]
 
 
-class Memory(NamedTuple):
+class Extent(NamedTuple):
     """A piece of memory as bytes in a row, where in it a buffer begins, the type of arrays that lie there, and which
     has it to itself, from its beginning on: kernels may read, and write, what is left of that one's last line."""
 
@@ -108,15 +108,15 @@ class Memory(NamedTuple):
     whole: Any
 
     @staticmethod
-    def of(buffer: Buffer) -> Memory:
+    def of(buffer: Buffer) -> Extent:
         """The memory of a buffer that is there."""
-        return Memory(_flat(root_of(buffer.array)), 0, buffer.of, buffer.whole)
+        return Extent(_flat(root_of(buffer.array)), 0, buffer.of, buffer.whole)
 
     @staticmethod
-    def around(array: Any, offset: int = 0) -> Memory:
+    def around(array: Any, offset: int = 0) -> Extent:
         """The memory that an array lies in, which is so many bytes from the beginning of a buffer."""
         root = root_of(array)
-        return Memory(_flat(root), start_of(array) - start_of(root) - offset, type(array), whole_of(array))
+        return Extent(_flat(root), start_of(array) - start_of(root) - offset, type(array), whole_of(array))
 
     def at(self, view: View) -> Any:
         """The array that lies at a view."""
@@ -132,7 +132,7 @@ def _flat(root: Any) -> Any:
     return root if hasattr(root, "address") else root.ravel(order="K").view(np.uint8)
 
 
-class _Made:
+class _MadeArray:
     """An array that a call gave, so many bytes from the beginning of its buffer: most calls after it read it as it is.
     Others see views of its memory."""
 
@@ -140,24 +140,24 @@ class _Made:
 
     def __init__(self, array: Any, offset: int) -> None:
         self.array, self.offset = array, offset
-        self._memory: Memory | None = None
+        self._memory: Extent | None = None
 
     def at(self, view: View) -> Any:
         """The array that lies at a view."""
         if self._memory is None:
-            self._memory = Memory.around(self.array, self.offset)
+            self._memory = Extent.around(self.array, self.offset)
         return self._memory.at(view)
 
 
-Memories = dict[int, Memory]
+Memories = dict[int, Extent]
 
 
 class Program:
     """Kernel calls, run one after the other: what any other way of running a step is checked against."""
 
-    def __init__(self, nodes: Sequence[Node], wanted: Sequence[View], buffers: Sequence[Buffer]) -> None:
+    def __init__(self, nodes: Sequence[KernelCall], wanted: Sequence[View], buffers: Sequence[Buffer]) -> None:
         self.nodes, self.wanted = list(nodes), list(wanted)
-        self.fixed: Memories = {b.number: Memory.of(b) for b in buffers if b.kind == KEPT}
+        self.fixed: Memories = {b.number: Extent.of(b) for b in buffers if b.kind == KEPT}
         self._arrays: dict[Any, Any] = {}  # one for each view, so that a kernel knows what it writes to what it reads
         self._made = {view.buffer.number: view[1:] for x in nodes if not x.writes for view in x.outs}
         self._make_constants()
@@ -174,7 +174,7 @@ class Program:
             buffer = node.outs[0].buffer
             lasting = not buffer.written and id(buffer) not in returned and not traced(node.attrs)
             if node.op in (FULL, CONSTANT) and lasting:
-                self.fixed[buffer.number] = Memory.of(buffer)
+                self.fixed[buffer.number] = Extent.of(buffer)
             else:
                 kept.append(node)
         self.nodes = kept
@@ -202,7 +202,7 @@ class Program:
             return lambda memories: memories[number].array
         return lambda memories: memories[number].at(view)
 
-    def _call(self, node: Node) -> Callable[[dict[int, Any], Mapping[str, Any]], None]:
+    def _call(self, node: KernelCall) -> Callable[[dict[int, Any], Mapping[str, Any]], None]:
         inputs = [(True, self._found(x)) if isinstance(x, View) else (False, x) for x in node.inputs]
         outs = [self._found(x) for x in node.outs] if node.writes else []
         changing = {name: x for name, x in node.attrs.items() if traced(x)}
@@ -226,18 +226,18 @@ class Program:
             arrays = [x for x in result if isinstance(x, np.ndarray)] if isinstance(result, tuple) else [result]
             for view, array in zip(node.outs, arrays, strict=True):
                 if view.buffer.number not in self.fixed:
-                    memories[view.buffer.number] = _Made(array, view.offset)
+                    memories[view.buffer.number] = _MadeArray(array, view.offset)
 
         return call
 
-    around = staticmethod(Memory.around)
+    around = staticmethod(Extent.around)
 
     def run(
         self, arguments: Sequence[Any], numbers: Mapping[str, Any], before: Callable[[int], None] | None = None
     ) -> list[Any]:
         """The arrays that are wanted, computed again from `arguments`; `numbers` are those traced, by name. `before` is
         given the number of each call that is about to be made."""
-        memories: dict[int, Any] = {k: Memory.around(array) for k, array in enumerate(arguments)}
+        memories: dict[int, Any] = {k: Extent.around(array) for k, array in enumerate(arguments)}
         for k, (call, frees) in enumerate(zip(self._calls, self._frees, strict=True)):
             if before is not None:
                 before(k)
@@ -250,7 +250,7 @@ class Program:
         return "\n".join(map(_line, self.nodes))
 
 
-def _line(node: Node) -> str:
+def _line(node: KernelCall) -> str:
     """A call as a line of text, as ``t7:float32[32, 10] = matmul(a0:float32[32, 64], k3:float32[64, 10])``."""
     attrs = [f"{name}={_short(x)}" for name, x in node.attrs.items()]
     given = ", ".join([*map(_short, node.inputs), *attrs])

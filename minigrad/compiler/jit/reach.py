@@ -19,7 +19,7 @@ from typing import Any, NamedTuple, cast
 from minigrad.compiler.jit.guards import Guard, absence, entry, is_value
 from minigrad.compiler.jit.links import Link, Object
 from minigrad.compiler.jit.objects import CACHED, describe
-from minigrad.compiler.jit.watch import Watch, is_user_code, names_in
+from minigrad.compiler.jit.watch import EntryWatch, is_user_code, names_in
 from minigrad.core.symbolic import Traced, plain
 from minigrad.core.tensor import Tensor
 from minigrad.optim import Optimizer
@@ -144,7 +144,7 @@ class Reach:
                 if type(value) is Traced or (type(value) in (tuple, list) and Traced in map(type, value)):
                     cast(Any, table)[key] = plain(value)
 
-    def chosen(self, watch: Watch, optimizers: Iterable[Optimizer] = ()) -> Chosen:
+    def chosen(self, watch: EntryWatch, optimizers: Iterable[Optimizer] = ()) -> Chosen:
         """What the functions that were entered can have read. Groups of `optimizers`, which step, are guarded there."""
         groups = {id(group) for one in optimizers for group in (one.param_groups, *one.param_groups)}
         if watch.reads_environment:

@@ -16,7 +16,7 @@ from pathlib import Path
 from types import CodeType, FrameType
 from typing import Any
 
-__all__ = ["Watch", "by_identity", "is_user_code", "names_in", "origin"]
+__all__ = ["EntryWatch", "by_identity", "is_user_code", "names_in", "origin"]
 
 _PATHS = sysconfig.get_paths()
 _INSTALLED = tuple({_PATHS[name] + os.sep for name in ("purelib", "platlib")})
@@ -97,7 +97,7 @@ def names_in(code: CodeType) -> frozenset[str]:
     return frozenset(found)
 
 
-class Watch:
+class EntryWatch:
     """The functions that are entered inside the block.
 
     `found` is called with the frame of each function of the user's that is entered for the first time, before it runs.
@@ -115,7 +115,7 @@ class Watch:
         self._before: Any = None
         self._collecting: dict[int, CodeType] = {}  # functions that run whenever memory is collected, wherever that is
 
-    def __enter__(self) -> Watch:
+    def __enter__(self) -> EntryWatch:
         codes = [getattr(callback, "__code__", None) for callback in gc.callbacks]
         self._collecting = {id(code): code for code in codes if code is not None}
         self.entered |= self._collecting

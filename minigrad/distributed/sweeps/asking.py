@@ -22,11 +22,11 @@ from minigrad.core.errors import (
 from minigrad.core.packages import package
 from minigrad.core.storage import get_default_device
 from minigrad.distributed.engine import options_of_actor, running
-from minigrad.distributed.sweeps.function import Source, check_parameters, source
+from minigrad.distributed.sweeps.function import FunctionSource, check_parameters, source
 from minigrad.distributed.sweeps.plan import Halving, check_keys, planned
 from minigrad.distributed.sweeps.progress import Shown
 from minigrad.distributed.sweeps.results import FILE, TRIALS, Sweep
-from minigrad.distributed.sweeps.trial import Job
+from minigrad.distributed.sweeps.trial import TrialJob
 
 __all__ = ["asked", "sweep"]
 
@@ -71,11 +71,11 @@ def sweep(
     Raises ArgumentError, DTypeError for what cannot be, before anything starts, and where the goal is not reported or
     all trials fail; WorkerError for resources that are not there, MissingPackageError without Ray.
     """
-    who = train.who if isinstance(train, Source) else "sweep"
+    who = train.who if isinstance(train, FunctionSource) else "sweep"
     plan = planned(who, goal=goal, grid=grid, random=random, fixed=fixed, samples=samples, seed=seed, stop=stop)
-    if not isinstance(train, Source):
+    if not isinstance(train, FunctionSource):
         check_function(train, f"{who}: train")
-    function = train.load() if isinstance(train, Source) else train
+    function = train.load() if isinstance(train, FunctionSource) else train
     takes = check_parameters(who, function, [*(axis.name for axis in plan.axes), *plan.fixed])
     cpus = _checked(who, workers, resources)
     found = Sweep(plan, _made(who, Path(folder)), *_told(train))
@@ -97,7 +97,7 @@ def sweep(
 
 def _told(train: Any) -> tuple[str, str]:
     """What a function is called, and what its file is told by."""
-    if isinstance(train, Source):
+    if isinstance(train, FunctionSource):
         return f"{Path(train.path).name}:{train.name}", train.digest()
     return getattr(train, "__qualname__", type(train).__name__), ""
 
@@ -114,17 +114,17 @@ def _begin(found: Sweep, anew: bool, progress: bool) -> None:
         print(printable(note), flush=True)
 
 
-def _job(found: Sweep, train: Any, takes: tuple[str, ...], resources: Mapping[str, float], cpus: float) -> Job:
+def _job(found: Sweep, train: Any, takes: tuple[str, ...], resources: Mapping[str, float], cpus: float) -> TrialJob:
     device = "cuda" if "GPU" in resources else str(get_default_device())
     threads, folder = max(1, int(cpus)), str((found.folder / TRIALS).resolve())
     plan = found.plan
     dtype = get_default_dtype().name
-    return Job(train, takes, plan.fixed, plan.goal, plan.seed, device, dtype, threads, os.getcwd(), folder)
+    return TrialJob(train, takes, plan.fixed, plan.goal, plan.seed, device, dtype, threads, os.getcwd(), folder)
 
 
 def _run(
     found: Sweep,
-    job: Job,
+    job: TrialJob,
     workers: int | None,
     resources: Mapping[str, float],
     cpus: float,

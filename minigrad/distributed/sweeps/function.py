@@ -14,10 +14,10 @@ from typing import Any, NamedTuple
 
 from minigrad.core.errors import ArgumentError, DTypeError, MissingFileError, a_kind
 
-__all__ = ["Source", "check_parameters", "source"]
+__all__ = ["FunctionSource", "check_parameters", "source"]
 
 
-class Source(NamedTuple):
+class FunctionSource(NamedTuple):
     """A function by its name in a file: a worker reads the file itself."""
 
     path: str
@@ -48,7 +48,7 @@ class Source(NamedTuple):
         return sha256(Path(self.path).read_bytes()).hexdigest()
 
 
-def source(who: str, given: Any, folder: Path) -> Source:
+def source(who: str, given: Any, folder: Path) -> FunctionSource:
     """``"train.py:train"``, from a folder on. Raises ArgumentError for another form, MissingFileError for no file."""
     file, colon, name = given.rpartition(":") if isinstance(given, str) else ("", "", "")
     if not colon or not file.endswith(".py") or not name.isidentifier():
@@ -59,7 +59,7 @@ def source(who: str, given: Any, folder: Path) -> Source:
     path = (folder / file).resolve()
     if not path.is_file():
         raise MissingFileError(f"{who}: there is no file {path}, where train={given!r} is looked for.")
-    return Source(str(path), name, who)
+    return FunctionSource(str(path), name, who)
 
 
 def _module(who: str, path: Path) -> ModuleType:

@@ -16,12 +16,12 @@ from minigrad.core.storage import set_default_device
 from minigrad.data.workers import seed_all
 from minigrad.distributed.sweeps.report import Report
 
-__all__ = ["Job", "tried"]
+__all__ = ["TrialJob", "tried"]
 
 PRINTED = "output.txt"
 
 
-class Job(NamedTuple):
+class TrialJob(NamedTuple):
     """What a worker needs to know of a sweep."""
 
     train: Callable[..., Any]
@@ -53,7 +53,7 @@ class _Sent(Report):
         return time.perf_counter() - self._began
 
 
-def tried(job: Job, number: int, values: Mapping[str, Any], send: Callable[[dict[str, Any]], None]) -> None:
+def tried(job: TrialJob, number: int, values: Mapping[str, Any], send: Callable[[dict[str, Any]], None]) -> None:
     """Run a trial: each epoch is sent, and last how it ended. Only a trial that is stopped early sends no end."""
     os.environ["TI_CPU_MAX_NUM_THREADS"] = str(job.threads)  # Ray has told NumPy's libraries
     os.chdir(job.here)
@@ -68,7 +68,7 @@ def tried(job: Job, number: int, values: Mapping[str, Any], send: Callable[[dict
     send({"end": end, "error": error, "seconds": report.seconds})
 
 
-def _ended(job: Job, values: Mapping[str, Any], report: _Sent, folder: Path) -> tuple[str, str]:
+def _ended(job: TrialJob, values: Mapping[str, Any], report: _Sent, folder: Path) -> tuple[str, str]:
     """Train; how that ended, and what is to be said of it."""
     given = {**job.fixed, **values, "report": report}
     try:

@@ -13,7 +13,7 @@ from typing import Any
 from minigrad.core.errors import ArgumentError
 from minigrad.distributed.sweeps.plan import Plan
 from minigrad.distributed.sweeps.results import COUNTED, Sweep, Trial
-from minigrad.distributed.sweeps.trial import Job, tried
+from minigrad.distributed.sweeps.trial import TrialJob, tried
 
 __all__ = ["Desk", "run"]
 
@@ -111,7 +111,7 @@ def run(
     ray: Any,
     tune: Any,
     sweep: Sweep,
-    job: Job,
+    job: TrialJob,
     workers: int | None,
     resources: Mapping[str, Any],
     told: Sequence[Callable[[Sweep], Any]],

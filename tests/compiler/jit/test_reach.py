@@ -8,14 +8,14 @@ import pytest
 
 import minigrad as mg
 from minigrad.compiler.jit.reach import Reach
-from minigrad.compiler.jit.watch import Watch
+from minigrad.compiler.jit.watch import EntryWatch
 
 
 def read(step, *args):
     """What `step` read when it ran: what is guarded, the names of its tensors, and what is refused."""
     reach = Reach()
     reach.add(step, "step")
-    with Watch(reach.enter) as watch:
+    with EntryWatch(reach.enter) as watch:
         step(*args)
     found = reach.chosen(watch)
     return [guard.what for guard in found.guards], [name for _, name in found.tensors.values()], found.refused

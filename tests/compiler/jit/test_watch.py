@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from minigrad.compiler.jit.watch import Watch, is_user_code, names_in, origin
+from minigrad.compiler.jit.watch import EntryWatch, is_user_code, names_in, origin
 
 
 def helper():
@@ -25,7 +25,7 @@ def test_functions_that_run_are_noted_and_those_of_the_user_are_reported_before_
         found.append("runs")
         return functools.reduce(lambda a, b: a + b, [helper(), 2])
 
-    with Watch(lambda frame: found.append(frame.f_code.co_name)) as watch:
+    with EntryWatch(lambda frame: found.append(frame.f_code.co_name)) as watch:
         step()
     assert found == ["step", "runs", "helper", "<lambda>"]
     assert {"helper", "append", "reduce", "functools"} <= watch.names
@@ -52,14 +52,14 @@ IMPURE = {
 
 @pytest.mark.parametrize("name", IMPURE)
 def test_what_returns_something_else_each_time_is_named_by_what_the_user_called(name):
-    with Watch(lambda frame: None) as watch:
+    with EntryWatch(lambda frame: None) as watch:
         IMPURE[name]() if "lambda" in repr(IMPURE[name]) else (lambda: IMPURE[name]())()
     assert name.rpartition(".")[2] in watch.impure[0]
     assert "test_watch.py:" in watch.impure[0]
 
 
 def test_the_environment_is_noted_where_it_is_read():
-    with Watch(lambda frame: None) as watch:
+    with EntryWatch(lambda frame: None) as watch:
         os.environ.get("HOME")
     assert watch.reads_environment
 
@@ -72,7 +72,7 @@ def test_another_profile_function_is_set_again():
 
     sys.setprofile(profile)
     try:
-        with Watch(lambda frame: None):
+        with EntryWatch(lambda frame: None):
             assert sys.getprofile() is not profile
         assert sys.getprofile() is profile
     finally:
@@ -94,7 +94,7 @@ def test_what_runs_when_memory_is_collected_is_no_part_of_a_step():
 
     gc.callbacks.append(collected)
     try:
-        with Watch(lambda frame: None) as watch:
+        with EntryWatch(lambda frame: None) as watch:
             gc.collect()
     finally:
         gc.callbacks.remove(collected)

@@ -27,7 +27,7 @@ from minigrad.backends.taichi.codegen.source import (
 )
 from minigrad.backends.taichi.codegen.wide import JOINS, NUMBER, VECTOR, text_of
 from minigrad.backends.taichi.runtime.kernel import Kernel, compiled
-from minigrad.backends.taichi.runtime.recording import Launch, Part, Place
+from minigrad.backends.taichi.runtime.recording import Launch, Place, Region
 from minigrad.backends.taichi.runtime.vector_functions import typed
 from minigrad.core.symbolic import Traced
 
@@ -37,27 +37,27 @@ FLOAT = "float32"
 _ASSIGNED = re.compile(r"^(\w+) = ", re.MULTILINE)
 
 
-def made(loops: Sequence[Loop], stored: Callable[[Part], bool]) -> Launch:
+def made(loops: Sequence[Loop], stored: Callable[[Region], bool]) -> Launch:
     """Several loops as the launch of one kernel, which stores what is `stored`; of nothing that is, the last."""
     stores = _stores(loops, stored) or {loops[-1].y.key: len(loops) - 1}
     if any(x.y.row for x in loops):
         return _Passes(loops, set(stores)).launch()
     y, past = next(iter(stores)), prod(loops[0].sizes) * WIDE >= source.PAST
-    writer = _Writer(y, past=past) if source.VECTORIZED else _Numbers(y, "i")
+    writer = _VectorWriter(y, past=past) if source.VECTORIZED else _ScalarWriter(y, "i")
     for k, loop in enumerate(loops):
         writer.compute(loop, {key for key, by in stores.items() if by == k})
     return writer.launch(loops)
 
 
-def _stores(loops: Sequence[Loop], stored: Callable[[Part], bool]) -> dict[Any, int]:
+def _stores(loops: Sequence[Loop], stored: Callable[[Region], bool]) -> dict[Any, int]:
     """Which loop stores a result, of those that are `stored`: the last that makes it."""
     return {x.key: k for k, one in enumerate(loops) for x in one.results if stored(x.place.part)}
 
 
-def ended(product: Product, loops: Sequence[Loop], stored: Callable[[Part], bool]) -> Launch:
+def ended(product: Product, loops: Sequence[Loop], stored: Callable[[Region], bool]) -> Launch:
     """A product with loops over its result, each number of which is computed when that of the product is there."""
     stores = _stores(loops, stored)
-    writer = _Writer(product.y.key, "e")
+    writer = _VectorWriter(product.y.key, "e")
     for k, loop in enumerate(loops):
         writer.compute(loop, {key for key, by in stores.items() if by == k})
     return writer.end(product, loops)
@@ -69,7 +69,7 @@ def _filled(snippet: str, names: Mapping[str, str]) -> str:
     return re.sub(pattern, lambda found: names[found[1]], snippet) if names else snippet
 
 
-class _Writer:
+class _VectorWriter:
     """The text of a kernel in the making. Its array `y` is the one of this key; a round is about the vectors that are
     `at` some place of each array. What it only stores goes `past` the cache, if so."""
 
@@ -176,7 +176,7 @@ class _Writer:
         return Launch(compiled(name, text, made.kinds), args, calls)
 
 
-class _Numbers(_Writer):
+class _ScalarWriter(_VectorWriter):
     """The same for a GPU, where each number is a thread's."""
 
     @staticmethod

@@ -20,7 +20,7 @@ from minigrad.backends.taichi.codegen.fused_text import ended, made
 from minigrad.backends.taichi.codegen.loops import Key, Loop, Product, flattened, key_of, loop_of, product_of, reshaped
 from minigrad.backends.taichi.codegen.source import CORES, SERIAL_WIDE, WIDE, of_any_width
 from minigrad.backends.taichi.runtime.offsets import moved
-from minigrad.backends.taichi.runtime.recording import Launch, Part, Place
+from minigrad.backends.taichi.runtime.recording import Launch, Place, Region
 
 __all__ = ["fused"]
 
@@ -156,12 +156,12 @@ def _home(groups: list[_Group], new: _Group) -> tuple[int, list[Loop], bool] | N
     return None
 
 
-def fused(launches: Sequence[Launch], own: Callable[[Part], bool]) -> list[Launch]:
+def fused(launches: Sequence[Launch], own: Callable[[Region], bool]) -> list[Launch]:
     """The same launches, fewer: loops over the same numbers in one. `own` memory is looked at by none but them."""
     groups = _grouped(launches)
     touched = Counter(part for group in groups for part in group.reads | group.writes)
 
-    def stored(part: Part) -> bool:
+    def stored(part: Region) -> bool:
         return not own(part) or touched[key_of(part)] > 1
 
     found = []

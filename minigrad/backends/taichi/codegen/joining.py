@@ -21,7 +21,17 @@ from zlib import crc32
 import numpy as np
 
 from minigrad.backends.taichi.codegen.fusing import fused
-from minigrad.backends.taichi.codegen.meeting import CORE, EACH, ONE, OTHER, STEP, Loop, can_meet, joined, meeting_place
+from minigrad.backends.taichi.codegen.meeting import (
+    CORE,
+    EACH,
+    ONE,
+    OTHER,
+    STEP,
+    Phase,
+    can_meet,
+    joined,
+    meeting_place,
+)
 from minigrad.backends.taichi.codegen.source import ADDRESS, CORES
 from minigrad.backends.taichi.runtime.array import lasting, like, pointer
 from minigrad.backends.taichi.runtime.kernel import Kernel, bytes_of, for_gpu
@@ -84,7 +94,7 @@ class Group:
         self.kernel = _kernel(name, made, kinds, gpu)
         self.count = len(launches)
 
-    def _loops(self, prefix: str, launch: Launch) -> tuple[Loop, ...]:
+    def _loops(self, prefix: str, launch: Launch) -> tuple[Phase, ...]:
         """The loops of a launch, with its places and numbers in them."""
         made = for_gpu(launch.kernel.text) if self._gpu else _moved(launch.kernel.text)
         head = _head(made.text)
@@ -225,21 +235,21 @@ class _Renamed(ast.NodeTransformer):
 @lru_cache(maxsize=1024)
 def _loops_of(
     text: str, names: tuple[tuple[str, str], ...], reads: tuple[tuple[str, str], ...], prefix: str
-) -> tuple[Loop, ...]:
+) -> tuple[Phase, ...]:
     """The statements of a kernel, with other `names`: in a loop the numbers that it `reads` come first; in one in turn,
     once for all. Of layers that are alike they are the same."""
     loads = dict(reads)
     inside, outside = _Renamed(dict(names)), _Renamed({name: loads.get(text, text) for name, text in names})
-    parts, serial = list[Loop](), False
+    parts, serial = list[Phase](), False
     for line in _parts(text)[1].body:
         text = ast.unparse(line)
         if text.startswith("ti.loop_config(serialize="):
             serial = text == "ti.loop_config(serialize=True)"
         elif not isinstance(line, ast.For):
-            parts.append(Loop(OTHER, ast.unparse(outside.visit(line)) + "\n"))
+            parts.append(Phase(OTHER, ast.unparse(outside.visit(line)) + "\n"))
         elif serial:
             loop = ast.unparse(inside.visit(line)) + "\n"
-            parts.append(Loop(ONE, _loaded(loop, loads) + loop, f"{prefix}once"))
+            parts.append(Phase(ONE, _loaded(loop, loads) + loop, f"{prefix}once"))
             serial = False
         else:
             name, rounds = f"{prefix}{ast.unparse(line.target)}", _rounds(outside.visit(line.iter))
@@ -251,7 +261,7 @@ def _loops_of(
             whole = test == f"ti.raw_mod({name}, 512) == 0" and rounds.replace(" ", "") in WHOLE
             if test and not whole:
                 text = f"{_loaded(test, loads)}if {test}:\n{indent(text, STEP)}"
-            parts.append(Loop(CORE if whole else EACH, text, name, rounds))
+            parts.append(Phase(CORE if whole else EACH, text, name, rounds))
     return tuple(parts)
 
 

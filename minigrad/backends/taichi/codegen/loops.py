@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from minigrad.backends.taichi.codegen.source import WIDE, Work
 from minigrad.backends.taichi.codegen.tiles import Tiles
 from minigrad.backends.taichi.codegen.windows import Convolution
-from minigrad.backends.taichi.runtime.recording import Launch, Part, Place
+from minigrad.backends.taichi.runtime.recording import Launch, Place, Region
 from minigrad.core.symbolic import Traced
 
 __all__ = ["Key", "Loop", "Lying", "Product", "flattened", "key_of", "loop_of", "product_of", "reshaped"]
@@ -77,7 +77,7 @@ class Loop(NamedTuple):
         return dict(zip(self.work.numbers, self.launch.args[begin:], strict=False))
 
 
-def key_of(part: Part) -> Key:
+def key_of(part: Region) -> Key:
     """What tells a part of memory from others."""
     return part.what, part.start
 

@@ -21,7 +21,7 @@ from minigrad.backends.taichi.runtime import driver, muladd
 from minigrad.backends.taichi.runtime.array import LINE, lasting
 from minigrad.backends.taichi.runtime.kernel import Kernel
 
-__all__ = ["CORE", "EACH", "ONE", "OTHER", "STEP", "Loop", "can_meet", "joined"]
+__all__ = ["CORE", "EACH", "ONE", "OTHER", "STEP", "Phase", "can_meet", "joined"]
 
 ONE, CORE, EACH, OTHER = "by one core", "a round for each core", "rounds that cores share", "as it is"
 SERIAL = "    ti.loop_config(serialize=True)\n"
@@ -31,7 +31,7 @@ def who_kernel(names_: {source.array_of("int32")}, place: ti.i64):
 {{}}"""
 
 
-class Loop(NamedTuple):
+class Phase(NamedTuple):
     """A loop, or a statement: its kind, its text, of a loop what a round is called, and their count.
 
     Of what one core does the text is the whole loop, else what is in it.
@@ -46,20 +46,20 @@ class Loop(NamedTuple):
 def can_meet() -> bool:
     """Whether each core gets a round of a loop, so that one may wait for another. Then each keeps to a thread."""
     there = muladd.FUSED and 1 < source.CORES <= min(driver.threads(), len(os.sched_getaffinity(0)))
-    if there and _State.program is not driver.program():
-        _State.program = driver.program()
+    if there and _Threads.program is not driver.program():
+        _Threads.program = driver.program()
         _keep_apart()
     return there
 
 
-class _State:
+class _Threads:
     program: Any = None  # whose threads are kept apart
 
 
 def _keep_apart() -> None:
     """Keep each of Taichi's threads on a core of its own, where the machine lets us."""
     names, place = lasting(np.zeros(source.CORES, np.int32)), meeting_place()
-    loop = Loop(CORE, "who = 0\nmuladd.who(who)\nnames_[each // 512] = who\n", "each")
+    loop = Phase(CORE, "who = 0\nmuladd.who(who)\nnames_[each // 512] = who\n", "each")
     made = Kernel("who", WHO.format(_met([loop, loop], "place")), "ai")
     made.unheard((names.ctypes.data, len(names), names.nbytes), place.ctypes.data)
     for name, core in zip(names.tolist(), sorted(os.sched_getaffinity(0)), strict=False):
@@ -81,10 +81,10 @@ def meeting_place() -> Any:
     return lasting(np.zeros(LINE // 4, np.int32))
 
 
-def joined(loops: Sequence[Loop], place: str) -> str:
+def joined(loops: Sequence[Phase], place: str) -> str:
     """The statements of a kernel: from the first loop that cores share to the last they are one loop, if they can meet
     at a number whose address is the text `place`."""
-    text, run = "", list[Loop]()
+    text, run = "", list[Phase]()
     for loop in (*loops, None):
         if loop is not None and loop.kind != OTHER:
             run.append(loop)
@@ -99,7 +99,7 @@ def joined(loops: Sequence[Loop], place: str) -> str:
     return text
 
 
-def _alone(loop: Loop) -> str:
+def _alone(loop: Phase) -> str:
     if loop.kind == OTHER:
         return indent(loop.text, STEP)
     if loop.kind == ONE:
@@ -108,7 +108,7 @@ def _alone(loop: Loop) -> str:
     return f"    for {loop.name} in range({loop.rounds}):\n{indent(body, STEP * 2)}"
 
 
-def _met(loops: Sequence[Loop], place: str) -> str:
+def _met(loops: Sequence[Phase], place: str) -> str:
     cores = source.CORES
     lines = f"{SERIAL}    for once in range(1):\n        meeting = {place}\n        muladd.apart(meeting)\n"
     lines += f"    for core in range({cores} * 512):\n        if core % 512 == 0:\n            me = core // 512\n"

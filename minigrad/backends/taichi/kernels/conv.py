@@ -134,7 +134,7 @@ def _steps(channel: int, row: int, image: Shape, places: Shape, window: Window) 
 @lru_cache(maxsize=256)
 def _table(
     images: Shape, places: Shape, window: Window, around: bool, by_place: bool, n: int, steps: tuple[int, int, int]
-) -> cuda_products.Table:
+) -> cuda_products.ImageTable:
     """How a product on CUDA sees images, a row of it for each place of the window, or for each spot in it."""
     batches, channels, rows, columns = images
     image = images[1:]

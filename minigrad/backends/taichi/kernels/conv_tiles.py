@@ -59,7 +59,7 @@ def _in_fours(images: Images, unit: int, odd: int, length: int) -> bool:
     return unit > 1 and images.by_col == 1 and odd % (4 * length) == 0 and not any(step % 4 for step in steps)
 
 
-class Plan(NamedTuple):
+class TilePlan(NamedTuple):
     """A kernel, with its tables, and how many numbers it works in."""
 
     kernel: Kernel
@@ -68,9 +68,9 @@ class Plan(NamedTuple):
     kept: list[Any]  # what the tables lie in
 
 
-def _planned(kernel: Kernel, tables: tuple[Any, ...], scratch: int) -> Plan:
+def _planned(kernel: Kernel, tables: tuple[Any, ...], scratch: int) -> TilePlan:
     kept = [lasting(np.ascontiguousarray(table, np.int32)) for table in tables]
-    return Plan(kernel, tuple([(table.ctypes.data, 1, 1) for table in kept]), scratch, kept)
+    return TilePlan(kernel, tuple([(table.ctypes.data, 1, 1) for table in kept]), scratch, kept)
 
 
 def _memory(x: Any) -> Memory:
@@ -81,7 +81,7 @@ def _memory(x: Any) -> Memory:
 def _convolution(
     dtype: Any, odd: int, shape: Shape, count: int, window: Window, places: Shape, steps: Shape, weights: Shape,
     bias: Shape | None,
-) -> Plan:  # fmt: skip
+) -> TilePlan:  # fmt: skip
     lanes, m, spots, unit = LANES[dtype], prod(places), prod(window.size), _unit(shape[1])
     images = _images(shape, steps, window, unit)
     spot, place = _reach(images, window, places, unit)
@@ -118,7 +118,7 @@ def convolved(x: Any, w: Any, bias: Any, window: Window, places: Shape) -> Any:
 @lru_cache(maxsize=1024)
 def _correlation(
     dtype: Any, odd: int, odd_g: int, shape: Shape, count: int, window: Window, places: Shape, steps: Shape
-) -> Plan:
+) -> TilePlan:
     lanes, m, unit = LANES[dtype], prod(places), _unit(shape[1])
     images = _images(shape, steps, window, unit)
     spot, place = _reach(images, window, places, unit)

@@ -17,7 +17,7 @@ from minigrad.backends.taichi.runtime import driver
 from minigrad.backends.taichi.runtime.array import empty, like, pointer
 from minigrad.backends.taichi.runtime.kernel import compiled
 
-__all__ = ["FLOAT", "Table", "parts", "seen", "serves_product", "table_of", "times"]
+__all__ = ["FLOAT", "ImageTable", "parts", "seen", "serves_product", "table_of", "times"]
 
 FLOAT = np.dtype(np.float32)
 
@@ -52,7 +52,7 @@ def serves_product(m: int, n: int, depth: int, batches: int) -> bool:
     return driver.arch() == "cuda" and min(m, n) >= 32 and depth >= 8 and enough
 
 
-class Table(NamedTuple):
+class ImageTable(NamedTuple):
     """How a product sees images. Of each of its rows, and of each number k of its sum, `numbers` has how far from the
     first number of an image that is; where padding is `around`, a code too: both together are 65,536 times the row in
     the image with its padding, plus the column.
@@ -263,8 +263,8 @@ SIZES = ("high", "wide", "m", "n", "depth", "a_by", "b_by", "b_k", "b_n", "rows"
 def table_of(
     right: Any, down: Any, codes: tuple[Any, Any] | None, image: tuple[int, ...], batches: int, n: int,
     steps: tuple[int, int, int],
-) -> Table:  # fmt: skip
-    """What says how `batches` products of `n` columns see images: see `Table`.
+) -> ImageTable:  # fmt: skip
+    """What says how `batches` products of `n` columns see images: see `ImageTable`.
 
     An `image` is so many numbers, rows, columns, and lines of padding above and before it. `steps` lead to the next
     batch of b, its next number in the sum, and its next column.
@@ -277,10 +277,10 @@ def table_of(
     whole = m % tile.rows == n % tile.columns == depth % tile.depth == 0
     tiles = batches * high * wide
     how = tile, (False, steps[1] == 1), whole, "around" if codes else "seen", tiles <= source.FEW_BLOCKS
-    return Table(like(host), (batches, n, m), tiles, how)
+    return ImageTable(like(host), (batches, n, m), tiles, how)
 
 
-def seen(x: Any, b: Any, table: Table, bias: Any = None) -> Any:
+def seen(x: Any, b: Any, table: ImageTable, bias: Any = None) -> Any:
     """The sums over k of what row and k see of x[batch], times b at batch, k and column, plus bias[column]; each column
     is a line: (batches, n, rows)."""
     out = empty(table.shape, FLOAT)

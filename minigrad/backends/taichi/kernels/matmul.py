@@ -89,7 +89,7 @@ def _zeros(dtype: Any) -> Any:
     return lasting(filled((LANES[dtype],), dtype))
 
 
-class Plan(NamedTuple):
+class ProductPlan(NamedTuple):
     """How a product is computed: what is laid out before, as arguments of `_packed`, and the launch."""
 
     left: tuple[int, ...] | None
@@ -100,9 +100,9 @@ class Plan(NamedTuple):
     tiles: int
 
 
-def _planned(made: Kernel, numbers: tuple[int, ...], tiles: int, left: Any = None, right: Any = None) -> Plan:
+def _planned(made: Kernel, numbers: tuple[int, ...], tiles: int, left: Any = None, right: Any = None) -> ProductPlan:
     kept = lasting(np.array(numbers, np.int32))
-    return Plan(left, right, made, kept, (kept.ctypes.data, len(kept), 4), tiles)
+    return ProductPlan(left, right, made, kept, (kept.ctypes.data, len(kept), 4), tiles)
 
 
 def _tile(m: int, right: int) -> tuple[int, int]:
@@ -114,7 +114,7 @@ def _tile(m: int, right: int) -> tuple[int, int]:
 def _plan(
     dtype: Any, m: int, n: int, depth: int, count: int, odd_a: int, odd: int, by_a: int, down_a: int, right_a: int,
     by_b: int, down_b: int, right_b: int, biased: bool,
-) -> Plan:  # fmt: skip
+) -> ProductPlan:  # fmt: skip
     """For (m, depth) times (depth, n), `count` of each, with their steps; `odd` bytes of b are before whole lines."""
     lanes, length, work = LANES[dtype], dtype.itemsize, count * m * n * depth
     along = (by_a, down_a, by_b, right_b)

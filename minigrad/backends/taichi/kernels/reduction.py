@@ -54,7 +54,7 @@ _LEAST = {
 }
 
 
-class Step(NamedTuple):
+class ReductionStep(NamedTuple):
     """A launch: its kernel, the shape and type of its result, and the numbers that it takes after the arrays."""
 
     kernel: Any
@@ -63,7 +63,7 @@ class Step(NamedTuple):
     numbers: tuple[Any, ...]
 
 
-_plans: dict[Any, list[Step]] = Remembered()
+_plans: dict[Any, list[ReductionStep]] = Remembered()
 PLANS = 4096  # that are remembered
 
 
@@ -108,15 +108,15 @@ def _planned(
     dtype: Any,
     end: str,
     numbers: Mapping[str, float],
-) -> list[Step]:
+) -> list[ReductionStep]:
     shape = broadcast_shapes(*[x.shape for x in inputs], op=name)
     dims = range(len(shape)) if dims is None else dims
     result = tuple([1 if k in dims else n for k, n in enumerate(shape) if keepdim or k not in dims])
     if not product(result):
-        return [Step(lambda *_: None, result, dtype, ())]
+        return [ReductionStep(lambda *_: None, result, dtype, ())]
     strides = [stretched(x, shape) for x in inputs]
     rest = [k for k in range(len(shape)) if k not in dims]
-    walk = Walk(
+    walk = ReductionWalk(
         *collapsed([shape[k] for k in rest], [[by[k] for k in rest] for by in strides]),
         *collapsed([shape[k] for k in dims], [[by[k] for k in dims] for by in strides]),
     )
@@ -125,7 +125,7 @@ def _planned(
     return _steps(Reduction(name, join, snippet, types, result, dtype, end, numbers), walk, in_vectors)
 
 
-class Walk(NamedTuple):
+class ReductionWalk(NamedTuple):
     """How arrays are gone through: sizes and, for each array, strides, for the results and for what each is made of."""
 
     outer: list[int]
@@ -147,7 +147,7 @@ class Reduction(NamedTuple):
     numbers: Mapping[str, float]
 
 
-def _steps(what: Reduction, walk: Walk, in_vectors: bool) -> list[Step]:
+def _steps(what: Reduction, walk: ReductionWalk, in_vectors: bool) -> list[ReductionStep]:
     """In one launch, or in two: of stretches, and then of these."""
     outs, count = product(walk.outer), product(walk.inner)
     lines, cut = _lines(what, walk) if in_vectors else None, None
@@ -171,7 +171,7 @@ def _steps(what: Reduction, walk: Walk, in_vectors: bool) -> list[Step]:
     step = _in_lines(first, lines, outs, count, stretches) if lines else _anyhow(first, walk, kind, stretches, cut)
     if parts == 1:
         return [step]
-    joined = Walk([outs], [[parts if of_rows else 1]], [parts], [[1 if of_rows else outs]])
+    joined = ReductionWalk([outs], [[parts if of_rows else 1]], [parts], [[1 if of_rows else outs]])
     last = _second(what, first)
     return [step, *_steps(last, joined, False)]
 
@@ -189,11 +189,13 @@ def _kind(what: Reduction) -> str:
     return what.dtype.name if what.join in ("max", "min") else "float64" if what.dtype.kind == "f" else "int64"
 
 
-def _runs(what: Reduction, walk: Walk) -> list[Step] | None:
+def _runs(what: Reduction, walk: ReductionWalk) -> list[ReductionStep] | None:
     """Of numbers in runs, such as a channel of each picture, first each run is joined, as a row, and then these."""
     (outs,), (count, _) = walk.outer, walk.inner
     over = [(b[0], a[0]) for a, b in zip(walk.outer_steps, walk.inner_steps, strict=True)]
-    rows = Walk(*collapsed([count, outs], [list(by) for by in over]), walk.inner[1:], [b[1:] for b in walk.inner_steps])
+    rows = ReductionWalk(
+        *collapsed([count, outs], [list(by) for by in over]), walk.inner[1:], [b[1:] for b in walk.inner_steps]
+    )
     first = what._replace(
         name=f"{what.name}_runs", shape=(count, outs), dtype=np.dtype(_kind(what)), end="s", numbers={}
     )
@@ -203,7 +205,7 @@ def _runs(what: Reduction, walk: Walk) -> list[Step] | None:
     last = _second(what, first)
     return [
         _in_lines(first, lines, count * outs, walk.inner[1], 1),
-        *_steps(last, Walk([outs], [[1]], [count], [[outs]]), False),
+        *_steps(last, ReductionWalk([outs], [[1]], [count], [[outs]]), False),
     ]
 
 
@@ -222,7 +224,7 @@ class Lines(NamedTuple):
     snippet: str
 
 
-def _lines(what: Reduction, walk: Walk) -> Lines | None:
+def _lines(what: Reduction, walk: ReductionWalk) -> Lines | None:
     """How they lie, if vectors can read them so."""
     snippet = wide.packed(what.snippet)
     if snippet is None or len(walk.outer) > 1 or len(walk.inner) > 1:
@@ -247,7 +249,7 @@ def _place(along_lines: int, in_line: int) -> str:
     return wide.PLACE if along_lines == 0 and in_line == 1 else ""
 
 
-def _in_lines(what: Reduction, lines: Lines, outs: int, count: int, stretches: int) -> Step:
+def _in_lines(what: Reduction, lines: Lines, outs: int, count: int, stretches: int) -> ReductionStep:
     joined = wide.joined_rows if lines.rows else wide.joined_columns
     kernel, sizes = joined(
         what.name,
@@ -261,10 +263,10 @@ def _in_lines(what: Reduction, lines: Lines, outs: int, count: int, stretches: i
         what.end,
         tuple(what.numbers),
     )
-    return Step(kernel, what.shape, what.dtype, (*what.numbers.values(), *sizes))
+    return ReductionStep(kernel, what.shape, what.dtype, (*what.numbers.values(), *sizes))
 
 
-def _anyhow(what: Reduction, walk: Walk, kind: str, stretches: int, cut: blocks.Cut | None) -> Step:
+def _anyhow(what: Reduction, walk: ReductionWalk, kind: str, stretches: int, cut: blocks.Cut | None) -> ReductionStep:
     """Numbers that lie anyhow."""
     if what.join == "squares":
         wide_one = f"ti.cast({what.snippet}, ti.f64)"
@@ -278,7 +280,7 @@ def _anyhow(what: Reduction, walk: Walk, kind: str, stretches: int, cut: blocks.
     )  # fmt: skip
     steps = [by for a, b in zip(walk.outer_steps, walk.inner_steps, strict=True) for by in (*a, *b)]
     numbers = (*what.numbers.values(), outs, stretches, -(-count // stretches), count, *steps, *walk.outer, *walk.inner)
-    return Step(compiled(what.name, text, kinds), what.shape, what.dtype, numbers)
+    return ReductionStep(compiled(what.name, text, kinds), what.shape, what.dtype, numbers)
 
 
 def _text(

@@ -21,9 +21,9 @@ from minigrad.core.dispatch import kernels_of
 __all__ = [
     "CPU",
     "DEVICE",
-    "Block",
     "CpuArray",
     "Pool",
+    "PoolBlock",
     "TaichiArray",
     "Target",
     "block_of",
@@ -51,7 +51,7 @@ DOUBLE, FLOAT = np.dtype(np.float64), np.dtype(np.float32)
 LINE = 64  # bytes: a line of the cache, and a vector of sixteen floats
 
 
-class Block(np.ndarray):
+class PoolBlock(np.ndarray):
     """Bytes that go back to the pool when nobody looks at them any more."""
 
     address = 0
@@ -63,7 +63,7 @@ class Block(np.ndarray):
 
 def block_of(array: Any) -> Any:
     """The block that an array lies in; None where its memory is not ours."""
-    while array is not None and not isinstance(array, Block):
+    while array is not None and not isinstance(array, PoolBlock):
         array = array.base
     return array
 
@@ -88,7 +88,7 @@ class Pool:
     def take(self, count: int) -> Any:
         """At least `count` bytes, aligned, and as many as fill whole lines."""
         raw, address = self.entry(self.size_of(count))
-        block = raw.view(Block)
+        block = raw.view(PoolBlock)
         block.address = address
         if _here.recording is not None:
             _here.recording.took(address, block.nbytes)
@@ -212,7 +212,7 @@ class Target(NamedTuple):
     """Copies an array of NumPy's into one of these."""
     seen: Callable[[Any], Any]
     """The numbers of an array of these as one of NumPy's."""
-    block: type[Block] = Block
+    block: type[PoolBlock] = PoolBlock
     """What its memory is an array of."""
     narrow: bool = False
     """Whether there is no float64: what kernels make of it, for themselves, is float32."""
@@ -304,7 +304,7 @@ def empty(shape: tuple[int, ...], dtype: Any, of: Target | None = None) -> Taich
 
 def shaped(array: Any, shape: tuple[int, ...]) -> Any:
     """A new array in another shape, that owns its memory as that did, which nobody is to keep."""
-    if not isinstance(array.base, Block):
+    if not isinstance(array.base, PoolBlock):
         return array.reshape(shape)
     out = np.ndarray.__new__(array.__class__, shape, array.dtype, array.base)
     out.address = array.address

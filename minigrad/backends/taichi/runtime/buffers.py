@@ -18,7 +18,15 @@ from typing import Any, cast
 import numpy as np
 
 from minigrad.backends.taichi.runtime import driver
-from minigrad.backends.taichi.runtime.array import Block, Pool, TaichiArray, block_of, by_host, recorder, shaped_memory
+from minigrad.backends.taichi.runtime.array import (
+    Pool,
+    PoolBlock,
+    TaichiArray,
+    block_of,
+    by_host,
+    recorder,
+    shaped_memory,
+)
 from minigrad.backends.taichi.runtime.checks import verify
 from minigrad.backends.taichi.runtime.kernel import Kernel, compiled
 from minigrad.backends.taichi.runtime.locking import lock
@@ -57,7 +65,7 @@ def _driver() -> Any:
     return found
 
 
-class Buffer:
+class DeviceBuffer:
     """Some bytes of the GPU. Raises MemoryError where it has no more."""
 
     __slots__ = ("_now", "_program", "raw")
@@ -120,7 +128,7 @@ class _Below(np.ndarray):
     buffer: Any = None
 
 
-class GpuBlock(Block):
+class GpuBlock(PoolBlock):
     """Bytes of the GPU, and where arrays on them seem to lie."""
 
     pool: Any = None
@@ -181,7 +189,7 @@ class GpuBlock(Block):
             if self.lost:
                 raise DeviceError(_LOST)
             if not self.buffer.alive:
-                cast(Any, self.base).buffer = Buffer(self.nbytes)
+                cast(Any, self.base).buffer = DeviceBuffer(self.nbytes)
             if self.below and not self.above:
                 self.moving = True
                 try:
@@ -239,7 +247,7 @@ class GpuPool(Pool):
     def new(self, size: int) -> Any:
         raw, address = shaped_memory(size)
         below = raw.view(_Below)
-        below.buffer = Buffer(size)
+        below.buffer = DeviceBuffer(size)
         return below, address
 
     def give(self, entry: Any, size: int) -> None:

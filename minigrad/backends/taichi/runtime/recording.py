@@ -23,9 +23,9 @@ from minigrad.core.dispatch import kernels_of
 
 __all__ = [
     "Launch",
-    "Part",
+    "LaunchRecording",
     "Place",
-    "Recording",
+    "Region",
     "block_of",
     "in_lines",
     "known",
@@ -37,7 +37,7 @@ __all__ = [
 ]
 
 
-class Part(NamedTuple):
+class Region(NamedTuple):
     """A piece of memory: `what` it is of, where it begins in this run, its bytes, and what must live for it to stay.
 
     What is taken from the pool is numbered. "fixed" memory stays where it is.
@@ -52,7 +52,7 @@ class Part(NamedTuple):
 class Place(NamedTuple):
     """Where a kernel gets an array: so many bytes into a part, and its elements and bytes, as it asked."""
 
-    part: Part
+    part: Region
     offset: int
     items: int
     size: int
@@ -66,10 +66,10 @@ class Launch(NamedTuple):
     calls: tuple[int, ...] = (0,)
 
 
-class Recording:
+class LaunchRecording:
     """What is heard of a run. `known` are parts of memory that were there before it."""
 
-    def __init__(self, known: Iterable[Part]) -> None:
+    def __init__(self, known: Iterable[Region]) -> None:
         self.launches: list[Launch] = []
         self.checks: list[tuple[Any, ...]] = []
         """The slots in which a kernel may say that something is wrong: as the arguments of `checks.settle`."""
@@ -78,11 +78,11 @@ class Recording:
         self.taken = 0
         self._call = 0
         self._starts: list[int] = []
-        self._parts: list[Part] = []
+        self._parts: list[Region] = []
         for part in known:
             self._add(part)
 
-    def _add(self, part: Part) -> None:
+    def _add(self, part: Region) -> None:
         """Note a part; what lay there before is no more."""
         k = bisect_right(self._starts, part.start)
         if k and self._parts[k - 1].start + self._parts[k - 1].size > part.start:
@@ -94,7 +94,7 @@ class Recording:
         self._starts.insert(k, part.start)
         self._parts.insert(k, part)
 
-    def part_of(self, address: int) -> Part | None:
+    def part_of(self, address: int) -> Region | None:
         """The part of memory in which there is an address now."""
         k = bisect_right(self._starts, address) - 1
         found = self._parts[k] if k >= 0 else None
@@ -103,7 +103,7 @@ class Recording:
         table = arrays.lasting_at(address)
         if table is None:
             return None
-        self._add(Part("fixed", table.__array_interface__["data"][0], table.nbytes, table))
+        self._add(Region("fixed", table.__array_interface__["data"][0], table.nbytes, table))
         return self.part_of(address)
 
     def launched(self, kernel: Kernel, args: tuple[Any, ...]) -> None:
@@ -126,7 +126,7 @@ class Recording:
 
     def took(self, address: int, size: int) -> None:
         """Memory is taken from the pool."""
-        self._add(Part(self.taken, address, size))
+        self._add(Region(self.taken, address, size))
         self.taken += 1
 
     def settled(self, slot: Any, *complaint: Any) -> None:
@@ -175,9 +175,9 @@ def launchable(device: str) -> bool:
 
 
 @contextlib.contextmanager
-def recorded(device: str, memories: Sequence[tuple[Any, int, int, Any]]) -> Iterator[Recording]:
+def recorded(device: str, memories: Sequence[tuple[Any, int, int, Any]]) -> Iterator[LaunchRecording]:
     """A block in which what this thread computes on `device` is recorded; `memories` are parts known before it."""
-    found = Recording([Part(*one) for one in memories])
+    found = LaunchRecording([Region(*one) for one in memories])
     for _, _, _, holds in memories if device != "cpu" else ():
         if block_of(holds) is not None:
             block_of(holds).raise_up()

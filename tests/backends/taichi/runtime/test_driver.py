@@ -164,7 +164,7 @@ def test_only_what_says_that_there_is_no_more_memory_is_told_so(said, kind, monk
     monkeypatch.setattr(driver.state, "program", Program())
     monkeypatch.setattr(driver, "is_current", lambda: True)
     with pytest.raises(kind, match=re.escape(said)) as error:
-        buffers.Buffer(64)
+        buffers.DeviceBuffer(64)
     assert error.type is kind
 
 

@@ -152,9 +152,9 @@ def test_each_core_has_a_thread_of_its_own():
 
 
 def test_loops_that_cores_share_are_one_from_the_first_to_the_last():
-    one = meeting.Loop(meeting.ONE, "pass\n", "k")
-    each = meeting.Loop(meeting.EACH, "pass\n", "i", "n")
-    other = meeting.Loop(meeting.OTHER, "x = 1\n")
+    one = meeting.Phase(meeting.ONE, "pass\n", "k")
+    each = meeting.Phase(meeting.EACH, "pass\n", "i", "n")
+    other = meeting.Phase(meeting.OTHER, "x = 1\n")
     text = meeting.joined([one, each, one, one, each, one], "place")
     assert text.count("muladd.meet(") == 2  # not between what one core does
     assert text.count("for k in range(1)") == 2  # before, and after
