@@ -6,76 +6,26 @@ from collections.abc import Callable, Mapping, Sequence
 from numbers import Real
 from typing import Any, cast
 
-from minigrad.core.dispatch import PYTHON, dispatch, kernels_of
+from minigrad.core.dispatch import PYTHON, dispatch
 from minigrad.core.errors import DTypeError, GraphError, a_kind, caller_line
 from minigrad.core.graph import Node, grad_lock, propagate, topological
 from minigrad.core.modes import detour, modes
-from minigrad.core.op import Op, forward
+from minigrad.core.op import OPS, Op, forward
+from minigrad.core.unrolled import propagate_floats, unroll
 
-__all__ = ["Value", "constant", "gradients_of"]
-
-
-Number = int | float
+__all__ = ["Value", "constant"]
 
 
-def _unary(op: Op) -> Callable[[Value], Value]:
-    """The method that applies `op`: inline while nobody listens, by way of `dispatch` otherwise."""
-    kernels = kernels_of(op.name)
+def _operator(op: Op, *, reflected: bool = False) -> Callable[[Value, Value | float], Value]:
+    """The operator that applies `op`; `reflected` when the Value stands on the right."""
 
-    def method(self: Value) -> Value:
-        if detour.reasons:
-            return cast(Value, Value._apply(op, (self,), {}))
-        out = _new(Value)
-        out._data = kernels[PYTHON](self._data)
-        out.grad = None
-        out._op = op
-        out._left = self
-        out._right = ()
-        out._made = Node.writes
-        out._requires_grad = self._requires_grad
-        return out
+    def method(self: Value, other: Value | float) -> Value:
+        foreign = not isinstance(other, Value | Real) and not _is_array(other)
+        if foreign and hasattr(other, "__radd__"):
+            return cast(Value, NotImplemented)  # a type with operators of its own, which may know of Values
+        return cast(Value, Value._apply(op, (other, self) if reflected else (self, other), {}))
 
     return method
-
-
-def _binary(op: Op, *, reflected: bool = False) -> Callable[[Value, Value | Number], Value]:
-    """The operator that applies `op`, as `_unary`; `reflected` when the Value stands on the right."""
-    kernels = kernels_of(op.name)
-
-    def method(self: Value, other: Value | Number) -> Value:
-        if other.__class__ is Value:
-            data, needs = other._data, self._requires_grad or other._requires_grad
-        elif other.__class__ is float or other.__class__ is int:
-            other = data = _real(other, op.name)
-            needs = self._requires_grad
-        else:
-            return _apply_to_other(op, self, other, reflected)
-        if detour.reasons:
-            return cast(Value, Value._apply(op, (other, self) if reflected else (self, other), {}))
-        out = _new(Value)
-        if reflected:
-            out._data = kernels[PYTHON](data, self._data)
-            out._left = other
-            out._right = self
-        else:
-            out._data = kernels[PYTHON](self._data, data)
-            out._left = self
-            out._right = other
-        out.grad = None
-        out._op = op
-        out._made = Node.writes
-        out._requires_grad = needs
-        return out
-
-    return method
-
-
-def _apply_to_other(op: Op, value: Value, other: Any, reflected: bool) -> Value:
-    """`op` on a Value and something that is neither Value nor float itself: an int, a NumPy number, a subclass, …"""
-    foreign = not isinstance(other, Value | Real) and not _is_array(other)
-    if foreign and hasattr(other, "__radd__"):
-        return cast(Value, NotImplemented)  # a type with operators of its own, which may know what to do with a Value
-    return cast(Value, Value._apply(op, (other, value) if reflected else (value, other), {}))
 
 
 def _comparison(op: Op) -> Callable[[Value, object], bool]:
@@ -211,17 +161,16 @@ class Value(Node):
 
     # --- operations ---
 
-    __add__ = _binary(forward("add"))
-    __radd__ = _binary(forward("add"), reflected=True)
-    __sub__ = _binary(forward("sub"))
-    __rsub__ = _binary(forward("sub"), reflected=True)
-    __mul__ = _binary(forward("mul"))
-    __rmul__ = _binary(forward("mul"), reflected=True)
-    __truediv__ = _binary(forward("div"))
-    __rtruediv__ = _binary(forward("div"), reflected=True)
-    __pow__ = _binary(forward("pow"))
-    __rpow__ = _binary(forward("pow"), reflected=True)
-    __neg__ = _unary(forward("neg"))
+    __add__ = _operator(forward("add"))
+    __radd__ = _operator(forward("add"), reflected=True)
+    __sub__ = _operator(forward("sub"))
+    __rsub__ = _operator(forward("sub"), reflected=True)
+    __mul__ = _operator(forward("mul"))
+    __rmul__ = _operator(forward("mul"), reflected=True)
+    __truediv__ = _operator(forward("div"))
+    __rtruediv__ = _operator(forward("div"), reflected=True)
+    __pow__ = _operator(forward("pow"))
+    __rpow__ = _operator(forward("pow"), reflected=True)
     __lt__ = _comparison(forward("lt"))
     __le__ = _comparison(forward("le"))
     __gt__ = _comparison(forward("gt"))
@@ -232,52 +181,55 @@ class Value(Node):
 
     def exp(self) -> Value:
         """e to the power of this."""
-        return _exp(self)
+        return self._applied("exp")
 
     def log(self) -> Value:
         """The natural logarithm: -inf at 0, nan below."""
-        return _log(self)
+        return self._applied("log")
 
     def sqrt(self) -> Value:
         """The square root: nan below 0; its derivative at 0 is inf."""
-        return _sqrt(self)
+        return self._applied("sqrt")
 
     def sin(self) -> Value:
         """The sine of this, in radians."""
-        return _sin(self)
+        return self._applied("sin")
 
     def cos(self) -> Value:
         """The cosine of this, in radians."""
-        return _cos(self)
+        return self._applied("cos")
 
     def tanh(self) -> Value:
         """The hyperbolic tangent."""
-        return _tanh(self)
+        return self._applied("tanh")
 
     def sigmoid(self) -> Value:
         """The logistic function, 1 / (1 + exp(-x)), without overflow at either end."""
-        return _sigmoid(self)
+        return self._applied("sigmoid")
 
     def relu(self) -> Value:
         """The larger of this and 0; its derivative at 0 is 0, as in PyTorch."""
-        return _relu(self)
+        return self._applied("relu")
 
     def __pos__(self) -> Value:
         return self
 
+    def __neg__(self) -> Value:
+        return self._applied("neg")
+
     def abs(self) -> Value:
         """The distance from 0; its derivative at 0 is 0, as in PyTorch."""
-        return _abs(self)
+        return self._applied("abs")
 
     __abs__ = abs
 
     def max(self, other: Value | float) -> Value:
         """The larger of the two; where they tie, each gets half the gradient, as in PyTorch; nan if either is."""
-        return _maximum(self, other)
+        return self._applied("maximum", other)
 
     def min(self, other: Value | float) -> Value:
         """The smaller of the two; where they tie, each gets half the gradient, as in PyTorch; nan if either is."""
-        return _minimum(self, other)
+        return self._applied("minimum", other)
 
     # --- gradients ---
 
@@ -295,7 +247,11 @@ class Value(Node):
 
     @staticmethod
     def _accumulate(seeds: Mapping[Any, Any], retain_graph: bool | None, create_graph: bool, inputs: Any) -> None:
-        totals = gradients_of(seeds, create_graph)
+        if detour.reasons or create_graph:
+            found = propagate(seeds, create_graph=create_graph)
+            totals = {node: node._handed(total, create_graph) for node, total in found.items()}
+        else:
+            totals = propagate_floats(seeds)
         chosen = totals if inputs is None else {x: totals[x] for x in inputs if x in totals}
         with grad_lock:
             for node, total in chosen.items():
@@ -313,6 +269,9 @@ class Value(Node):
 
     # --- what the graph asks of a face ---
 
+    def _applied(self, name: str, *others: Any) -> Value:
+        return cast(Value, Value._apply(OPS[name], (self, *others), {}))
+
     @classmethod
     def _apply(cls, op: Op, inputs: tuple[Any, ...], attrs: Mapping[str, Any]) -> Any:
         if op.outputs > 1:
@@ -325,14 +284,11 @@ class Value(Node):
             return data
         if not modes.grad or not op.differentiable:
             return constant(data)
-        out = _new(Value)
+        out = Value.__new__(Value)
         out._data = data
         out.grad = None
         out._op = op
-        if len(operands) > 2:
-            out._left, out._right = operands, ()
-        else:
-            out._left, out._right = (*operands, ())[:2]
+        out._left, out._right = (operands, ()) if len(operands) > 2 else (*operands, ())[:2]
         out._made = Node.writes
         out._requires_grad = any(x._requires_grad for x in operands if isinstance(x, Value))
         if op.attrs or op.aux or op.shapes:
@@ -404,12 +360,6 @@ def _refuse_overwritten(value: Value, slots: Sequence[int]) -> None:
             )
 
 
-_new = Value.__new__
-_exp, _log, _sqrt, _sin, _cos = map(_unary, map(forward, ("exp", "log", "sqrt", "sin", "cos")))
-_tanh, _sigmoid, _relu, _abs = map(_unary, map(forward, ("tanh", "sigmoid", "relu", "abs")))
-_maximum, _minimum = map(_binary, map(forward, ("maximum", "minimum")))
-
-
 def constant(data: float) -> Value:
     """A leaf that needs no gradient."""
     out = Value(data)
@@ -446,39 +396,4 @@ def _real(x: Any, who: str) -> float:
     )
 
 
-def gradients_of(seeds: Mapping[Any, Any], create_graph: bool) -> dict[Any, Any]:
-    """The gradients of all Values that those of `seeds` were computed from, and theirs, as given. Writes nothing."""
-    if detour.reasons or create_graph:
-        totals = propagate(seeds, create_graph=create_graph)
-        return {node: node._handed(total, create_graph) for node, total in totals.items()}
-    return _propagate_floats(seeds)
-
-
-def _propagate_floats(gradients: Mapping[Any, float]) -> dict[Any, float]:
-    """`graph.propagate` on bare floats, unrolled: what runs while nobody listens. Tests hold the two to equal bits."""
-    totals = dict(gradients)
-    get, writes = totals.get, Node.writes
-    node: Any
-    for node in reversed(topological(totals)):
-        op, upstream = node._op, get(node)
-        if op is None or upstream is None:
-            continue
-        rules = op.plain
-        if rules is None or node._made != writes:
-            for _, target, product in node._contributions(upstream, False):
-                total = get(target)
-                totals[target] = product if total is None else total + product
-            continue
-        left, right, y = node._left, node._right, node._data
-        if left.__class__ is not float and left._requires_grad:
-            if right.__class__ is tuple:  # there is no second operand
-                product = rules[0](upstream, y, left._data)
-            else:
-                product = rules[0](upstream, y, left._data, right if right.__class__ is float else right._data)
-            total = get(left)
-            totals[left] = product if total is None else total + product
-        if right.__class__ is not float and right.__class__ is not tuple and right._requires_grad:
-            product = rules[1](upstream, y, left if left.__class__ is float else left._data, right._data)
-            total = get(right)
-            totals[right] = product if total is None else total + product
-    return totals
+unroll(Value)

@@ -147,10 +147,10 @@ MUTANTS = (
     ),
     Mutant(
         "a Value that is a right operand twice gets the last gradient only",
-        "minigrad/core/value.py",
+        "minigrad/core/unrolled.py",
         "            total = get(right)\n            totals[right] = product if total is None else total + product",
         "            totals[right] = product",
-        ("core/test_value.py", "core/test_graph.py"),
+        ("core/test_value.py", "core/test_unrolled.py"),
     ),
     Mutant(
         "two leaves share the memory of one gradient",

@@ -69,6 +69,7 @@ CORE = [
     "promotion",
     "views",
     "registry",
+    "unrolled",
     "value",
     "tensor",
     "snapshot",

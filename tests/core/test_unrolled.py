@@ -1,0 +1,142 @@
+"""The fast path of Values beside the general one: equal bits, equal graphs, of every operation and every order."""
+
+import itertools
+import math
+import operator
+import random
+import struct
+from contextlib import nullcontext
+
+import pytest
+
+import minigrad as mg
+from cases import merge_cases
+from minigrad import Value
+from minigrad.core.errors import DTypeError
+from minigrad.core.graph import propagate
+from minigrad.core.unrolled import propagate_floats
+from strategies import ATTRS, DIFFERENTIABLE, ELEMENTWISE, points, random_expression
+
+CORNERS = (0.0, -0.0, 1.0, -2.5, 0.5, 2.0, -3.0, 5e-324, 1e308, math.inf, -math.inf, math.nan)
+UNARY = ("exp", "log", "sqrt", "sin", "cos", "tanh", "sigmoid", "relu", "abs", "__neg__", "__abs__")
+BINARY = {name: getattr(operator, name) for name in ("add", "sub", "mul", "truediv", "pow")}
+BINARY |= {"max": lambda a, b: a.max(b), "min": lambda a, b: a.min(b)}
+OPS = [op for op in DIFFERENTIABLE if op in ELEMENTWISE]
+
+
+def bits(x):
+    """The bits of a float, or of the one in a Value; nan is nan, whatever its sign."""
+    x = float(x)
+    return "nan" if math.isnan(x) else struct.pack(">d", x)
+
+
+def both(run):
+    """What `run` gives on the fast path, and on the general one: in a scope each node is to remember."""
+    found = []
+    for block in (nullcontext(), mg.scope("seen")):
+        with block:
+            found.append(run())
+    return found
+
+
+def described(y):
+    inputs = [bits(x) if isinstance(x, float) else ("Value", bits(x)) for x in y.inputs]
+    return bits(y), y.op.name, inputs, y.requires_grad, type(y)
+
+
+def value(x, needs=True):
+    made = Value(x)
+    made.requires_grad = needs
+    return made
+
+
+@merge_cases
+@pytest.mark.parametrize("name", UNARY)
+def test_a_method_gives_the_bits_and_the_node_of_the_general_way(name):
+    for x, needs in itertools.product(CORNERS, (True, False)):
+        fast, general = both(lambda x=x, needs=needs: described(getattr(value(x, needs), name)()))
+        assert fast == general
+
+
+@merge_cases
+@pytest.mark.parametrize("name", BINARY)
+def test_an_operator_gives_the_bits_and_the_node_of_the_general_way(name):
+    compute, numbers = BINARY[name], (*CORNERS, 0, 3, -2)
+    for a, b in itertools.product(CORNERS, CORNERS):
+        for needs in (True, False):
+            fast, general = both(lambda a=a, b=b, needs=needs: described(compute(value(a), value(b, needs))))
+            assert fast == general
+    for a, b in itertools.product(CORNERS, numbers):
+        fast, general = both(lambda a=a, b=b: described(compute(value(a), b)))
+        assert fast == general
+        if name not in ("max", "min"):
+            fast, general = both(lambda a=a, b=b: described(compute(b, value(a))))
+            assert fast == general
+
+
+@pytest.mark.parametrize("other", [10**400, 1j, "1", None, True, [1.0]], ids=str)
+def test_other_operands_are_taken_or_refused_alike(other):
+    def run():
+        found = []
+        for compute in BINARY.values():
+            try:
+                found.append(described(compute(Value(2.0), other)))
+            except (DTypeError, TypeError) as error:
+                found.append(str(error))
+        return found
+
+    fast, general = both(run)
+    assert fast == general
+
+
+def orders(op, xs, attrs):
+    """The value of `op`, and its derivatives by each operand of the first three orders, as bits."""
+    leaves = [Value(x) for x in xs]
+    y = op(*leaves, **attrs)
+    found = [bits(y)]
+    for order in (1, 2, 3):
+        for leaf in leaves:
+            leaf.grad = None
+        y.backward()  # by floats
+        found += [None if leaf.grad is None else bits(leaf.grad) for leaf in leaves]
+        if order < 3:
+            grads = [g for g in mg.grad(y, leaves, create_graph=True, allow_unused=True) if g is not None]
+            grads = [g for g in grads if g.requires_grad]
+            if not grads:
+                break
+            y = sum(grads[1:], grads[0])
+    return found
+
+
+@merge_cases
+@pytest.mark.parametrize("op", OPS, ids=lambda op: op.name)
+def test_gradients_of_every_order_have_the_bits_of_the_general_way(op):
+    attrs = ATTRS.get(op.name, {})
+    for xs in points(op, count=6):
+        fast, general = both(lambda xs=xs: orders(op, xs, attrs))
+        assert fast == general
+    for xs in itertools.islice(itertools.product(CORNERS, repeat=len(op.inputs)), 200):
+        fast, general = both(lambda xs=xs: orders(op, xs, attrs))
+        assert fast == general
+
+
+def test_gradients_of_graphs_with_much_reuse_have_the_bits_of_the_general_way():
+    for seed in range(30):
+        generator = random.Random(seed)
+        y = random_expression(generator, [Value(generator.uniform(-2, 2)) for _ in range(4)], 60)
+        fast, general = propagate_floats({y: 1.0}), propagate({y: 1.0})
+        assert [*fast] == [*general]
+        assert [*map(bits, fast.values())] == [*map(bits, general.values())]
+
+
+def test_a_replaced_leaf_is_refused_by_both():
+    def run():
+        x = Value(2.0)
+        y = x * x
+        x.data = 3.0
+        with pytest.raises(mg.errors.GraphError) as caught:
+            y.backward()
+        return str(caught.value)
+
+    fast, general = both(run)
+    assert fast == general
