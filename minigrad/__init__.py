@@ -98,7 +98,7 @@ _MOVED = {
     "views": "core.views",
 }
 # Where names that were in a module of before are now, and which of them have another name.
-_LEFT = {"engine": "core.storage", "graph": "core.grad_mode", "op": "core.op", "storage": "core.storage"}
+_LEFT = {"engine": "core.storage", "graph": "core.grad_mode", "op": "core.rules", "storage": "core.storage"}
 _RENAMED = {"Memory": "Allocator", "Plan": "SavePlan"}
 
 

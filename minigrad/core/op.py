@@ -2,32 +2,16 @@
 
 from __future__ import annotations
 
-import inspect
-import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from numbers import Real
 from typing import Any, Literal, NamedTuple
 
 from minigrad.core.dispatch import apply_raw, dispatch
 from minigrad.core.errors import DeclarationError, DTypeError, a_kind
-from minigrad.core.specialise import compile_function
+from minigrad.core.rules import Rule, SavePlan, Signature, adapt, check_declaration, names_read, save_plan
 
-__all__ = [
-    "ANY",
-    "OPS",
-    "POSITIVE",
-    "Domain",
-    "Op",
-    "Operand",
-    "SavePlan",
-    "adjoint",
-    "close_table",
-    "forward",
-    "is_own",
-]
-
-Rule = Callable[..., Any]
+__all__ = ["ANY", "OPS", "POSITIVE", "Domain", "Op", "Operand", "adjoint", "close_table", "forward", "is_own"]
 
 OPS: dict[str, Op] = {}
 """Every declared operation by name. What is not in this table does not exist; what is in it gets tested."""
@@ -45,32 +29,6 @@ class Domain(NamedTuple):
 
 ANY = Domain(-3.0, 3.0)
 POSITIVE = Domain(0.25, 3.0)
-
-
-class SavePlan(NamedTuple):
-    """Which numbers of an operation are kept for its rules: each output, each operand, and which auxiliary results.
-
-    `constants` says whether an operand may want no gradient.
-    """
-
-    outputs: tuple[bool, ...]
-    operands: tuple[bool, ...]
-    aux: frozenset[str]
-    constants: bool = True
-
-
-class _Signature:
-    """What `inspect.signature`, and so `help`, says of an op: its operands, then its attributes and their defaults."""
-
-    def __get__(self, op: Op | None, owner: type) -> inspect.Signature:
-        if op is None:
-            raise AttributeError("Op itself has its constructor's signature.")
-        kind = inspect.Parameter.VAR_POSITIONAL if op.variadic else inspect.Parameter.POSITIONAL_ONLY
-        found = [inspect.Parameter(name, kind) for name in op.inputs]
-        for name in op.attrs:
-            default = op.defaults.get(name, inspect.Parameter.empty)
-            found.append(inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default))
-        return inspect.Signature(found)
 
 
 class Op:
@@ -124,7 +82,7 @@ class Op:
     >>> _ = OPS.pop("cube")  # an example leaves nothing behind
     """
 
-    __signature__ = _Signature()
+    __signature__ = Signature()
 
     COMPARISON, SUM, PREFIX, PRODUCT, POWER, ATOM = range(6)  # precedences, loosest first
 
@@ -169,13 +127,14 @@ class Op:
         self._plans: dict[tuple[bool, ...], SavePlan | None] = {}
         printed: tuple[Rule | str | None, ...] = self.vjp if shown is None else tuple(shown)
         self.parts = tuple([f"y{k}" for k in range(outputs)]) if outputs > 1 else ()
-        self._check_declaration(printed)
-        self.reads = tuple(self._names_read(rule) for rule in self.vjp)
+        self._check_name()
+        check_declaration(self, printed)
+        self.reads = tuple(names_read(self, rule) for rule in self.vjp)
         read = frozenset().union(*self.reads)
         self.shapes = tuple(sorted(read & {f"{name}_shape" for name in self.inputs}))
         self.saves = read & {"y", *self.parts, *self.inputs, *self.aux}
-        self.rules = tuple(self._adapt(rule) for rule in self.vjp)
-        self.shown = tuple(rule if isinstance(rule, str) else self._adapt(rule) for rule in printed)
+        self.rules = tuple(adapt(self, rule) for rule in self.vjp)
+        self.shown = tuple(rule if isinstance(rule, str) else adapt(self, rule) for rule in printed)
         self.differentiable = any(rule is not None for rule in self.vjp)
         static = self.aux or self.attrs or self.shapes or self.outputs > 1 or variadic
         self.plain = None if static or self.joint or None in self.vjp or len(self.vjp) > 2 else self.rules
@@ -193,79 +152,21 @@ class Op:
         whole = " Ints and bools become the default float." if self.promotes == "float" else ""
         return f"The operation ${formula}$, of {of}.\n\n{slopes}{whole}"
 
-    def _check_declaration(self, shown: tuple[Rule | str | None, ...]) -> None:
+    def _check_name(self) -> None:
         if not f"_{self.name}".isidentifier():
             raise DeclarationError(f"Op {self.name!r}: its name must be an identifier.")
         if self.name in _own:
             raise DeclarationError(f"Op {self.name!r} is one of minigrad's own; take another name.")
         if not _own and self.name in OPS:
             raise DeclarationError(f"Op {self.name!r} is declared twice.")
-        if not len(self.inputs) == len(self.vjp) == len(shown):
-            raise DeclarationError(
-                f"Op {self.name!r} names {len(self.inputs)} inputs and has {len(self.vjp)} rules and {len(shown)} to "
-                "show: write one rule per input."
-            )
-        names = ["g", "y", "out", *self.parts, *self.inputs, *self.aux, *self.attrs]
-        twice = sorted({name for name in names if names.count(name) > 1 or not name.isidentifier()})
-        if twice:
-            raise DeclarationError(
-                f"Op {self.name!r}: {twice} cannot name operands, aux or attrs: each name must be an identifier, and "
-                "stand once; g, y and out are taken, by the gradient, the output, and where a kernel writes."
-            )
-        for rule in (*shown, self.meaning):
-            self._names_read(rule)
-
-    def _names_read(self, rule: Rule | str | None) -> frozenset[str]:
-        if rule is None:
-            return frozenset()
-        found = _NAMED.findall(rule) if isinstance(rule, str) else inspect.signature(rule).parameters
-        names = frozenset(found)
-        known = {"g", "y", *self.inputs} if not self.variadic else {"g", "slot"}
-        known |= {*self.parts, *self.aux, *self.attrs}
-        unknown = sorted(names - known - {f"{name}_shape" for name in self.inputs if not self.variadic})
-        if unknown:
-            raise DeclarationError(
-                f"Op {self.name!r}: a rule asks for {unknown}, but there is only {sorted(known)}.\n"
-                "  Name an operand, a result in aux=, or an attribute in attrs=."
-            )
-        return names
-
-    def _adapt(self, rule: Rule | None) -> Rule | None:
-        """The same rule under one signature, (g, y, *operands, **static), so that the chain rule looks no names up."""
-        if rule is None:
-            return None
-        static = (*self.aux, *self.attrs, *self.shapes)
-        operands = (*self.inputs, "*") if static else self.inputs
-        if self.variadic:
-            operands = ("*_",) if self.joint else ("*_", "slot")
-        parameters = ", ".join(["g", "y", *operands, *static])
-        read = inspect.signature(rule).parameters.values()
-        given = {name: f"y[{k}]" for k, name in enumerate(self.parts)}
-        arguments = ", ".join(
-            f"{p.name}={given.get(p.name, p.name)}" if p.kind is p.KEYWORD_ONLY else given.get(p.name, p.name)
-            for p in read
-        )
-        return compile_function(
-            "adapted", f"def adapted({parameters}):\n    return rule({arguments})\n", {"rule": rule}
-        )
 
     def plan(self, edges: tuple[Any, ...]) -> SavePlan | None:
         """What to keep if operands whose edge is not None want a gradient; None where none of them has a rule."""
-        if self.variadic:
-            return (
-                SavePlan((False,) * self.outputs, (False,) * len(edges), frozenset())
-                if any(edge is not None for edge in edges)
-                else None
-            )
         wants = tuple([edge is not None for edge in edges])
+        if self.variadic:  # of which there are too many to remember
+            return save_plan(self, wants)
         if wants not in self._plans:
-            read = [r for r, rule, w in zip(self.reads, self.rules, wants, strict=True) if rule is not None and w]
-            names = frozenset().union(*read)
-            outputs = tuple("y" in names or name in names for name in self.parts or ("y",))
-            kept = SavePlan(
-                outputs, tuple(name in names for name in self.inputs), names & set(self.aux), not all(wants)
-            )
-            self._plans[wants] = kept if read else None
+            self._plans[wants] = save_plan(self, wants)
         return self._plans[wants]
 
     def rules_for(self, count: int) -> tuple[Rule | None, ...]:
@@ -328,7 +229,6 @@ class Op:
         return f"<Op {self.name}({', '.join((*self.inputs, *self.attrs))})>"
 
 
-_NAMED = re.compile(r"(?<!begin)(?<!end)(?<!operatorname)(?<!text)\{([^\W\d]\w*)\}")
 _LETTERS = "abcdefhijk"  # g is the gradient's
 _own: frozenset[str] = frozenset()
 

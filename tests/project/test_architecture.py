@@ -63,6 +63,7 @@ CORE = [
     "effects",
     "dispatch",
     "storage",
+    "rules",
     "op",
     "graph",
     "step",
