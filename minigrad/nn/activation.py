@@ -5,10 +5,13 @@ The formulas are those of the functions of the same name in `minigrad.functional
 
 from __future__ import annotations
 
+from typing import Any
+
 from minigrad import functional as F
 from minigrad.core.dtypes import DType
 from minigrad.core.tensor import Tensor
 from minigrad.functional.creation import full
+from minigrad.nn.applied import AppliedToInput
 from minigrad.nn.module import Module, Parameter
 
 __all__ = [
@@ -42,244 +45,145 @@ __all__ = [
 ]
 
 
-class _InPlace(Module):
+class _InPlace(AppliedToInput):
     """An activation that may be written over its input."""
 
     def __init__(self, inplace: bool = False) -> None:
-        super().__init__()
-        self.inplace = inplace
+        super().__init__(inplace=inplace)
 
-    def extra_repr(self) -> str:
-        return "inplace=True" if self.inplace else ""
+    def forward(self, input: Tensor) -> Any:
+        return self._of(input, inplace=self.inplace)
 
 
-class ReLU(_InPlace):
+class ReLU(_InPlace, of=F.relu):
     """``max(x, 0)``. Nair and Hinton 2010."""
 
-    def forward(self, input: Tensor) -> Tensor:
-        return F.relu(input, inplace=self.inplace)
 
-
-class ReLU6(_InPlace):
+class ReLU6(_InPlace, of=F.relu6):
     """``min(max(x, 0), 6)``."""
 
-    def forward(self, input: Tensor) -> Tensor:
-        return F.relu6(input, inplace=self.inplace)
 
-
-class SELU(_InPlace):
+class SELU(_InPlace, of=F.selu):
     """`ELU`, scaled so that signals come to mean 0 and variance 1. Klambauer et al. 2017."""
 
-    def forward(self, input: Tensor) -> Tensor:
-        return F.selu(input, inplace=self.inplace)
 
-
-class SiLU(_InPlace):
+class SiLU(_InPlace, of=F.silu):
     """``x sigmoid(x)``, also called swish."""
 
-    def forward(self, input: Tensor) -> Tensor:
-        return F.silu(input, inplace=self.inplace)
 
-
-class Mish(_InPlace):
+class Mish(_InPlace, of=F.mish):
     """``x tanh(softplus(x))``. Misra 2019."""
 
-    def forward(self, input: Tensor) -> Tensor:
-        return F.mish(input, inplace=self.inplace)
 
-
-class Hardsigmoid(_InPlace):
+class Hardsigmoid(_InPlace, of=F.hardsigmoid):
     """`Sigmoid` in three straight lines: ``relu6(x + 3) / 6``."""
 
-    def forward(self, input: Tensor) -> Tensor:
-        return F.hardsigmoid(input, inplace=self.inplace)
 
-
-class Hardswish(_InPlace):
+class Hardswish(_InPlace, of=F.hardswish):
     """`SiLU` without an exponential: ``x relu6(x + 3) / 6``. Howard et al. 2019."""
 
-    def forward(self, input: Tensor) -> Tensor:
-        return F.hardswish(input, inplace=self.inplace)
-
-    def extra_repr(self) -> str:
-        return ""
+    _shown = ()
 
 
-class ELU(_InPlace):
+class ELU(AppliedToInput, of=F.elu):
     """``x`` above 0, ``alpha (exp(x) - 1)`` below. Clevert, Unterthiner and Hochreiter 2016."""
 
     def __init__(self, alpha: float = 1.0, inplace: bool = False) -> None:
-        super().__init__(inplace)
-        self.alpha = alpha
-
-    def forward(self, input: Tensor) -> Tensor:
-        return F.elu(input, self.alpha, inplace=self.inplace)
-
-    def extra_repr(self) -> str:
-        return f"alpha={self.alpha!r}{', inplace=True' if self.inplace else ''}"
+        super().__init__(alpha=alpha, inplace=inplace)
 
 
-class CELU(_InPlace):
+class CELU(AppliedToInput, of=F.celu):
     """``x`` above 0, ``alpha (exp(x / alpha) - 1)`` below: an `ELU` whose slope is even. Barron 2017."""
 
     def __init__(self, alpha: float = 1.0, inplace: bool = False) -> None:
-        super().__init__(inplace)
-        self.alpha = alpha
-
-    def forward(self, input: Tensor) -> Tensor:
-        return F.celu(input, self.alpha, inplace=self.inplace)
-
-    def extra_repr(self) -> str:
-        return f"alpha={self.alpha!r}{', inplace=True' if self.inplace else ''}"
+        super().__init__(alpha=alpha, inplace=inplace)
 
 
-class LeakyReLU(_InPlace):
+class LeakyReLU(AppliedToInput, of=F.leaky_relu):
     """``x`` above 0, ``negative_slope x`` below. Maas, Hannun and Ng 2013."""
 
     def __init__(self, negative_slope: float = 0.01, inplace: bool = False) -> None:
-        super().__init__(inplace)
-        self.negative_slope = negative_slope
-
-    def forward(self, input: Tensor) -> Tensor:
-        return F.leaky_relu(input, self.negative_slope, inplace=self.inplace)
-
-    def extra_repr(self) -> str:
-        return f"negative_slope={self.negative_slope!r}{', inplace=True' if self.inplace else ''}"
+        super().__init__(negative_slope=negative_slope, inplace=inplace)
 
 
-class Hardtanh(_InPlace):
+class Hardtanh(AppliedToInput, of=F.hardtanh):
     """``x`` brought into `min_val` … `max_val`."""
 
     def __init__(self, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> None:
-        super().__init__(inplace)
-        self.min_val = min_val
-        self.max_val = max_val
-
-    def forward(self, input: Tensor) -> Tensor:
-        return F.hardtanh(input, self.min_val, self.max_val, inplace=self.inplace)
-
-    def extra_repr(self) -> str:
-        return f"min_val={self.min_val!r}, max_val={self.max_val!r}{', inplace=True' if self.inplace else ''}"
+        super().__init__(min_val=min_val, max_val=max_val, inplace=inplace)
 
 
-class Threshold(_InPlace):
+class Threshold(AppliedToInput, of=F.threshold):
     """``x`` above `threshold`, else `value`."""
 
     def __init__(self, threshold: float, value: float, inplace: bool = False) -> None:
-        super().__init__(inplace)
-        self.threshold, self.value = threshold, value
-
-    def forward(self, input: Tensor) -> Tensor:
-        return F.threshold(input, self.threshold, self.value, self.inplace)
-
-    def extra_repr(self) -> str:
-        return f"threshold={self.threshold}, value={self.value}{', inplace=True' if self.inplace else ''}"
+        super().__init__(threshold=threshold, value=value, inplace=inplace)
 
 
-class GELU(Module):
+class GELU(AppliedToInput, of=F.gelu):
     """``x Φ(x)``, Φ the normal distribution; `approximate` "tanh" takes a formula. Hendrycks and Gimpel 2016."""
 
     def __init__(self, approximate: str = "none") -> None:
-        super().__init__()
-        self.approximate = approximate
-
-    def forward(self, input: Tensor) -> Tensor:
-        return F.gelu(input, self.approximate)
-
-    def extra_repr(self) -> str:
-        return f"approximate={self.approximate!r}"
+        super().__init__(approximate=approximate)
 
 
-class Softplus(Module):
+class Softplus(AppliedToInput, of=F.softplus):
     """``log(1 + exp(beta x)) / beta``; ``x`` where beta x is above `threshold`. Dugas et al. 2001."""
 
     def __init__(self, beta: float = 1.0, threshold: float = 20.0) -> None:
-        super().__init__()
-        self.beta = beta
-        self.threshold = threshold
+        super().__init__(beta=beta, threshold=threshold)
 
-    def forward(self, input: Tensor) -> Tensor:
-        return F.softplus(input, self.beta, self.threshold)
+
+class _Shrink(AppliedToInput):
+    """A function that makes small numbers 0."""
+
+    def __init__(self, lambd: float = 0.5) -> None:
+        super().__init__(lambd=lambd)
 
     def extra_repr(self) -> str:
-        return f"beta={self.beta!r}, threshold={self.threshold!r}"
+        return f"{self.lambd}"
 
 
-class Softshrink(Module):
+class Softshrink(_Shrink, of=F.softshrink):
     """``x`` brought nearer to 0 by `lambd`, 0 where it is nearer."""
 
-    def __init__(self, lambd: float = 0.5) -> None:
-        super().__init__()
-        self.lambd = lambd
 
-    def forward(self, input: Tensor) -> Tensor:
-        return F.softshrink(input, self.lambd)
-
-    def extra_repr(self) -> str:
-        return f"{self.lambd}"
-
-
-class Hardshrink(Module):
+class Hardshrink(_Shrink, of=F.hardshrink):
     """``x``, but 0 from -lambd to lambd."""
 
-    def __init__(self, lambd: float = 0.5) -> None:
-        super().__init__()
-        self.lambd = lambd
 
-    def forward(self, input: Tensor) -> Tensor:
-        return F.hardshrink(input, self.lambd)
-
-    def extra_repr(self) -> str:
-        return f"{self.lambd}"
-
-
-class GLU(Module):
+class GLU(AppliedToInput, of=F.glu):
     """The first half along `dim` times the sigmoid of the second. Dauphin et al. 2017."""
 
     def __init__(self, dim: int = -1) -> None:
+        super().__init__(dim=dim)
+
+
+class _Plain(AppliedToInput):
+    """A function without settings."""
+
+    def __init__(self) -> None:
         super().__init__()
-        self.dim = dim
-
-    def forward(self, input: Tensor) -> Tensor:
-        return F.glu(input, self.dim)
-
-    def extra_repr(self) -> str:
-        return f"dim={self.dim!r}"
 
 
-class Softsign(Module):
+class Softsign(_Plain, of=F.softsign):
     """``x / (1 + |x|)``. Turian, Bergstra and Bengio 2009."""
 
-    def forward(self, input: Tensor) -> Tensor:
-        return F.softsign(input)
 
-
-class Tanhshrink(Module):
+class Tanhshrink(_Plain, of=F.tanhshrink):
     """``x - tanh(x)``."""
 
-    def forward(self, input: Tensor) -> Tensor:
-        return F.tanhshrink(input)
 
-
-class LogSigmoid(Module):
+class LogSigmoid(_Plain, of=F.logsigmoid):
     """``log(sigmoid(x))``, without underflow."""
 
-    def forward(self, input: Tensor) -> Tensor:
-        return F.logsigmoid(input)
 
-
-class Sigmoid(Module):
+class Sigmoid(_Plain, of=F.sigmoid):
     """``1 / (1 + exp(-x))``."""
 
-    def forward(self, input: Tensor) -> Tensor:
-        return F.sigmoid(input)
 
-
-class Tanh(Module):
+class Tanh(_Plain, of=F.tanh):
     """The hyperbolic tangent."""
-
-    def forward(self, input: Tensor) -> Tensor:
-        return F.tanh(input)
 
 
 class PReLU(Module):
@@ -301,36 +205,23 @@ class PReLU(Module):
         return f"num_parameters={self.num_parameters}"
 
 
-class _Along(Module):
+class _Along(AppliedToInput):
     """A function along one dimension."""
 
     def __init__(self, dim: int | None = None) -> None:
-        super().__init__()
-        self.dim = dim
-
-    def extra_repr(self) -> str:
-        return f"dim={self.dim}"
+        super().__init__(dim=dim)
 
 
-class Softmax(_Along):
+class Softmax(_Along, of=F.softmax):
     """``exp(x) / sum(exp(x))`` along `dim`: positive numbers of sum 1."""
 
-    def forward(self, input: Tensor) -> Tensor:
-        return F.softmax(input, self.dim)
 
-
-class LogSoftmax(_Along):
+class LogSoftmax(_Along, of=F.log_softmax):
     """``log(softmax(x))`` along `dim`, also where that is too small for a float."""
 
-    def forward(self, input: Tensor) -> Tensor:
-        return F.log_softmax(input, self.dim)
 
-
-class Softmin(_Along):
+class Softmin(_Along, of=F.softmin):
     """``softmax(-x)`` along `dim`."""
-
-    def forward(self, input: Tensor) -> Tensor:
-        return F.softmin(input, self.dim)
 
 
 class Softmax2d(Module):

@@ -2,25 +2,29 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from minigrad import functional as F
 from minigrad.core.tensor import Tensor
 from minigrad.functional.checks import check_share
-from minigrad.nn.module import Module
+from minigrad.nn.applied import AppliedToInput
 
 __all__ = ["AlphaDropout", "Dropout", "Dropout1d", "Dropout2d", "FeatureAlphaDropout"]
 
 
-class _Dropout(Module):
+class _Dropout(AppliedToInput):
     def __init__(self, p: float = 0.5, inplace: bool = False) -> None:
-        super().__init__()
         check_share(p, type(self).__name__, "p")
-        self.p, self.inplace = p, inplace
+        super().__init__(p=p, inplace=inplace)
+
+    def forward(self, input: Tensor) -> Any:
+        return self._of(input, self.p, self.training, self.inplace)
 
     def extra_repr(self) -> str:
         return f"p={self.p}, inplace={self.inplace}"
 
 
-class Dropout(_Dropout):
+class Dropout(_Dropout, of=F.dropout):
     """Each number 0 with probability `p`, the others divided by 1 - p. Srivastava et al. 2014.
 
     >>> import minigrad as mg
@@ -28,36 +32,21 @@ class Dropout(_Dropout):
     [1.0, 1.0, 1.0]
     """
 
-    def forward(self, input: Tensor) -> Tensor:
-        return F.dropout(input, self.p, self.training, self.inplace)
 
-
-class Dropout1d(_Dropout):
+class Dropout1d(_Dropout, of=F.dropout1d):
     """Each channel of (N, C, L), or one (C, L), 0 with probability `p`, the others divided by 1 - p."""
 
-    def forward(self, input: Tensor) -> Tensor:
-        return F.dropout1d(input, self.p, self.training, self.inplace)
 
-
-class Dropout2d(_Dropout):
+class Dropout2d(_Dropout, of=F.dropout2d):
     """Each channel of (N, C, H, W), or one (C, H, W), 0 with probability `p`, the others divided by 1 - p.
 
     Pixels beside each other tell much the same, so that dropping some of them would say nothing. Tompson et al. 2015.
     """
 
-    def forward(self, input: Tensor) -> Tensor:
-        return F.dropout2d(input, self.p, self.training, self.inplace)
 
-
-class AlphaDropout(_Dropout):
+class AlphaDropout(_Dropout, of=F.alpha_dropout):
     """Dropout for networks of `SELU`: mean and variance stay 0 and 1. Klambauer et al. 2017."""
 
-    def forward(self, input: Tensor) -> Tensor:
-        return F.alpha_dropout(input, self.p, self.training, self.inplace)
 
-
-class FeatureAlphaDropout(_Dropout):
+class FeatureAlphaDropout(_Dropout, of=F.feature_alpha_dropout):
     """`AlphaDropout` of whole channels of (N, C, …)."""
-
-    def forward(self, input: Tensor) -> Tensor:
-        return F.feature_alpha_dropout(input, self.p, self.training, self.inplace)

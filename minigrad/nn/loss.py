@@ -5,12 +5,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 
 from minigrad import functional as F
 from minigrad.core.errors import ArgumentError
 from minigrad.core.tensor import Tensor
 from minigrad.functional.checks import check_option
+from minigrad.nn.applied import Applied
 from minigrad.nn.module import Module
 
 __all__ = [
@@ -40,28 +43,52 @@ __all__ = [
 ]
 
 
-class _Loss(Module):
+class _Reduced(Applied):
+    """A function whose elements are reduced. `weights` are settings that are buffers."""
+
+    _shown = ()
     _reductions: tuple[str, ...] = ("mean", "sum", "none")
 
-    def __init__(self, size_average: Any = None, reduce: Any = None, reduction: str = "mean") -> None:
-        super().__init__()
+    def __init__(
+        self,
+        size_average: Any = None,
+        reduce: Any = None,
+        reduction: str = "mean",
+        *,
+        weights: Mapping[str, Tensor | None] = MappingProxyType({}),
+        **settings: Any,
+    ) -> None:
+        super().__init__(reduction=reduction, **settings)
         name = type(self).__name__
         if size_average is not None or reduce is not None:
             raise ArgumentError(
                 f'{name}: size_average and reduce are not here.\n  Write reduction="mean", "sum" or "none".'
             )
         check_option(reduction, self._reductions, name, "reduction")
-        self.reduction = reduction
+        for setting, x in weights.items():
+            self.register_buffer(setting, x)
+        self._settings += tuple(weights)
 
 
-class L1Loss(_Loss):
+class _OfTarget(_Reduced):
+    """A reduced function of input and target."""
+
+    def forward(self, input: Tensor, target: Tensor) -> Any:
+        return self._of(input, target, **self._given())
+
+
+class _Loss(_OfTarget):
+    """A reduced function of input and target that has no settings of its own."""
+
+    def __init__(self, size_average: Any = None, reduce: Any = None, reduction: str = "mean") -> None:
+        super().__init__(size_average, reduce, reduction)
+
+
+class L1Loss(_Loss, of=F.l1_loss):
     """``|input - target|``."""
 
-    def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        return F.l1_loss(input, target, reduction=self.reduction)
 
-
-class MSELoss(_Loss):
+class MSELoss(_Loss, of=F.mse_loss):
     """``(input - target) ** 2``.
 
     >>> import minigrad as mg
@@ -69,35 +96,24 @@ class MSELoss(_Loss):
     5.0
     """
 
-    def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        return F.mse_loss(input, target, reduction=self.reduction)
 
-
-class SmoothL1Loss(_Loss):
+class SmoothL1Loss(_OfTarget, of=F.smooth_l1_loss):
     """A parabola where the difference is below `beta`, and a line beyond. Girshick 2015."""
 
     def __init__(
         self, size_average: Any = None, reduce: Any = None, reduction: str = "mean", beta: float = 1.0
     ) -> None:
-        super().__init__(size_average, reduce, reduction)
-        self.beta = beta
-
-    def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        return F.smooth_l1_loss(input, target, reduction=self.reduction, beta=self.beta)
+        super().__init__(size_average, reduce, reduction, beta=beta)
 
 
-class HuberLoss(_Loss):
+class HuberLoss(_OfTarget, of=F.huber_loss):
     """`SmoothL1Loss` times `delta`. Huber 1964."""
 
     def __init__(self, reduction: str = "mean", delta: float = 1.0) -> None:
-        super().__init__(reduction=reduction)
-        self.delta = delta
-
-    def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        return F.huber_loss(input, target, self.reduction, self.delta)
+        super().__init__(reduction=reduction, delta=delta)
 
 
-class KLDivLoss(_Loss):
+class KLDivLoss(_OfTarget, of=F.kl_div):
     """``target (log(target) - input)``, `input` being logarithms; with `log_target` the target is, too."""
 
     _reductions = ("mean", "batchmean", "sum", "none")
@@ -105,28 +121,10 @@ class KLDivLoss(_Loss):
     def __init__(
         self, size_average: Any = None, reduce: Any = None, reduction: str = "mean", log_target: bool = False
     ) -> None:
-        super().__init__(size_average, reduce, reduction)
-        self.log_target = log_target
-
-    def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        return F.kl_div(input, target, reduction=self.reduction, log_target=self.log_target)
+        super().__init__(size_average, reduce, reduction, log_target=log_target)
 
 
-class _Weighted(_Loss):
-    """A loss with a factor for each class, or each number: the buffer `weight`."""
-
-    def __init__(
-        self,
-        weight: Tensor | None = None,
-        size_average: Any = None,
-        reduce: Any = None,
-        reduction: str = "mean",
-    ) -> None:
-        super().__init__(size_average, reduce, reduction)
-        self.register_buffer("weight", weight)
-
-
-class NLLLoss(_Weighted):
+class NLLLoss(_OfTarget, of=F.nll_loss):
     """Minus the log probability that `input`, (N, C, …), has for the class in `target`, (N, …); not `ignore_index`."""
 
     def __init__(
@@ -137,14 +135,10 @@ class NLLLoss(_Weighted):
         reduce: Any = None,
         reduction: str = "mean",
     ) -> None:
-        super().__init__(weight, size_average, reduce, reduction)
-        self.ignore_index = ignore_index
-
-    def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        return F.nll_loss(input, target, self.weight, ignore_index=self.ignore_index, reduction=self.reduction)
+        super().__init__(size_average, reduce, reduction, weights={"weight": weight}, ignore_index=ignore_index)
 
 
-class CrossEntropyLoss(_Weighted):
+class CrossEntropyLoss(_OfTarget, of=F.cross_entropy):
     """`NLLLoss` of the log_softmax of scores (N, C, …): of classes (N, …), or of probabilities (N, C, …).
 
     >>> import minigrad as mg
@@ -161,28 +155,24 @@ class CrossEntropyLoss(_Weighted):
         reduction: str = "mean",
         label_smoothing: float = 0.0,
     ) -> None:
-        super().__init__(weight, size_average, reduce, reduction)
-        self.ignore_index, self.label_smoothing = ignore_index, label_smoothing
-
-    def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        return F.cross_entropy(
-            input,
-            target,
-            self.weight,
-            ignore_index=self.ignore_index,
-            reduction=self.reduction,
-            label_smoothing=self.label_smoothing,
-        )
+        more: Any = {"ignore_index": ignore_index, "label_smoothing": label_smoothing}
+        super().__init__(size_average, reduce, reduction, weights={"weight": weight}, **more)
 
 
-class BCELoss(_Weighted):
+class _Weighted(_OfTarget):
+    """A loss with a factor for each class, or each number: the buffer `weight`."""
+
+    def __init__(
+        self, weight: Tensor | None = None, size_average: Any = None, reduce: Any = None, reduction: str = "mean"
+    ) -> None:
+        super().__init__(size_average, reduce, reduction, weights={"weight": weight})
+
+
+class BCELoss(_Weighted, of=F.binary_cross_entropy):
     """``-(target log(input) + (1 - target) log(1 - input))`` of probabilities; `weight` is a factor for each."""
 
-    def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        return F.binary_cross_entropy(input, target, self.weight, reduction=self.reduction)
 
-
-class BCEWithLogitsLoss(_Weighted):
+class BCEWithLogitsLoss(_OfTarget, of=F.binary_cross_entropy_with_logits):
     """`BCELoss` of the sigmoid of scores, without overflow; `pos_weight` multiplies what is lost where target is 1."""
 
     def __init__(
@@ -193,55 +183,44 @@ class BCEWithLogitsLoss(_Weighted):
         reduction: str = "mean",
         pos_weight: Tensor | None = None,
     ) -> None:
-        super().__init__(weight, size_average, reduce, reduction)
-        self.register_buffer("pos_weight", pos_weight)
-
-    def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        weights: dict[str, Any] = {"weight": self.weight, "pos_weight": self.pos_weight}
-        return F.binary_cross_entropy_with_logits(input, target, reduction=self.reduction, **weights)
+        super().__init__(size_average, reduce, reduction, weights={"weight": weight, "pos_weight": pos_weight})
 
 
-class HingeLoss(_Loss):
+class HingeLoss(_Loss, of=F.hinge_loss):
     """``max(1 - input target, 0)``, with targets of 1 and -1: a support vector machine's, which PyTorch has not."""
 
-    def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        return F.hinge_loss(input, target, self.reduction)
 
-
-class HingeEmbeddingLoss(_Loss):
+class HingeEmbeddingLoss(_OfTarget, of=F.hinge_embedding_loss):
     """`input`, a distance, where target is 1, and ``max(margin - input, 0)`` where it is -1."""
 
     def __init__(
         self, margin: float = 1.0, size_average: Any = None, reduce: Any = None, reduction: str = "mean"
     ) -> None:
-        super().__init__(size_average, reduce, reduction)
-        self.margin = margin
-
-    def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        return F.hinge_embedding_loss(input, target, self.margin, reduction=self.reduction)
+        super().__init__(size_average, reduce, reduction, margin=margin)
 
 
-class MarginRankingLoss(_Loss):
+class MarginRankingLoss(_Reduced, of=F.margin_ranking_loss):
     """``max(-target (input1 - input2) + margin, 0)``: target 1 says that input1 is to be the larger."""
 
     def __init__(
         self, margin: float = 0.0, size_average: Any = None, reduce: Any = None, reduction: str = "mean"
     ) -> None:
-        super().__init__(size_average, reduce, reduction)
-        self.margin = margin
+        super().__init__(size_average, reduce, reduction, margin=margin)
 
-    def forward(self, input1: Tensor, input2: Tensor, target: Tensor) -> Tensor:
-        return F.margin_ranking_loss(input1, input2, target, self.margin, reduction=self.reduction)
+    def forward(self, input1: Tensor, input2: Tensor, target: Tensor) -> Any:
+        return self._of(input1, input2, target, **self._given())
 
 
-class CosineEmbeddingLoss(MarginRankingLoss):
+class CosineEmbeddingLoss(MarginRankingLoss, of=F.cosine_embedding_loss):
     """1 - cos of the rows' angle where target is 1, and ``max(cos - margin, 0)`` where it is -1."""
 
-    def forward(self, input1: Tensor, input2: Tensor, target: Tensor) -> Tensor:
-        return F.cosine_embedding_loss(input1, input2, target, self.margin, reduction=self.reduction)
+
+class _Triplet(_Reduced):
+    def forward(self, anchor: Tensor, positive: Tensor, negative: Tensor) -> Any:
+        return self._of(anchor, positive, negative, **self._given())
 
 
-class TripletMarginLoss(_Loss):
+class TripletMarginLoss(_Triplet, of=F.triplet_margin_loss):
     """``max(d(anchor, positive) - d(anchor, negative) + margin, 0)``: see `F.triplet_margin_loss`."""
 
     def __init__(
@@ -254,22 +233,24 @@ class TripletMarginLoss(_Loss):
         reduce: Any = None,
         reduction: str = "mean",
     ) -> None:
-        super().__init__(size_average, reduce, reduction)
-        self.margin, self.p, self.eps, self.swap = margin, p, eps, swap
-
-    def forward(self, anchor: Tensor, positive: Tensor, negative: Tensor) -> Tensor:
-        settings = (self.margin, self.p, self.eps, self.swap)
-        return F.triplet_margin_loss(anchor, positive, negative, *settings, reduction=self.reduction)
+        super().__init__(size_average, reduce, reduction, margin=margin, p=p, eps=eps, swap=swap)
 
 
-class SoftMarginLoss(_Loss):
+class TripletMarginWithDistanceLoss(_Triplet, of=F.triplet_margin_with_distance_loss):
+    """`TripletMarginLoss` with another distance: `functional.triplet_margin_with_distance_loss`."""
+
+    def __init__(
+        self, *, distance_function: Any = None, margin: float = 1.0, swap: bool = False, reduction: str = "mean"
+    ) -> None:
+        distance = PairwiseDistance() if distance_function is None else distance_function
+        super().__init__(reduction=reduction, distance_function=distance, margin=margin, swap=swap)
+
+
+class SoftMarginLoss(_Loss, of=F.soft_margin_loss):
     """``log(1 + exp(-target input))``, for targets of 1 and -1."""
 
-    def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        return F.soft_margin_loss(input, target, reduction=self.reduction)
 
-
-class PoissonNLLLoss(_Loss):
+class PoissonNLLLoss(_Reduced, of=F.poisson_nll_loss):
     """-ln of Poisson's probability of counts, by the logarithms of the rates: see `F.poisson_nll_loss`."""
 
     def __init__(
@@ -281,22 +262,20 @@ class PoissonNLLLoss(_Loss):
         reduce: Any = None,
         reduction: str = "mean",
     ) -> None:
-        super().__init__(size_average, reduce, reduction)
-        self.log_input, self.full, self.eps = log_input, full, eps
+        super().__init__(size_average, reduce, reduction, log_input=log_input, full=full, eps=eps)
 
-    def forward(self, log_input: Tensor, target: Tensor) -> Tensor:
-        return F.poisson_nll_loss(log_input, target, self.log_input, self.full, eps=self.eps, reduction=self.reduction)
+    def forward(self, log_input: Tensor, target: Tensor) -> Any:
+        return self._of(log_input, target, **self._given())
 
 
-class GaussianNLLLoss(_Loss):
+class GaussianNLLLoss(_Reduced, of=F.gaussian_nll_loss):
     """-ln of the normal density of targets, by mean and variance: see `F.gaussian_nll_loss`."""
 
     def __init__(self, *, full: bool = False, eps: float = 1e-6, reduction: str = "mean") -> None:
-        super().__init__(reduction=reduction)
-        self.full, self.eps = full, eps
+        super().__init__(reduction=reduction, full=full, eps=eps)
 
-    def forward(self, input: Tensor, target: Tensor, var: Tensor | float) -> Tensor:
-        return F.gaussian_nll_loss(input, target, var, self.full, self.eps, self.reduction)
+    def forward(self, input: Tensor, target: Tensor, var: Tensor | float) -> Any:
+        return self._of(input, target, var, **self._given())
 
 
 class CosineSimilarity(Module):
@@ -321,10 +300,8 @@ class PairwiseDistance(Module):
         return F.pairwise_distance(x1, x2, self.norm, self.eps, self.keepdim)
 
 
-class MultiMarginLoss(_Loss):
+class MultiMarginLoss(_OfTarget, of=F.multi_margin_loss):
     """How far each wrong class comes within `margin` of the right one: `functional.multi_margin_loss`."""
-
-    weight: Tensor | None
 
     def __init__(
         self,
@@ -335,48 +312,12 @@ class MultiMarginLoss(_Loss):
         reduce: Any = None,
         reduction: str = "mean",
     ) -> None:
-        super().__init__(size_average, reduce, reduction)
-        self.p, self.margin = p, margin
-        self.register_buffer("weight", weight)
-
-    def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        return F.multi_margin_loss(input, target, self.p, self.margin, self.weight, reduction=self.reduction)
+        super().__init__(size_average, reduce, reduction, weights={"weight": weight}, p=p, margin=margin)
 
 
-class MultiLabelMarginLoss(_Loss):
+class MultiLabelMarginLoss(_Loss, of=F.multilabel_margin_loss):
     """How far each wrong class comes within 1 of each right one: `functional.multilabel_margin_loss`."""
 
-    def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        return F.multilabel_margin_loss(input, target, reduction=self.reduction)
 
-
-class MultiLabelSoftMarginLoss(_Loss):
+class MultiLabelSoftMarginLoss(_Weighted, of=F.multilabel_soft_margin_loss):
     """The mean over classes, each there or not, of ``softplus(x) - target * x``, times `weight` (C,)."""
-
-    weight: Tensor | None
-
-    def __init__(
-        self, weight: Tensor | None = None, size_average: Any = None, reduce: Any = None, reduction: str = "mean"
-    ) -> None:
-        super().__init__(size_average, reduce, reduction)
-        self.register_buffer("weight", weight)
-
-    def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        return F.multilabel_soft_margin_loss(input, target, self.weight, reduction=self.reduction)
-
-
-class TripletMarginWithDistanceLoss(_Loss):
-    """`TripletMarginLoss` with another distance: `functional.triplet_margin_with_distance_loss`."""
-
-    def __init__(
-        self, *, distance_function: Any = None, margin: float = 1.0, swap: bool = False, reduction: str = "mean"
-    ) -> None:
-        super().__init__(reduction=reduction)
-        self.distance_function = PairwiseDistance() if distance_function is None else distance_function
-        self.margin, self.swap = margin, swap
-
-    def forward(self, anchor: Tensor, positive: Tensor, negative: Tensor) -> Tensor:
-        how: Any = {"margin": self.margin, "swap": self.swap, "reduction": self.reduction}
-        return F.triplet_margin_with_distance_loss(
-            anchor, positive, negative, distance_function=self.distance_function, **how
-        )

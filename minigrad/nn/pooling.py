@@ -8,7 +8,7 @@ from typing import Any
 from minigrad import functional as F
 from minigrad.core.tensor import Tensor
 from minigrad.functional.checks import Ints, ints_of
-from minigrad.nn.module import Module
+from minigrad.nn.applied import Applied, AppliedToInput
 
 __all__ = [
     "AdaptiveAvgPool1d",
@@ -30,7 +30,9 @@ __all__ = [
 ]
 
 
-class _MaxPool(Module):
+class _MaxPool(AppliedToInput):
+    _shown = ("kernel_size", "stride", "padding", "dilation", "ceil_mode")
+
     def __init__(
         self,
         kernel_size: Ints,
@@ -40,29 +42,16 @@ class _MaxPool(Module):
         return_indices: bool = False,
         ceil_mode: bool = False,
     ) -> None:
-        super().__init__()
-        self.kernel_size, self.stride = kernel_size, kernel_size if stride is None else stride
-        self.padding, self.dilation = padding, dilation
-        self.return_indices, self.ceil_mode = return_indices, ceil_mode
-
-    def _settings(self) -> tuple[Any, ...]:
-        return self.kernel_size, self.stride, self.padding, self.dilation, self.ceil_mode, self.return_indices
-
-    def extra_repr(self) -> str:
-        return (
-            f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}, dilation={self.dilation}, "
-            f"ceil_mode={self.ceil_mode}"
-        )
+        stride = kernel_size if stride is None else stride
+        more: Any = {"dilation": dilation, "return_indices": return_indices, "ceil_mode": ceil_mode}
+        super().__init__(kernel_size=kernel_size, stride=stride, padding=padding, **more)
 
 
-class MaxPool1d(_MaxPool):
+class MaxPool1d(_MaxPool, of=F.max_pool1d):
     """The largest number of each window along (N, C, L): `functional.max_pool1d`."""
 
-    def forward(self, input: Tensor) -> Any:
-        return F.max_pool1d(input, *self._settings())
 
-
-class MaxPool2d(_MaxPool):
+class MaxPool2d(_MaxPool, of=F.max_pool2d):
     """The largest number of each window of (N, C, H, W): `functional.max_pool2d`.
 
     >>> import minigrad as mg
@@ -70,19 +59,15 @@ class MaxPool2d(_MaxPool):
     (1, 3, 4, 4)
     """
 
-    def forward(self, input: Tensor) -> Any:
-        return F.max_pool2d(input, *self._settings())
 
-
-class MinPool2d(_MaxPool):
+class MinPool2d(_MaxPool, of=F.min_pool2d):
     """The smallest number of each window of (N, C, H, W), which PyTorch does not have: `functional.min_pool2d`."""
 
-    def forward(self, input: Tensor) -> Any:
-        return F.min_pool2d(input, *self._settings())
 
-
-class AvgPool1d(Module):
+class AvgPool1d(AppliedToInput, of=F.avg_pool1d):
     """The mean of each window along (N, C, L): `functional.avg_pool1d`."""
+
+    _shown = ("kernel_size", "stride", "padding")
 
     def __init__(
         self,
@@ -92,21 +77,17 @@ class AvgPool1d(Module):
         ceil_mode: bool = False,
         count_include_pad: bool = True,
     ) -> None:
-        super().__init__()
-        self.kernel_size = ints_of(kernel_size, 1, "AvgPool1d", "kernel_size", 1)
-        self.stride = self.kernel_size if stride is None else ints_of(stride, 1, "AvgPool1d", "stride", 1)
-        self.padding = ints_of(padding, 1, "AvgPool1d", "padding")
-        self.ceil_mode, self.count_include_pad = ceil_mode, count_include_pad
-
-    def forward(self, input: Tensor) -> Tensor:
-        return F.avg_pool1d(input, self.kernel_size, self.stride, self.padding, self.ceil_mode, self.count_include_pad)
-
-    def extra_repr(self) -> str:
-        return f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}"
+        size = ints_of(kernel_size, 1, "AvgPool1d", "kernel_size", 1)
+        stride = size if stride is None else ints_of(stride, 1, "AvgPool1d", "stride", 1)
+        padding = ints_of(padding, 1, "AvgPool1d", "padding")
+        more: Any = {"ceil_mode": ceil_mode, "count_include_pad": count_include_pad}
+        super().__init__(kernel_size=size, stride=stride, padding=padding, **more)
 
 
-class AvgPool2d(Module):
+class AvgPool2d(AppliedToInput, of=F.avg_pool2d):
     """The mean of each window of (N, C, H, W): `functional.avg_pool2d`."""
+
+    _shown = ("kernel_size", "stride", "padding")
 
     def __init__(
         self,
@@ -117,122 +98,76 @@ class AvgPool2d(Module):
         count_include_pad: bool = True,
         divisor_override: int | None = None,
     ) -> None:
-        super().__init__()
-        self.kernel_size, self.stride = kernel_size, kernel_size if stride is None else stride
-        self.padding, self.ceil_mode = padding, ceil_mode
-        self.count_include_pad, self.divisor_override = count_include_pad, divisor_override
-
-    def forward(self, input: Tensor) -> Tensor:
-        places = (self.kernel_size, self.stride, self.padding, self.ceil_mode)
-        return F.avg_pool2d(input, *places, self.count_include_pad, self.divisor_override)
-
-    def extra_repr(self) -> str:
-        return f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}"
+        stride = kernel_size if stride is None else stride
+        more: Any = {"count_include_pad": count_include_pad, "divisor_override": divisor_override}
+        super().__init__(kernel_size=kernel_size, stride=stride, padding=padding, ceil_mode=ceil_mode, **more)
 
 
-class _Power(Module):
+class _Power(AppliedToInput):
     def __init__(
         self, norm_type: float, kernel_size: Ints, stride: Ints | None = None, ceil_mode: bool = False
     ) -> None:
-        super().__init__()
-        self.norm_type, self.kernel_size, self.stride, self.ceil_mode = norm_type, kernel_size, stride, ceil_mode
-
-    def extra_repr(self) -> str:
-        return (
-            f"norm_type={self.norm_type}, kernel_size={self.kernel_size}, stride={self.stride}, "
-            f"ceil_mode={self.ceil_mode}"
-        )
+        super().__init__(norm_type=norm_type, kernel_size=kernel_size, stride=stride, ceil_mode=ceil_mode)
 
 
-class LPPool1d(_Power):
+class LPPool1d(_Power, of=F.lp_pool1d):
     """The `norm_type`-norm of each window of (N, C, L): `functional.lp_pool1d`."""
 
-    def forward(self, input: Tensor) -> Tensor:
-        return F.lp_pool1d(input, self.norm_type, self.kernel_size, self.stride, self.ceil_mode)
 
-
-class LPPool2d(_Power):
+class LPPool2d(_Power, of=F.lp_pool2d):
     """The `norm_type`-norm of each window of (N, C, H, W): `functional.lp_pool2d`."""
 
-    def forward(self, input: Tensor) -> Tensor:
-        return F.lp_pool2d(input, self.norm_type, self.kernel_size, self.stride, self.ceil_mode)
 
-
-class _Unpool(Module):
+class _Unpool(Applied):
     dims = 1
 
     def __init__(self, kernel_size: Ints, stride: Ints | None = None, padding: Ints = 0) -> None:
-        super().__init__()
-        given = (kernel_size, kernel_size if stride is None else stride, padding)
-        names = ("kernel_size", "stride", "padding")
-        self.kernel_size, self.stride, self.padding = (
-            ints_of(x, self.dims, type(self).__name__, name) for x, name in zip(given, names, strict=True)
-        )
+        given = {"kernel_size": kernel_size, "stride": kernel_size if stride is None else stride, "padding": padding}
+        super().__init__(**{name: ints_of(x, self.dims, type(self).__name__, name) for name, x in given.items()})
 
-    def extra_repr(self) -> str:
-        return f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}"
+    def forward(self, input: Tensor, indices: Tensor, output_size: Any = None) -> Any:
+        return self._of(input, indices, output_size=output_size, **self._given())
 
 
-class MaxUnpool1d(_Unpool):
+class MaxUnpool1d(_Unpool, of=F.max_unpool1d):
     """A `MaxPool1d` with ``return_indices`` backwards: `functional.max_unpool1d`."""
 
-    def forward(self, input: Tensor, indices: Tensor, output_size: Any = None) -> Tensor:
-        return F.max_unpool1d(input, indices, self.kernel_size, self.stride, self.padding, output_size)
 
-
-class MaxUnpool2d(_Unpool):
+class MaxUnpool2d(_Unpool, of=F.max_unpool2d):
     """A `MaxPool2d` with ``return_indices`` backwards: `functional.max_unpool2d`."""
 
     dims = 2
 
-    def forward(self, input: Tensor, indices: Tensor, output_size: Any = None) -> Tensor:
-        return F.max_unpool2d(input, indices, self.kernel_size, self.stride, self.padding, output_size)
 
-
-class _Adaptive(Module):
+class _Adaptive(AppliedToInput):
     def __init__(self, output_size: Any) -> None:
-        super().__init__()
-        self.output_size = output_size
-
-    def extra_repr(self) -> str:
-        return f"output_size={self.output_size}"
+        super().__init__(output_size=output_size)
 
 
-class AdaptiveAvgPool1d(_Adaptive):
+class AdaptiveAvgPool1d(_Adaptive, of=F.adaptive_avg_pool1d):
     """The means of `output_size` windows that together cover (N, C, L)."""
 
-    def forward(self, input: Tensor) -> Tensor:
-        return F.adaptive_avg_pool1d(input, self.output_size)
 
-
-class AdaptiveAvgPool2d(_Adaptive):
+class AdaptiveAvgPool2d(_Adaptive, of=F.adaptive_avg_pool2d):
     """The means of `output_size` windows, (height, width), that together cover (N, C, H, W); None keeps a size."""
 
-    def forward(self, input: Tensor) -> Tensor:
-        return F.adaptive_avg_pool2d(input, self.output_size)
 
+class _AdaptiveMax(AppliedToInput):
+    _shown = ("output_size",)
 
-class _AdaptiveMax(_Adaptive):
     def __init__(self, output_size: Any, return_indices: bool = False) -> None:
-        super().__init__(output_size)
-        self.return_indices = return_indices
+        super().__init__(output_size=output_size, return_indices=return_indices)
 
 
-class AdaptiveMaxPool1d(_AdaptiveMax):
+class AdaptiveMaxPool1d(_AdaptiveMax, of=F.adaptive_max_pool1d):
     """The largest numbers of `output_size` windows that together cover (N, C, L)."""
 
-    def forward(self, input: Tensor) -> Any:
-        return F.adaptive_max_pool1d(input, self.output_size, self.return_indices)
 
-
-class AdaptiveMaxPool2d(_AdaptiveMax):
+class AdaptiveMaxPool2d(_AdaptiveMax, of=F.adaptive_max_pool2d):
     """The largest numbers of `output_size` windows, (height, width), that together cover (N, C, H, W)."""
 
-    def forward(self, input: Tensor) -> Any:
-        return F.adaptive_max_pool2d(input, self.output_size, self.return_indices)
 
-
-class Upsample(Module):
+class Upsample(AppliedToInput, of=F.interpolate):
     """(N, C, …) resized to `size`, or by `scale_factor`: `functional.interpolate`.
 
     >>> import minigrad as mg
@@ -248,17 +183,12 @@ class Upsample(Module):
         align_corners: bool | None = None,
         recompute_scale_factor: bool | None = None,
     ) -> None:
-        super().__init__()
-        self.size, self.mode, self.align_corners = size, mode, align_corners
         if isinstance(scale_factor, Sequence):
-            self.scale_factor: Any = tuple(map(float, scale_factor))
+            factor: Any = tuple(map(float, scale_factor))
         else:
-            self.scale_factor = float(scale_factor) if scale_factor else None
-        self.recompute_scale_factor = recompute_scale_factor
-
-    def forward(self, input: Tensor) -> Tensor:
-        how = (self.mode, self.align_corners, self.recompute_scale_factor)
-        return F.interpolate(input, self.size, self.scale_factor, *how)
+            factor = float(scale_factor) if scale_factor else None
+        more: Any = {"align_corners": align_corners, "recompute_scale_factor": recompute_scale_factor}
+        super().__init__(size=size, scale_factor=factor, mode=mode, **more)
 
     def extra_repr(self) -> str:
         size = f"size={self.size}" if self.scale_factor is None else f"scale_factor={self.scale_factor}"

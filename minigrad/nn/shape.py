@@ -7,6 +7,7 @@ from typing import Any
 from minigrad import functional as F
 from minigrad.core.tensor import Tensor
 from minigrad.functional.checks import Ints, ints_of
+from minigrad.nn.applied import AppliedToInput
 from minigrad.nn.module import Module
 
 __all__ = [
@@ -30,32 +31,18 @@ __all__ = [
 ]
 
 
-class ChannelShuffle(Module):
+class ChannelShuffle(AppliedToInput, of=F.channel_shuffle):
     """The channels of (N, C, …) dealt out anew, one of each of `groups` in turn: `functional.channel_shuffle`."""
 
     def __init__(self, groups: int) -> None:
-        super().__init__()
-        self.groups = groups
-
-    def forward(self, input: Tensor) -> Tensor:
-        return F.channel_shuffle(input, self.groups)
-
-    def extra_repr(self) -> str:
-        return f"groups={self.groups}"
+        super().__init__(groups=groups)
 
 
-class Flatten(Module):
+class Flatten(AppliedToInput, of=F.flatten):
     """The dimensions `start_dim` to `end_dim` as one: by default all but the batch."""
 
     def __init__(self, start_dim: int = 1, end_dim: int = -1) -> None:
-        super().__init__()
-        self.start_dim, self.end_dim = start_dim, end_dim
-
-    def forward(self, input: Tensor) -> Tensor:
-        return input.flatten(self.start_dim, self.end_dim)
-
-    def extra_repr(self) -> str:
-        return f"start_dim={self.start_dim}, end_dim={self.end_dim}"
+        super().__init__(start_dim=start_dim, end_dim=end_dim)
 
 
 class Unflatten(Module):
@@ -72,66 +59,35 @@ class Unflatten(Module):
         return f"dim={self.dim}, unflattened_size={self.unflattened_size}"
 
 
-class Unfold(Module):
+class Unfold(AppliedToInput, of=F.unfold):
     """The windows of images as columns: `functional.unfold`."""
 
     def __init__(self, kernel_size: Ints, dilation: Ints = 1, padding: Ints = 0, stride: Ints = 1) -> None:
-        super().__init__()
-        self.kernel_size, self.dilation, self.padding, self.stride = kernel_size, dilation, padding, stride
-
-    def forward(self, input: Tensor) -> Tensor:
-        return F.unfold(input, self.kernel_size, self.dilation, self.padding, self.stride)
-
-    def extra_repr(self) -> str:
-        return f"kernel_size={self.kernel_size}, dilation={self.dilation}, padding={self.padding}, stride={self.stride}"
+        super().__init__(kernel_size=kernel_size, dilation=dilation, padding=padding, stride=stride)
 
 
-class Fold(Module):
+class Fold(AppliedToInput, of=F.fold):
     """Images in which columns are added up where their windows lie: `functional.fold`."""
 
     def __init__(
         self, output_size: Ints, kernel_size: Ints, dilation: Ints = 1, padding: Ints = 0, stride: Ints = 1
     ) -> None:
-        super().__init__()
-        self.output_size, self.kernel_size = output_size, kernel_size
-        self.dilation, self.padding, self.stride = dilation, padding, stride
-
-    def forward(self, input: Tensor) -> Tensor:
-        return F.fold(input, self.output_size, self.kernel_size, self.dilation, self.padding, self.stride)
-
-    def extra_repr(self) -> str:
-        return (
-            f"output_size={self.output_size}, kernel_size={self.kernel_size}, dilation={self.dilation}, "
-            f"padding={self.padding}, stride={self.stride}"
-        )
+        more: Any = {"dilation": dilation, "padding": padding, "stride": stride}
+        super().__init__(output_size=output_size, kernel_size=kernel_size, **more)
 
 
-class PixelShuffle(Module):
+class PixelShuffle(AppliedToInput, of=F.pixel_shuffle):
     """Channels as pixels: (…, C r², H, W) to (…, C, H r, W r), r the `upscale_factor`. Shi et al. 2016."""
 
     def __init__(self, upscale_factor: int) -> None:
-        super().__init__()
-        self.upscale_factor = upscale_factor
-
-    def forward(self, input: Tensor) -> Tensor:
-        return F.pixel_shuffle(input, self.upscale_factor)
-
-    def extra_repr(self) -> str:
-        return f"upscale_factor={self.upscale_factor}"
+        super().__init__(upscale_factor=upscale_factor)
 
 
-class PixelUnshuffle(Module):
+class PixelUnshuffle(AppliedToInput, of=F.pixel_unshuffle):
     """Pixels as channels: (…, C, H r, W r) to (…, C r², H, W), r the `downscale_factor`."""
 
     def __init__(self, downscale_factor: int) -> None:
-        super().__init__()
-        self.downscale_factor = downscale_factor
-
-    def forward(self, input: Tensor) -> Tensor:
-        return F.pixel_unshuffle(input, self.downscale_factor)
-
-    def extra_repr(self) -> str:
-        return f"downscale_factor={self.downscale_factor}"
+        super().__init__(downscale_factor=downscale_factor)
 
 
 class _Pad(Module):
