@@ -7,10 +7,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from numbers import Real
 from typing import Any, Literal, NamedTuple
 
+from minigrad.core.errors import ShapeError
 from minigrad.core.value import Value
 
 __all__ = [
     "EXERCISES",
+    "ArrayMistakes",
     "Exercise",
     "Mistakes",
     "NotYet",
@@ -20,13 +22,18 @@ __all__ = [
     "as_number",
     "as_numbers",
     "call",
+    "call_on_shapes",
     "close",
     "compare",
     "compare_arrays",
+    "compare_shaped",
     "entries",
     "exercise",
     "filled",
     "gradient",
+    "numbers",
+    "tensor_of",
+    "true_or_false",
 ]
 
 
@@ -65,6 +72,7 @@ def exercise(number: str, because: str) -> Callable[[Callable[[Any], None]], Cal
 
 
 Mistakes = Iterable[tuple[float, str]]  # a wrong number that has a known cause, and the cause
+ArrayMistakes = list[tuple[Any, str]]  # the same of arrays
 
 
 def filled(answer: Any) -> None:
@@ -88,6 +96,14 @@ def call(function: Any, *arguments: Any) -> Any:
     if result is None or result is ...:
         raise NotYet("the function gives nothing back so far. Write its body and end it with return.")
     return result
+
+
+def call_on_shapes(function: Any, *arguments: Any, hint: str = "") -> Any:
+    """`call`, where shapes that do not go together are a wrong answer, which is told with a hint."""
+    try:
+        return call(function, *arguments)
+    except ShapeError as error:
+        raise Wrong(f"shapes that do not go together: {str(error).splitlines()[0]} {hint}".rstrip()) from error
 
 
 def as_number(x: Any, what: str) -> float:
@@ -145,6 +161,34 @@ def gradient(answer: Any, right: Mapping[str, float], mistakes: Mapping[str, Mis
         compare(f"∂y/∂{name}", answer[name], slope, mistakes.get(name, ()), up)
 
 
+def true_or_false(answer: Any, right: Mapping[str, tuple[bool, str]], yes: str, no: str) -> None:
+    """Raise `Wrong` unless `answer` has the right flag for each name; `yes` and `no` are what it says."""
+    for name, (flag, why) in right.items():
+        if answer[name] not in (True, False):
+            raise Wrong(f"{name} should be True or False, and this is {answer[name]!r}.")
+        if bool(answer[name]) is not flag:
+            raise Wrong(f"{name} {yes if flag else no}: {why}")
+
+
+def numbers(seed: int, *shape: int) -> Any:
+    """An array of NumPy without any symmetry; the same for each reader."""
+    import numpy as np
+
+    return np.random.default_rng(seed).integers(-12, 13, shape) / 4.0 + 0.125
+
+
+def tensor_of(x: Any, requires_grad: bool = False) -> Any:
+    """A tensor of an array or a list: of int64 if it holds ints, else of float64."""
+    from minigrad import functional  # noqa: F401 -- tensors have their methods from there
+    from minigrad.core.dtypes import float64
+    from minigrad.functional.creation import tensor
+
+    listed = x.tolist() if hasattr(x, "tolist") else x
+    if isinstance(listed, list) and listed and isinstance(listed[0], int):
+        return tensor(listed)
+    return tensor(listed, dtype=float64, requires_grad=requires_grad)
+
+
 def as_array(x: Any, shape: Sequence[int], what: str) -> Any:
     """The numbers of a tensor, an array or nested lists of that shape, as an array of NumPy in double precision."""
     import numpy as np
@@ -184,3 +228,15 @@ def compare_arrays(name: str, given: Any, right: Any, mistakes: Iterable[tuple[A
     raise Wrong(
         f"{name} is not right, most of all at {list(place)}: {found[place]:.4g}, and it should be {right[place]:.4g}."
     )
+
+
+def compare_shaped(name: str, given: Any, right: Any, mistakes: ArrayMistakes, up: str = "") -> None:
+    """`compare_arrays`, which also knows the mistakes that have another shape."""
+    import numpy as np
+
+    found = given.detach().numpy() if hasattr(given, "detach") else given
+    for wrong, cause in mistakes:
+        other = np.shape(wrong) != np.shape(right) and np.shape(found) == np.shape(wrong)
+        if other and np.allclose(found, wrong, rtol=1e-4, atol=1e-6):
+            raise Wrong(f"{name} has the shape {np.shape(found)}, and it should be {np.shape(right)}: {cause}")
+    compare_arrays(name, given, right, mistakes, up)

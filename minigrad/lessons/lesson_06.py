@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from minigrad.lessons.checking import Wrong, as_array, as_number, call, compare, compare_arrays, exercise
+from minigrad.lessons.checking import Wrong, as_array, as_number, call, compare, compare_arrays, exercise, tensor_of
 
 __all__: list[str] = []
 
@@ -132,13 +132,6 @@ def _from_the_other_side(answer: Any) -> None:
     _tuple("the shape of the sum", answer["shape of the sum"], (3, 4), sums, "one dimension less")
 
 
-def _tensor(array: Any, **options: Any) -> Any:
-    import minigrad.functional  # noqa: F401 -- which gives tensors their methods
-    from minigrad.functional.creation import tensor
-
-    return tensor(array, **options)
-
-
 _BROADCAST = (
     ((3, 3), (3,)),
     ((3, 3), (3, 1)),
@@ -163,7 +156,7 @@ def _gradient_before(answer: Any) -> None:
     for wide, shape in _BROADCAST:
         upstream = (np.arange(np.prod(wide)) ** 2 % 11 - 3.0).reshape(wide)
         right = _summed(upstream, shape)
-        given = call(answer, _tensor(upstream), shape)
+        given = call(answer, tensor_of(upstream), shape)
         name = f"from {wide} back to {shape}, the gradient"
         found = tuple(getattr(given, "shape", shape))
         if found != shape:
@@ -196,7 +189,7 @@ def _mean_squared_error(answer: Any) -> None:
     for n, k in ((3, 3), (4, 2), (5, 1)):
         x = (np.arange(n * k) ** 2 % 7 - 2.0).reshape(n, k)
         truth, w, b = np.arange(n) ** 2 * 0.5 - 1.0, np.arange(k) * 0.5 - 0.75, np.array([0.625])
-        tensors = [_tensor(w, requires_grad=True), _tensor(b, requires_grad=True), _tensor(x), _tensor(truth)]
+        tensors = [tensor_of(w, requires_grad=True), tensor_of(b, requires_grad=True), tensor_of(x), tensor_of(truth)]
         given = call(answer, *tensors)
         name = f"for {n} samples with {k} feature{'s' * (k > 1)}, the loss"
         if getattr(given, "shape", ()) not in ((), (1,)):

@@ -5,44 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from minigrad.core.errors import ShapeError
-from minigrad.lessons.checking import Wrong, call, compare_arrays, exercise
+from minigrad.lessons.checking import ArrayMistakes, Wrong, call_on_shapes, compare_shaped, exercise, numbers, tensor_of
 
 __all__: list[str] = []
-
-_Mistakes = list[tuple[Any, str]]
-
-
-def _numbers(seed: int, *shape: int) -> Any:
-    """Numbers without any symmetry, of NumPy; the same for each reader."""
-    import numpy as np
-
-    return np.random.default_rng(seed).integers(-12, 13, shape) / 4.0 + 0.125
 
 
 def _asked(rule: Callable[..., Any], hint: str, *operands: Any) -> Any:
     """What a reader's rule returns, given tensors; one whose shapes do not go together is wrong, and hears a hint."""
-    from minigrad import functional  # noqa: F401 -- tensors have their methods from there
-    from minigrad.core.dtypes import float64
-    from minigrad.functional.creation import tensor
-
-    try:
-        found = call(rule, *[tensor(x.tolist(), dtype=float64) for x in operands])
-    except ShapeError as error:
-        raise Wrong(f"shapes that do not go together: {str(error).splitlines()[0]} {hint}".rstrip()) from error
+    found = call_on_shapes(rule, *map(tensor_of, operands), hint=hint)
     return found[0] if isinstance(found, tuple) and len(found) == 1 else found  # as in the lesson's table
-
-
-def _compare(who: str, up: str, given: Any, right: Any, mistakes: _Mistakes) -> None:
-    """`compare_arrays`, which also knows the mistakes that have another shape."""
-    import numpy as np
-
-    found = given.detach().numpy() if hasattr(given, "detach") else given
-    for wrong, cause in mistakes:
-        other = np.shape(wrong) != np.shape(right) and np.shape(found) == np.shape(wrong)
-        if other and np.allclose(found, wrong, rtol=1e-4, atol=1e-6):
-            raise Wrong(f"{who} has the shape {np.shape(found)}, and it should be {np.shape(right)}: {cause}")
-    compare_arrays(who, given, right, mistakes, up)
 
 
 @exercise("07.1", "each number counts for one part in n of the mean, so each gets g / n.")
@@ -50,9 +21,9 @@ def _mean(answer: Any) -> None:
     import numpy as np
 
     for shape in ((4, 3), (2, 5)):
-        a, g = _numbers(1, *shape), np.array(1.5)
+        a, g = numbers(1, *shape), np.array(1.5)
         n, ones = a.size, np.ones(shape)
-        mistakes: _Mistakes = [
+        mistakes: ArrayMistakes = [
             (g / n, "that is what each number of a gets. Give it to each: a gradient has the shape of its operand."),
             (g, "that is g itself. Divide it among the numbers of a, and give each of them its part."),
             (g * ones, "that is the rule of the sum. In the mean, each number counts for one part in n only."),
@@ -62,25 +33,26 @@ def _mean(answer: Any) -> None:
             (ones / n, "that is the local slope, and g is missing. A contribution is upstream times local."),
         ]
         up = "If a number goes up, the mean goes up."
-        _compare(f"what a, of shape {shape}, gets", up, _asked(answer, "", g, a), g * ones / n, mistakes)
+        given = _asked(answer, "", g, a)
+        compare_shaped(f"what a, of shape {shape}, gets", given, g * ones / n, mistakes, up)
 
 
 @exercise(
     "07.2", "y[i, j] is made of row i of x, row j of w and b[j]: x gets g w, w gets gᵀ x, b the sum over the rows."
 )
 def _layer(answer: Any) -> None:
-    x, w, g = _numbers(2, 4, 3), _numbers(3, 5, 3), _numbers(4, 4, 5)
+    x, w, g = numbers(2, 4, 3), numbers(3, 5, 3), numbers(4, 4, 5)
     given = _asked(answer, "Is a transpose missing, or on the wrong side?", g, x, w)
     if not isinstance(given, tuple | list) or len(given) != 3:
         found = f"{len(given)}" if isinstance(given, tuple | list) else f"a {type(given).__name__}"
         raise Wrong(f"give back three tensors, what x, w and b get, with commas between them; this is {found}.")
     half = "half of it is there. The rule of a product of two factors has no ½."
-    by_x: _Mistakes = [(w.T @ g.T, "that is its transpose. Row i of the gradient belongs to row i of x.")]
-    by_w: _Mistakes = [
+    by_x: ArrayMistakes = [(w.T @ g.T, "that is its transpose. Row i of the gradient belongs to row i of x.")]
+    by_w: ArrayMistakes = [
         (x.T @ g, "that is the rule for x @ w. Here w is transposed forward, so its gradient is too: gᵀ x."),
         (g.T @ x / len(g), "do not divide by the number of samples. What arrives from all of them is added up."),
     ]
-    by_b: _Mistakes = [
+    by_b: ArrayMistakes = [
         (g, "b is copied to every row, so what arrives from all the rows is added up: a sum over the rows is missing."),
         (g.mean(0), "that is the mean over the rows. What arrives from several places is added up, not averaged."),
         (
@@ -94,7 +66,7 @@ def _layer(answer: Any) -> None:
     for name, share, right, mistakes in (
         ("x", given[0], g @ w, by_x), ("w", given[1], g.T @ x, by_w), ("b", given[2], g.sum(0), by_b)
     ):  # fmt: skip
-        _compare(f"what {name} gets", "", share, right, [*mistakes, (right / 2, half)])
+        compare_shaped(f"what {name} gets", share, right, [*mistakes, (right / 2, half)])
 
 
 @exercise(
@@ -104,9 +76,9 @@ def _weighted(answer: Any) -> None:
     import numpy as np
 
     for size in (3, 5):
-        x, g = _numbers(5, size), _numbers(6, size)
+        x, g = numbers(5, size), numbers(6, size)
         through_sum, own = (g * x).sum(), g * x.sum()
-        mistakes: _Mistakes = [
+        mistakes: ArrayMistakes = [
             (own, "that is what comes by way of the first x. The sum depends on x, too, and is in every result."),
             (
                 through_sum * np.ones(size),
@@ -123,7 +95,7 @@ def _weighted(answer: Any) -> None:
             (2 * g * x, "that is the rule of x * x, number by number. Here the second factor is the sum of all."),
             (2 * own, "the two ways do not bring the same. By way of the sum comes one number: sum(g * x)."),
         ]
-        _compare(f"what x, of {size} numbers, gets", "", _asked(answer, "", g, x), own + through_sum, mistakes)
+        compare_shaped(f"what x, of {size} numbers, gets", _asked(answer, "", g, x), own + through_sum, mistakes)
 
 
 @exercise("07.4", "what the mean takes from all it takes from the gradient as well: g minus its mean, in each row.")
@@ -131,9 +103,9 @@ def _centering(answer: Any) -> None:
     import numpy as np
 
     for shape in ((3, 4), (2, 5)):
-        a, g = _numbers(7, *shape), _numbers(8, *shape)
+        a, g = numbers(7, *shape), numbers(8, *shape)
         rows = g.mean(1, keepdims=True)
-        mistakes: _Mistakes = [
+        mistakes: ArrayMistakes = [
             (g, "that is what comes by way of a itself. Each number is in the mean of its row, too."),
             (g + rows, "the mean is subtracted in y, so what comes by way of it has a minus sign."),
             (g - g.mean(), "that is the mean over all. Each row has a mean of its own: mean(1, keepdim=True)."),
@@ -148,4 +120,4 @@ def _centering(answer: Any) -> None:
             (g * (a - a.mean(1, keepdims=True)), "that is g times y. y is a straight line in a: no a in its slopes."),
         ]
         given = _asked(answer, "Is keepdim=True missing?", g, a)
-        _compare(f"what a, of shape {shape}, gets", "", given, g - rows, mistakes)
+        compare_shaped(f"what a, of shape {shape}, gets", given, g - rows, mistakes)

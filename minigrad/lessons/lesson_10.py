@@ -5,12 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from minigrad.core.errors import ShapeError
-from minigrad.lessons.checking import Wrong, as_number, call, close, compare_arrays, exercise
+from minigrad.lessons.checking import (
+    ArrayMistakes,
+    Wrong,
+    as_number,
+    call_on_shapes,
+    close,
+    compare_arrays,
+    exercise,
+    tensor_of,
+)
 
 __all__: list[str] = []
-
-_Mistakes = list[tuple[Any, str]]
 
 _FLOOR = "The formula is ⌊(n + 2p - k) / s⌋ + 1."
 
@@ -127,15 +133,8 @@ def _numbers(seed: int, *shape: int) -> Any:
 
 def _asked(function: Callable[..., Any], *arguments: Any) -> Any:
     """What a reader's function returns, given tensors for arrays."""
-    from minigrad import functional  # noqa: F401 -- tensors have their methods from there
-    from minigrad.core.dtypes import float64
-    from minigrad.functional.creation import tensor
-
-    given = [tensor(x.tolist(), dtype=float64) if hasattr(x, "tolist") else x for x in arguments]
-    try:
-        return _plain(call(function, *given))
-    except ShapeError as error:
-        raise Wrong(f"shapes that do not go together: {str(error).splitlines()[0]}") from error
+    given = [tensor_of(x) if hasattr(x, "tolist") else x for x in arguments]
+    return _plain(call_on_shapes(function, *given))
 
 
 def _plain(given: Any) -> Any:
@@ -175,7 +174,7 @@ def _loops(answer: Any) -> None:
         what = f"with stride {stride} and padding {padding}, the map"
         given = _asked(answer, x, w, stride, padding)
         shape = _shape(given)
-        others: _Mistakes = [
+        others: ArrayMistakes = [
             (_correlation(x, w, stride), "the padding is missing. Put zeros around x first, on all four sides."),
             (_correlation(wide, w, 1), "the filter moves by one pixel. It should move by `stride`."),
             (
@@ -189,7 +188,7 @@ def _loops(answer: Any) -> None:
                 raise Wrong(f"{what} has the shape {shape}, and it should be {right.shape}: {cause}")
         if len(shape) == 2 and shape != right.shape:
             raise Wrong(f"{what} has the shape {shape}, and it should be {right.shape}. {_FLOOR}")
-        mistakes: _Mistakes = [
+        mistakes: ArrayMistakes = [
             (
                 _correlation(wide, w, stride, step=1),
                 "place (i, j) is at row i and column j. With a stride its window begins at i * stride, j * stride.",
@@ -223,7 +222,7 @@ def _filter(answer: Any) -> None:
             return np.array([(g * x[a : a + step * (len(g) - 1) + 1 : step]).sum() for a in range(k)])
 
         right, ones = summed(stride), np.array([x[a::stride][:places].sum() for a in range(k)])
-        mistakes: _Mistakes = [
+        mistakes: ArrayMistakes = [
             (summed(1), "the stride is missing: y[i] sees x[i * stride + a]."),
             (right[::-1], "they are back to front. Weight a meets the pixel i * stride + a, with a plus."),
             (ones, "that is the sum of the slopes, and g is missing. A contribution is upstream times local."),
@@ -278,7 +277,7 @@ def _winners(answer: Any) -> None:
         best[line.argmax()] = g.sum()
         first = np.append(g, np.zeros(k - 1))
         right = _pooled(g, line, k)
-        mistakes: _Mistakes = [
+        mistakes: ArrayMistakes = [
             (_pooled(g, line, k, add=False), "who wins twice keeps only the last payment. Add (+=), as in lesson 3."),
             (_pooled(g, line, k, begin=False), "argmax counts from the beginning of the window. Add i to it."),
             (everyone, "each number of a window is paid. Only the largest moves the result."),

@@ -7,11 +7,9 @@ from collections.abc import Sequence
 from numbers import Integral
 from typing import Any
 
-from minigrad.lessons.checking import Wrong, call, compare, compare_arrays, exercise
+from minigrad.lessons.checking import ArrayMistakes, Wrong, call, compare, compare_arrays, exercise, tensor_of
 
 __all__: list[str] = []
-
-_Mistakes = list[tuple[Any, str]]
 
 
 @exercise("11.1", "half of the squares stay and half shrink by a², so n·b²/3·(1 + a²)/2 = 1; with a = √5 that is 1/√n.")
@@ -63,7 +61,7 @@ def _dead(answer: Any) -> None:
         units, samples = list(zip(*sums, strict=True)), sums
         right = [k for k, unit in enumerate(units) if not any(z > 0 for z in unit)]
         what = f"for {len(samples)} samples of {len(units)} units"
-        given = call(answer, _tensor(sums))
+        given = call(answer, tensor_of(sums))
         found = given.tolist() if hasattr(given, "tolist") else given
         if found == len(right) and not isinstance(found, bool):
             raise Wrong(f"{what} that is how many are dead. Return a list of which.")
@@ -126,7 +124,7 @@ def _log_sum_exp(answer: Any) -> None:
         top = s.max(1)
         powers = np.exp(s - top[:, None]).sum(1)
         right = np.log(powers) + top
-        x = _tensor(scores, requires_grad=True)
+        x = tensor_of(scores, requires_grad=True)
         given = call(answer, x)
         numbers = given.detach().numpy() if hasattr(given, "detach") else np.asarray(given)
         _shape(text, numbers.shape, len(s))
@@ -135,7 +133,7 @@ def _log_sum_exp(answer: Any) -> None:
             why = "a power of e is infinite" if s[row].max() > 0 else "all its powers are 0, and ln 0 is −∞"
             own = " Each row needs its *own* largest score." if np.ptp(top) > 700 else ""
             raise Wrong(f"for {text}, row {row} is {numbers[row]}: {why}. Subtract the largest score before exp.{own}")
-        mistakes: _Mistakes = [
+        mistakes: ArrayMistakes = [
             (np.log(powers), "the largest score was subtracted. Add it again, to each row its own."),
             (
                 np.log(powers) - top,
@@ -250,8 +248,8 @@ def _run(answer: Any, x: Any, t: Any, steps: int) -> tuple[Any, Any]:
     """The weights and the losses after a reader's training from weights of 0."""
     import numpy as np
 
-    w = _tensor(np.zeros((4, 3)), requires_grad=True)
-    losses = call(answer, w, _tensor(x), _tensor(t), steps)
+    w = tensor_of(np.zeros((4, 3)), requires_grad=True)
+    losses = call(answer, w, tensor_of(x), tensor_of(t), steps)
     if hasattr(losses, "detach"):
         raise Wrong("return the list of the losses, one plain number (.item()) for each step.")
     if not isinstance(losses, Sequence) or len(losses) != steps:
@@ -259,13 +257,3 @@ def _run(answer: Any, x: Any, t: Any, steps: int) -> tuple[Any, Any]:
         raise Wrong(f"return the list of the losses, one for each of the {steps} steps; this is {found}.")
     numbers = [loss.item() if hasattr(loss, "item") else loss for loss in losses]
     return w.detach().numpy().copy(), np.array(numbers, dtype=float)
-
-
-def _tensor(numbers: Any, requires_grad: bool = False) -> Any:
-    from minigrad import functional  # noqa: F401 -- tensors have their methods by it
-    from minigrad.core.dtypes import float64
-    from minigrad.functional.creation import tensor
-
-    listed = numbers.tolist() if hasattr(numbers, "tolist") else numbers
-    whole = bool(listed) and isinstance(listed[0], int)
-    return tensor(listed) if whole else tensor(listed, dtype=float64, requires_grad=requires_grad)

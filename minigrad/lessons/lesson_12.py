@@ -2,27 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from math import prod
 from typing import Any
 
-from minigrad.core.errors import ShapeError
-from minigrad.lessons.checking import Mistakes, Wrong, as_number, call, close, compare, compare_arrays, exercise
+from minigrad.lessons.checking import (
+    ArrayMistakes,
+    Mistakes,
+    Wrong,
+    as_number,
+    call_on_shapes,
+    close,
+    compare,
+    compare_shaped,
+    entries,
+    exercise,
+    numbers,
+    tensor_of,
+)
 
 __all__: list[str] = []
-
-_Mistakes = list[tuple[Any, str]]
-
-
-def _entries(answer: Any, names: Sequence[str]) -> Mapping[str, Any]:
-    """A dict with an entry for each name."""
-    if not isinstance(answer, Mapping):
-        shown = ", ".join(f'"{name}": …' for name in names)
-        raise Wrong(f"the answer should be a dict, {{{shown}}}, and this is a {type(answer).__name__}.")
-    if missing := [name for name in names if name not in answer]:
-        raise Wrong(f"{', '.join(missing)} is missing from the dict.")
-    return answer
-
 
 _WORDS = (8, 20, 64)  # sentences, words, features
 _PIECES = {
@@ -48,7 +47,8 @@ def _dims(given: Any, name: str) -> tuple[int, ...]:
 @exercise("12.1", "a mean goes over what is in its piece; the dimensions that are not in dims number the pieces.")
 def _pieces(answer: Any) -> None:
     right = {"word": (2,), "feature": (0, 1), "sentence": (1, 2), "feature of a sentence": (1,)}
-    for name, given in _entries(answer, list(right)).items():
+    entries(answer, *right)
+    for name, given in answer.items():
         if name not in right:
             raise Wrong(f"{name!r} was not asked for. There are {', '.join(right)}.")
         if not isinstance(given, Sequence) or isinstance(given, str) or len(given) != 2:
@@ -73,43 +73,13 @@ def _pieces(answer: Any) -> None:
 # --- a rule -----------------------------------------------------------------------------------------------------------
 
 
-def _numbers(seed: int, *shape: int) -> Any:
-    """Numbers without any symmetry, of NumPy; the same for each reader."""
-    import numpy as np
-
-    return np.random.default_rng(seed).integers(-12, 13, shape) / 4.0 + 0.125
-
-
-def _tensor(x: Any) -> Any:
-    from minigrad import functional  # noqa: F401 -- tensors have their methods from there
-    from minigrad.core.dtypes import float64
-    from minigrad.functional.creation import tensor
-
-    return tensor(x.tolist(), dtype=float64)
-
-
 def _asked(function: Callable[..., Any], names: Sequence[str], hint: str, *arguments: Any) -> Sequence[Any]:
     """As many tensors as there are names, from the reader's function."""
-    try:
-        given = call(function, *arguments)
-    except ShapeError as error:
-        raise Wrong(f"shapes that do not go together: {str(error).splitlines()[0]} {hint}") from error
+    given = call_on_shapes(function, *arguments, hint=hint)
     if not isinstance(given, tuple | list) or len(given) != len(names):
         found = f"{len(given)}" if isinstance(given, tuple | list) else f"a {type(given).__name__}"
         raise Wrong(f"give back {len(names)} tensors, {', '.join(names)}, with commas between them; this is {found}.")
     return given
-
-
-def _compare(who: str, given: Any, right: Any, mistakes: _Mistakes) -> None:
-    """`compare_arrays`, which also knows the mistakes that have another shape."""
-    import numpy as np
-
-    found = given.detach().numpy() if hasattr(given, "detach") else given
-    for wrong, cause in mistakes:
-        other = np.shape(wrong) != np.shape(right) and np.shape(found) == np.shape(wrong)
-        if other and np.allclose(found, wrong, rtol=1e-4, atol=1e-6):
-            raise Wrong(f"{who} has the shape {np.shape(found)}, and it should be {np.shape(right)}: {cause}")
-    compare_arrays(who, given, right, mistakes)
 
 
 @exercise("12.2", "g passes the gain first; then mean and projection are taken out of it, sample by sample.")
@@ -117,7 +87,7 @@ def _layer_norm(answer: Any) -> None:
     import numpy as np
 
     for (n, d), eps in (((4, 5), 0.5), ((3, 6), 1e-5)):
-        x, g, gain = _numbers(1, n, d), _numbers(2, n, d), _numbers(3, d)
+        x, g, gain = numbers(1, n, d), numbers(2, n, d), numbers(3, d)
         c = x - x.mean(1, keepdims=True)
         s = np.sqrt((c * c).mean(1, keepdims=True) + eps)
         y, h = c / s, g * gain
@@ -130,7 +100,7 @@ def _layer_norm(answer: Any) -> None:
         root = np.sqrt((column * column).mean(0) + eps)
         mean, along = h.mean(1, keepdims=True), (h * y).mean(1, keepdims=True)
         total, both = h.sum(1, keepdims=True), (h * y).sum(1, keepdims=True)
-        by_x: _Mistakes = [
+        by_x: ArrayMistakes = [
             (rule(g, y, s), "the gain is missing. g is the gradient of z; that of y is g * gain."),
             (rule(g, y, s) * gain, "g passes the gain first, before its mean is taken: begin with g * gain."),
             ((h - y * along) / s, "the mean of the gradient is not subtracted: x acts by way of the mean, too."),
@@ -149,7 +119,7 @@ def _layer_norm(answer: Any) -> None:
         none = "that is not summed: every sample used the same {0}, so what arrives from all of them is added up."
         share = "that is the mean over the samples. What arrives from several places is added up."
         along_d = "that is summed over dim 1, one number a sample. There is one {0} for each of the D: sum over dim 0."
-        by_gain: _Mistakes = [
+        by_gain: ArrayMistakes = [
             (g * y, none.format("gain")),
             ((g * y).mean(0), share),
             ((g * y).sum(1), along_d.format("gain")),
@@ -158,17 +128,17 @@ def _layer_norm(answer: Any) -> None:
             (g.sum(0), "that is what the bias gets. The gain multiplies y, so y is its local slope."),
             ((h * y).sum(0), "the gain is in it. The slope of y * gain by the gain is y alone."),
         ]
-        by_bias: _Mistakes = [
+        by_bias: ArrayMistakes = [
             (g, none.format("bias")),
             (g.mean(0), share),
             (g.sum(1), along_d.format("bias")),
             (h.sum(0), "the gain is in it. The bias is added after the gain, and its slope is 1."),
         ]
         names = ("what x gets", "what the gain gets", "what the bias gets")
-        given = _asked(answer, names, "Is keepdim=True missing?", _tensor(g), _tensor(x), _tensor(gain), eps)
+        given = _asked(answer, names, "Is keepdim=True missing?", tensor_of(g), tensor_of(x), tensor_of(gain), eps)
         rights = (rule(h, y, s), (g * y).sum(0), g.sum(0))
         for name, found, right, mistakes in zip(names, given, rights, (by_x, by_gain, by_bias), strict=True):
-            _compare(name, found, right, mistakes)
+            compare_shaped(name, found, right, mistakes)
 
 
 # --- running statistics -----------------------------------------------------------------------------------------------
@@ -213,7 +183,7 @@ def _memory(answer: Any) -> None:
             ],
         ),
     }
-    _entries(answer, list(mistakes))
+    entries(answer, *mistakes)
     for name, (right, known) in mistakes.items():
         number = as_number(answer[name], name)
         if name == "third" and abs(number - right) < 0.005:
@@ -235,16 +205,16 @@ def _fold(answer: Any) -> None:
     from minigrad.nn import BatchNorm1d, Linear
 
     for n, d, eps in ((3, 2, 0.5), (3, 3, 1e-5)):
-        w, b, mean, gain, bias = _numbers(1, n, d), *(_numbers(seed, n) for seed in (2, 3, 4, 5))
-        variance = _numbers(6, n) ** 2 + 0.25
+        w, b, mean, gain, bias = numbers(1, n, d), *(numbers(seed, n) for seed in (2, 3, 4, 5))
+        variance = numbers(6, n) ** 2 + 0.25
         linear, norm = Linear(d, n), BatchNorm1d(n, eps=eps).eval()
-        linear.load_state_dict({"weight": _tensor(w), "bias": _tensor(b)})
+        linear.load_state_dict({"weight": tensor_of(w), "bias": tensor_of(b)})
         statistics = {"running_mean": mean, "running_var": variance, "weight": gain, "bias": bias}
-        norm.load_state_dict({**norm.state_dict(), **{name: _tensor(numbers) for name, numbers in statistics.items()}})
+        norm.load_state_dict({**norm.state_dict(), **{name: tensor_of(x) for name, x in statistics.items()}})
         k = gain / np.sqrt(variance + eps)
         square, bare, plain = gain / (variance + eps), gain / np.sqrt(variance), 1 / np.sqrt(variance + eps)
         root = "divide by the standard deviation, the root of running_var + eps."
-        by_weight: _Mistakes = [
+        by_weight: ArrayMistakes = [
             (w, "that is linear.weight as it was. The norm multiplies what comes out of it."),
             ((w.T * k).T.T, "that is its transpose: a row for each output."),
             (w * square[:, None], root),
@@ -255,7 +225,7 @@ def _fold(answer: Any) -> None:
         ]
         if n == d:
             by_weight.append((w * k, "the columns are scaled. Each output has a row: make k a column, k.unsqueeze(1)."))
-        by_bias: _Mistakes = [
+        by_bias: ArrayMistakes = [
             (b, "that is linear.bias as it was. It passes through the norm, too."),
             (bias, "that is norm.bias alone. What the linear layer adds and what the norm subtracts are missing."),
             (b + bias, "linear.bias passes through the norm as well: subtract the mean, and scale."),
@@ -273,5 +243,5 @@ def _fold(answer: Any) -> None:
         ]
         names = ("the weight", "the bias")
         given = _asked(answer, names, "Is unsqueeze(1) missing, to make a column?", linear, norm)
-        _compare(names[0], given[0], w * k[:, None], by_weight)
-        _compare(names[1], given[1], (b - mean) * k + bias, by_bias)
+        compare_shaped(names[0], given[0], w * k[:, None], by_weight)
+        compare_shaped(names[1], given[1], (b - mean) * k + bias, by_bias)

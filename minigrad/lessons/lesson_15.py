@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from minigrad.lessons.checking import Wrong, as_number, call, compare, compare_arrays, entries, exercise
+from minigrad.lessons.checking import Wrong, as_number, call, compare, compare_arrays, entries, exercise, true_or_false
 from minigrad.lessons.expressions import evaluate
 
 __all__: list[str] = []
@@ -212,11 +212,7 @@ _AGAIN = {
 @exercise("15.4", "of what may change, arguments and rates are read at each call; names and modules are guarded.")
 def _again(answer: Any) -> None:
     entries(answer, *_AGAIN)
-    for name, (right, why) in _AGAIN.items():
-        if answer[name] not in (True, False):
-            raise Wrong(f"{name} should be True or False, and this is {answer[name]!r}.")
-        if bool(answer[name]) is not right:
-            raise Wrong(f"{name} is {'recorded again' if right else 'not recorded again'}: {why}")
+    true_or_false(answer, _AGAIN, "is recorded again", "is not recorded again")
 
 
 # --- 15.5: repair a step ---------------------------------------------------------------------------------------------

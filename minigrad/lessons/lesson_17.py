@@ -6,23 +6,24 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from minigrad.lessons.checking import Mistakes, Wrong, as_number, as_numbers, call, compare, exercise
+from minigrad.lessons.checking import (
+    Mistakes,
+    Wrong,
+    as_number,
+    as_numbers,
+    call,
+    compare,
+    entries,
+    exercise,
+    true_or_false,
+)
 
 __all__: list[str] = []
 
 
-def _has(answer: Any, names: Sequence[str]) -> None:
-    """Raise `Wrong` unless `answer` is a dict with these keys."""
-    if not isinstance(answer, Mapping):
-        shown = ", ".join(f'"{name}": …' for name in names)
-        raise Wrong(f"the answer should be a dict, {{{shown}}}, and this is a {type(answer).__name__}.")
-    if missing := [name for name in names if name not in answer]:
-        raise Wrong(f"{', '.join(missing)} is missing from the dict.")
-
-
 def _entries(answer: Any, right: Mapping[str, tuple[float, Mistakes]]) -> None:
     """Compare a dict of numbers, which the reader may have rounded to three digits."""
-    _has(answer, list(right))
+    entries(answer, *right)
     for name, (number, mistakes) in right.items():
         given = as_number(answer[name], name)
         near = min([number, *[wrong for wrong, _ in mistakes]], key=lambda x: abs(x - given))
@@ -91,12 +92,8 @@ _STILL = {
 
 @exercise("17.2", "whatever looks at one example, or at the gradient of all, may stay; what looks at a shard may not.")
 def _still(answer: Any) -> None:
-    _has(answer, list(_STILL))
-    for name, (right, why) in _STILL.items():
-        if answer[name] not in (True, False):
-            raise Wrong(f"{name} should be True or False, and this is {answer[name]!r}.")
-        if bool(answer[name]) is not right:
-            raise Wrong(f"{name} {'does' if right else 'does not'} give the same: {why}")
+    entries(answer, *_STILL)
+    true_or_false(answer, _STILL, "does give the same", "does not give the same")
 
 
 # --- 17.3: in fewer steps --------------------------------------------------------------------------------------------
