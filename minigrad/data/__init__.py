@@ -13,35 +13,34 @@ from minigrad.data.known import data_folder
 from minigrad.data.shipped import Digits, Iris, corpus, digits, iris, names
 
 if TYPE_CHECKING:
-    from minigrad.data import transforms
-    from minigrad.data.collate import default_collate, default_convert
-    from minigrad.data.dataset import (
-        ChainDataset,
-        ConcatDataset,
-        Dataset,
-        IterableDataset,
-        StackDataset,
-        Subset,
-        TensorDataset,
-        random_split,
-    )
-    from minigrad.data.idx import read_idx, write_idx
-    from minigrad.data.loader import DataLoader
-    from minigrad.data.official import cifar10, fashion_mnist, mnist, read_images
-    from minigrad.data.sampler import (
-        BatchSampler,
-        RandomSampler,
-        Sampler,
-        SequentialSampler,
-        SubsetRandomSampler,
-        WeightedRandomSampler,
-    )
-    from minigrad.data.tables import Table, read_csv
-    from minigrad.data.text import Vocabulary, read_text
-    from minigrad.data.toys import blobs, circles, moons, spirals
-    from minigrad.data.workers import get_worker_info
+    from minigrad.data import transforms as transforms
+    from minigrad.data.collate import *  # noqa: F403 -- the rooms list their names
+    from minigrad.data.dataset import *  # noqa: F403
+    from minigrad.data.idx import *  # noqa: F403
+    from minigrad.data.loader import *  # noqa: F403
+    from minigrad.data.official import *  # noqa: F403
+    from minigrad.data.sampler import *  # noqa: F403
+    from minigrad.data.tables import *  # noqa: F403
+    from minigrad.data.text import *  # noqa: F403
+    from minigrad.data.toys import *  # noqa: F403
+    from minigrad.data.workers import *  # noqa: F403
 
-_ROOMS = ("dataset", "sampler", "collate", "loader", "workers", "idx", "toys", "official", "tables", "text")
+_ROOMS = {
+    "dataset": "ChainDataset ConcatDataset Dataset IterableDataset StackDataset Subset TensorDataset random_split",
+    "sampler": "BatchSampler RandomSampler Sampler SequentialSampler SubsetRandomSampler WeightedRandomSampler",
+    "collate": "default_collate default_convert",
+    "loader": "DataLoader",
+    "workers": "get_worker_info",
+    "idx": "read_idx write_idx",
+    "toys": "blobs circles moons spirals",
+    "official": "cifar10 fashion_mnist mnist read_images",
+    "tables": "Table read_csv",
+    "text": "Vocabulary read_text",
+}  # what is public of each file
+
+_HOME = {name: room for room, names in _ROOMS.items() for name in names.split()}
+__all__ = ["Digits", "Iris", "corpus", "data_folder", "digits", "iris", "names", "transforms"]
+__all__ += list(_HOME)
 
 
 @explained()
@@ -49,58 +48,11 @@ def __getattr__(name: str) -> Any:
     """What needs NumPy comes when it is first asked for."""
     if name == "transforms":
         return import_module("minigrad.data.transforms")
-    if name in __all__:
-        for room in _ROOMS:
-            module = import_module(f"minigrad.data.{room}")
-            if name in module.__all__:
-                globals()[name] = found = getattr(module, name)
-                return found
+    if name in _HOME:
+        globals()[name] = found = getattr(import_module(f"minigrad.data.{_HOME[name]}"), name)
+        return found
     raise AttributeError(f"module 'minigrad.data' has no attribute {name!r}", name=name)
 
 
 def __dir__() -> list[str]:
     return __all__
-
-
-__all__ = [
-    "BatchSampler",
-    "ChainDataset",
-    "ConcatDataset",
-    "DataLoader",
-    "Dataset",
-    "Digits",
-    "Iris",
-    "IterableDataset",
-    "RandomSampler",
-    "Sampler",
-    "SequentialSampler",
-    "StackDataset",
-    "Subset",
-    "SubsetRandomSampler",
-    "Table",
-    "TensorDataset",
-    "Vocabulary",
-    "WeightedRandomSampler",
-    "blobs",
-    "cifar10",
-    "circles",
-    "corpus",
-    "data_folder",
-    "default_collate",
-    "default_convert",
-    "digits",
-    "fashion_mnist",
-    "get_worker_info",
-    "iris",
-    "mnist",
-    "moons",
-    "names",
-    "random_split",
-    "read_csv",
-    "read_idx",
-    "read_images",
-    "read_text",
-    "spirals",
-    "transforms",
-    "write_idx",
-]

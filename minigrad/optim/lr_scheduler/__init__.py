@@ -7,44 +7,15 @@ Call `step` once an epoch or once a batch: e is in whatever unit that is.
 
 from typing import Any
 
+from minigrad.optim.lr_scheduler import cycles, factors, joined, plateau
 from minigrad.optim.lr_scheduler.base import LRScheduler
-from minigrad.optim.lr_scheduler.cycles import (
-    CosineAnnealingWarmRestarts,
-    CyclicLR,
-    LambdaLR,
-    MultiplicativeLR,
-    OneCycleLR,
-)
-from minigrad.optim.lr_scheduler.factors import (
-    ConstantLR,
-    CosineAnnealingLR,
-    ExponentialLR,
-    LinearLR,
-    MultiStepLR,
-    PolynomialLR,
-    StepLR,
-)
-from minigrad.optim.lr_scheduler.joined import ChainedScheduler, SequentialLR
-from minigrad.optim.lr_scheduler.plateau import ReduceLROnPlateau
+from minigrad.optim.lr_scheduler.cycles import *  # noqa: F403 -- the files list their names
+from minigrad.optim.lr_scheduler.factors import *  # noqa: F403
+from minigrad.optim.lr_scheduler.joined import *  # noqa: F403
+from minigrad.optim.lr_scheduler.plateau import *  # noqa: F403
 
-__all__ = [
-    "ChainedScheduler",
-    "ConstantLR",
-    "CosineAnnealingLR",
-    "CosineAnnealingWarmRestarts",
-    "CyclicLR",
-    "ExponentialLR",
-    "LRScheduler",
-    "LambdaLR",
-    "LinearLR",
-    "MultiStepLR",
-    "MultiplicativeLR",
-    "OneCycleLR",
-    "PolynomialLR",
-    "ReduceLROnPlateau",
-    "SequentialLR",
-    "StepLR",
-]
+__all__ = ["LRScheduler"]
+__all__ += cycles.__all__ + factors.__all__ + joined.__all__ + plateau.__all__
 
 
 def __getattr__(name: str) -> Any:
