@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from minigrad import ops
 from minigrad.core.tensor import Tensor
-from minigrad.optim.optimizer import RATE, SHARE, Limits, Optimizer
+from minigrad.optim.optimizer import RATE, SHARE, Limits, Optimizer, options
 
 __all__ = ["Adadelta", "Adagrad", "RMSprop"]
 
@@ -64,9 +64,7 @@ class Adagrad(Optimizer):
         differentiable: bool = False,
         fused: bool | None = None,
     ) -> None:
-        options = {"lr": lr, "lr_decay": lr_decay, "weight_decay": weight_decay, "eps": eps, "maximize": maximize}
-        ways = {"foreach": foreach, "differentiable": differentiable, "fused": fused}
-        super().__init__(params, {**options, "initial_accumulator_value": initial_accumulator_value, **ways})
+        super().__init__(params, options(locals()))
 
     def update(self, p: Tensor, grad: Tensor, state: dict[str, Any], group: dict[str, Any]) -> None:
         """One step of `p`."""
@@ -115,9 +113,7 @@ class Adadelta(Optimizer):
         maximize: bool = False,
         differentiable: bool = False,
     ) -> None:
-        options = {"lr": lr, "rho": rho, "eps": eps, "weight_decay": weight_decay, "maximize": maximize}
-        ways = {"foreach": foreach, "capturable": capturable, "differentiable": differentiable}
-        super().__init__(params, {**options, **ways})
+        super().__init__(params, options(locals()))
 
     def update(self, p: Tensor, grad: Tensor, state: dict[str, Any], group: dict[str, Any]) -> None:
         """One step of `p`."""
@@ -164,9 +160,7 @@ class RMSprop(Optimizer):
         maximize: bool = False,
         differentiable: bool = False,
     ) -> None:
-        options = {"lr": lr, "alpha": alpha, "eps": eps, "weight_decay": weight_decay, "momentum": momentum}
-        ways = {"foreach": foreach, "capturable": capturable, "differentiable": differentiable}
-        super().__init__(params, {**options, "centered": centered, "maximize": maximize, **ways})
+        super().__init__(params, options(locals()))
 
     def update(self, p: Tensor, grad: Tensor, state: dict[str, Any], group: dict[str, Any]) -> None:
         """One step of `p`."""

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from minigrad import ops
 from minigrad.core.tensor import Tensor
-from minigrad.optim.optimizer import RATE, SHARE, Limits, Optimizer
+from minigrad.optim.optimizer import RATE, SHARE, Limits, Optimizer, options
 
 __all__ = ["Adam", "AdamW", "Adamax", "NAdam", "RAdam"]
 
@@ -73,10 +73,7 @@ class Adam(_Moments):
         fused: bool | None = None,
         decoupled_weight_decay: bool = False,
     ) -> None:
-        options = {"lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay, "amsgrad": amsgrad}
-        more = {"maximize": maximize, "decoupled_weight_decay": decoupled_weight_decay}
-        ways = {"foreach": foreach, "capturable": capturable, "differentiable": differentiable, "fused": fused}
-        super().__init__(params, {**options, **more, **ways})
+        super().__init__(params, options(locals()))
 
     def update(self, p: Tensor, grad: Tensor, state: dict[str, Any], group: dict[str, Any]) -> None:
         """One step of `p`."""
@@ -117,9 +114,7 @@ class AdamW(Adam):
         differentiable: bool = False,
         fused: bool | None = None,
     ) -> None:
-        ways: Any = {"foreach": foreach, "capturable": capturable, "differentiable": differentiable, "fused": fused}
-        more: Any = {"maximize": maximize, "decoupled_weight_decay": True, **ways}
-        super().__init__(params, lr, betas, eps, weight_decay, amsgrad, **more)
+        super().__init__(params, **options(locals()), decoupled_weight_decay=True)
 
 
 class Adamax(_Moments):
@@ -154,9 +149,7 @@ class Adamax(_Moments):
         differentiable: bool = False,
         capturable: bool = False,
     ) -> None:
-        options = {"lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay, "maximize": maximize}
-        ways = {"foreach": foreach, "capturable": capturable, "differentiable": differentiable}
-        super().__init__(params, {**options, **ways})
+        super().__init__(params, options(locals()))
 
     def update(self, p: Tensor, grad: Tensor, state: dict[str, Any], group: dict[str, Any]) -> None:
         """One step of `p`."""
@@ -202,10 +195,7 @@ class NAdam(_Moments):
         capturable: bool = False,
         differentiable: bool = False,
     ) -> None:
-        options = {"lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay, "maximize": maximize}
-        more = {"momentum_decay": momentum_decay, "decoupled_weight_decay": decoupled_weight_decay}
-        ways = {"foreach": foreach, "capturable": capturable, "differentiable": differentiable}
-        super().__init__(params, {**options, **more, **ways})
+        super().__init__(params, options(locals()))
 
     def update(self, p: Tensor, grad: Tensor, state: dict[str, Any], group: dict[str, Any]) -> None:
         """One step of `p`."""
@@ -254,9 +244,7 @@ class RAdam(_Moments):
         capturable: bool = False,
         differentiable: bool = False,
     ) -> None:
-        options = {"lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay, "maximize": maximize}
-        ways = {"foreach": foreach, "capturable": capturable, "differentiable": differentiable}
-        super().__init__(params, {**options, "decoupled_weight_decay": decoupled_weight_decay, **ways})
+        super().__init__(params, options(locals()))
 
     def update(self, p: Tensor, grad: Tensor, state: dict[str, Any], group: dict[str, Any]) -> None:
         """One step of `p`."""

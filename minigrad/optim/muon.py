@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from minigrad.core.errors import ArgumentError, ShapeError
 from minigrad.core.tensor import Tensor
-from minigrad.optim.optimizer import RATE, Limits, Optimizer
+from minigrad.optim.optimizer import RATE, Limits, Optimizer, options
 
 __all__ = ["Muon", "orthogonalized"]
 
@@ -78,9 +78,7 @@ class Muon(Optimizer):
         ns_steps: int = 5,
         adjust_lr_fn: str | None = None,
     ) -> None:
-        options = {"lr": lr, "weight_decay": weight_decay, "momentum": momentum, "nesterov": nesterov}
-        more = {"ns_coefficients": ns_coefficients, "eps": eps, "ns_steps": ns_steps, "adjust_lr_fn": adjust_lr_fn}
-        super().__init__(params, {**options, **more})
+        super().__init__(params, options(locals()))
 
     def _check(self, group: dict[str, Any]) -> None:
         super()._check(group)

@@ -30,10 +30,15 @@ from minigrad.optim.hooks import (
     register_optimizer_step_pre_hook,
 )
 
-__all__ = ["Optimizer", "register_optimizer_step_post_hook", "register_optimizer_step_pre_hook"]
+__all__ = ["Optimizer", "options", "register_optimizer_step_post_hook", "register_optimizer_step_pre_hook"]
 
 Limits = Mapping[str, tuple[float, float]]
 RATE, SHARE = (0.0, float("inf")), (0.0, 1.0)  # from 0 on; from 0 up to, and without, 1
+
+
+def options(arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """The options among the `locals()` of a constructor: all its arguments but the parameters."""
+    return {name: x for name, x in arguments.items() if name not in ("self", "params", "__class__")}
 
 
 class Optimizer(Hooked):

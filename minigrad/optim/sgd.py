@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 from minigrad import ops
 from minigrad.core.errors import ArgumentError
 from minigrad.core.tensor import Tensor
-from minigrad.optim.optimizer import RATE, Limits, Optimizer
+from minigrad.optim.optimizer import RATE, Limits, Optimizer, options
 
 __all__ = ["SGD"]
 
@@ -51,9 +51,7 @@ class SGD(Optimizer):
         differentiable: bool = False,
         fused: bool | None = None,
     ) -> None:
-        options = {"lr": lr, "momentum": momentum, "dampening": dampening, "weight_decay": weight_decay}
-        ways = {"foreach": foreach, "differentiable": differentiable, "fused": fused}
-        super().__init__(params, {**options, "nesterov": nesterov, "maximize": maximize, **ways})
+        super().__init__(params, options(locals()))
 
     def _check(self, group: dict[str, Any]) -> None:
         super()._check(group)
