@@ -170,54 +170,71 @@ class ModuleList(_Numbered):
         return self.extend(other)
 
 
-class ModuleDict(Module):
+class _Named(Module):
+    """Modules or parameters by name, in the order in which they were put in."""
+
+    _what: str  # it holds
+
+    @property
+    def _table(self) -> dict[str, Any]:
+        raise NotImplementedError
+
+    def __getitem__(self, key: str) -> Any:
+        if key not in self._table:
+            name, here = type(self).__name__, ", ".join(self._table) or "none"
+            raise KeyError(f"{name}: there is no {self._what} {key!r}; there are {here}.")
+        return self._table[key]
+
+    def __delitem__(self, key: str) -> None:
+        del self._table[key]
+
+    def __len__(self) -> int:
+        return len(self._table)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._table)
+
+    def __contains__(self, key: object) -> bool:
+        return key in self._table
+
+    def keys(self) -> Iterable[str]:
+        """The names."""
+        return self._table.keys()
+
+    def values(self) -> Iterable[Any]:
+        """What they name."""
+        return self._table.values()
+
+    def items(self) -> Iterable[tuple[str, Any]]:
+        """The names, and what they name."""
+        return self._table.items()
+
+    def pop(self, key: str) -> Any:
+        """Take out what is named `key`."""
+        found = self[key]
+        del self[key]
+        return found
+
+    def clear(self) -> None:
+        """Take all out."""
+        self._table.clear()
+
+
+class ModuleDict(_Named):
     """Modules by name, in the order in which they were put in."""
+
+    _what = "module"
 
     def __init__(self, modules: Any = None) -> None:
         super().__init__()
         self.update(modules or {})
 
-    def __getitem__(self, key: str) -> Any:
-        if key not in self._modules:
-            raise KeyError(f"ModuleDict: there is no module {key!r}; there are {', '.join(self._modules) or 'none'}.")
-        return self._modules[key]
+    @property
+    def _table(self) -> dict[str, Any]:
+        return self._modules
 
     def __setitem__(self, key: str, module: Module) -> None:
         self.add_module(key, module)
-
-    def __delitem__(self, key: str) -> None:
-        del self._modules[key]
-
-    def __len__(self) -> int:
-        return len(self._modules)
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._modules)
-
-    def __contains__(self, key: object) -> bool:
-        return key in self._modules
-
-    def keys(self) -> Iterable[str]:
-        """The names."""
-        return self._modules.keys()
-
-    def values(self) -> Iterable[Any]:
-        """The modules."""
-        return self._modules.values()
-
-    def items(self) -> Iterable[tuple[str, Any]]:
-        """The names and modules."""
-        return self._modules.items()
-
-    def pop(self, key: str) -> Any:
-        """Take the module `key` out."""
-        module = self[key]
-        del self[key]
-        return module
-
-    def clear(self) -> None:
-        """Take all modules out."""
-        self._modules.clear()
 
     def update(self, modules: Any) -> None:
         """Put in the modules of a dict, or of pairs."""
@@ -267,45 +284,21 @@ class ParameterList(Module):
         return _shapes(self._parameters)
 
 
-class ParameterDict(Module):
+class ParameterDict(_Named):
     """Parameters by name; tensors that are put in become parameters."""
+
+    _what = "parameter"
 
     def __init__(self, parameters: Any = None) -> None:
         super().__init__()
         self.update(parameters or {})
 
-    def __getitem__(self, key: str) -> Any:
-        if key not in self._parameters:
-            here = ", ".join(self._parameters) or "none"
-            raise KeyError(f"ParameterDict: there is no parameter {key!r}; there are {here}.")
-        return self._parameters[key]
+    @property
+    def _table(self) -> dict[str, Any]:
+        return self._parameters
 
     def __setitem__(self, key: str, value: Any) -> None:
         self.register_parameter(key, None if value is None else _parameter("ParameterDict", value))
-
-    def __delitem__(self, key: str) -> None:
-        del self._parameters[key]
-
-    def __len__(self) -> int:
-        return len(self._parameters)
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._parameters)
-
-    def __contains__(self, key: object) -> bool:
-        return key in self._parameters
-
-    def keys(self) -> Iterable[str]:
-        """The names."""
-        return self._parameters.keys()
-
-    def values(self) -> Iterable[Any]:
-        """The parameters."""
-        return self._parameters.values()
-
-    def items(self) -> Iterable[tuple[str, Any]]:
-        """The names and parameters."""
-        return self._parameters.items()
 
     def update(self, parameters: Any) -> None:
         """Put in the parameters of a dict, or of pairs."""
@@ -341,19 +334,9 @@ class ParameterDict(Module):
             self[key] = default
         return self[key]
 
-    def pop(self, key: str) -> Any:
-        """Take the parameter `key` out."""
-        parameter = self[key]
-        del self[key]
-        return parameter
-
     def popitem(self) -> tuple[str, Any]:
         """Take the last parameter out, with its name. Raises KeyError where there is none."""
         return self._parameters.popitem()
-
-    def clear(self) -> None:
-        """Take all parameters out."""
-        self._parameters.clear()
 
     def fromkeys(self, keys: Iterable[str], default: Any = None) -> ParameterDict:
         """Another dict, in which `default` stands under each of `keys`."""

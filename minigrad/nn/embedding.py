@@ -17,7 +17,34 @@ from minigrad.nn.module import Module, Parameter
 __all__ = ["Embedding", "EmbeddingBag"]
 
 
-class Embedding(Module):
+class _Table(Module):
+    """Rows that start in N(0, 1), that at `padding_idx` at 0."""
+
+    weight: Parameter
+
+    def _fill(
+        self, num_embeddings: int, embedding_dim: int, padding_idx: int | None, sparse: bool, device: Any, dtype: Any
+    ) -> None:
+        """Check and set what tables share, and make the rows."""
+        name = type(self).__name__
+        if sparse:
+            raise ArgumentError(f"{name}: sparse gradients are not here: leave sparse out.")
+        if padding_idx is not None and not -num_embeddings <= padding_idx < num_embeddings:
+            raise ShapeError(f"{name}: padding_idx={padding_idx} is not one of the {num_embeddings} rows.")
+        self.num_embeddings, self.embedding_dim, self.sparse = num_embeddings, embedding_dim, sparse
+        self.padding_idx = None if padding_idx is None else padding_idx % num_embeddings
+        self.weight = Parameter(empty(num_embeddings, embedding_dim, device=device, dtype=dtype))
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Draw all rows anew."""
+        init.normal_(self.weight)
+        if self.padding_idx is not None:
+            with no_grad():
+                self.weight[self.padding_idx].zero_()
+
+
+class Embedding(_Table):
     """The rows of `weight`, (num_embeddings, embedding_dim), at the ints of the input, (…): gives (…, embedding_dim).
 
     The rows start in N(0, 1); that at `padding_idx` is 0, and gets no gradient. `max_norm`, `norm_type` and
@@ -29,8 +56,6 @@ class Embedding(Module):
     >>> table(mg.tensor([[0, 7]])).shape, table.weight[0].tolist()
     ((1, 2, 3), [0.0, 0.0, 0.0])
     """
-
-    weight: Parameter
 
     def __init__(
         self,
@@ -45,16 +70,8 @@ class Embedding(Module):
         dtype: DType | None = None,
     ) -> None:
         super().__init__()
-        if sparse:
-            raise ArgumentError("Embedding: sparse gradients are not here: leave sparse out.")
-        if padding_idx is not None and not -num_embeddings <= padding_idx < num_embeddings:
-            raise ShapeError(f"Embedding: padding_idx={padding_idx} is not one of the {num_embeddings} rows.")
-        self.num_embeddings, self.embedding_dim = num_embeddings, embedding_dim
-        self.padding_idx = None if padding_idx is None else padding_idx % num_embeddings
-        self.max_norm, self.norm_type = max_norm, norm_type
-        self.scale_grad_by_freq, self.sparse = scale_grad_by_freq, sparse
-        self.weight = Parameter(empty(num_embeddings, embedding_dim, device=device, dtype=dtype))
-        self.reset_parameters()
+        self._fill(num_embeddings, embedding_dim, padding_idx, sparse, device, dtype)
+        self.max_norm, self.norm_type, self.scale_grad_by_freq = max_norm, norm_type, scale_grad_by_freq
 
     @classmethod
     def from_pretrained(
@@ -73,13 +90,6 @@ class Embedding(Module):
         table.weight = Parameter(embeddings, not freeze)
         return table
 
-    def reset_parameters(self) -> None:
-        """Draw all rows anew."""
-        init.normal_(self.weight)
-        if self.padding_idx is not None:
-            with no_grad():
-                self.weight[self.padding_idx].zero_()
-
     def forward(self, input: Tensor) -> Any:
         more = (self.max_norm, self.norm_type, self.scale_grad_by_freq, self.sparse)
         return F.embedding(input, self.weight, self.padding_idx, *more)
@@ -88,7 +98,7 @@ class Embedding(Module):
         return f"{self.num_embeddings}, {self.embedding_dim}{_told(self)}"
 
 
-class EmbeddingBag(Module):
+class EmbeddingBag(_Table):
     """The "mean", "sum" or "max" of rows of `weight` in each bag of ints: `functional.embedding_bag`.
 
     Bags are the rows of (B, N), or stand in one line, cut by `offsets`. The rows start in N(0, 1); that at
@@ -99,8 +109,6 @@ class EmbeddingBag(Module):
     >>> bag(mg.tensor([1, 2, 4, 5]), mg.tensor([0, 3])).shape
     (2, 3)
     """
-
-    weight: Parameter
 
     def __init__(
         self,
@@ -117,18 +125,10 @@ class EmbeddingBag(Module):
         dtype: DType | None = None,
     ) -> None:
         super().__init__()
-        if sparse:
-            raise ArgumentError("EmbeddingBag: sparse gradients are not here: leave sparse out.")
         check_option(mode, ("mean", "sum", "max"), "EmbeddingBag", "mode")
-        if padding_idx is not None and not -num_embeddings <= padding_idx < num_embeddings:
-            raise ShapeError(f"EmbeddingBag: padding_idx={padding_idx} is not one of the {num_embeddings} rows.")
-        self.num_embeddings, self.embedding_dim, self.mode = num_embeddings, embedding_dim, mode
-        self.max_norm, self.norm_type = max_norm, norm_type
-        self.scale_grad_by_freq, self.sparse = scale_grad_by_freq, sparse
-        self.include_last_offset = include_last_offset
-        self.padding_idx = None if padding_idx is None else padding_idx % num_embeddings
-        self.weight = Parameter(empty(num_embeddings, embedding_dim, device=device, dtype=dtype))
-        self.reset_parameters()
+        self._fill(num_embeddings, embedding_dim, padding_idx, sparse, device, dtype)
+        self.max_norm, self.norm_type, self.scale_grad_by_freq = max_norm, norm_type, scale_grad_by_freq
+        self.mode, self.include_last_offset = mode, include_last_offset
 
     @classmethod
     def from_pretrained(
@@ -149,13 +149,6 @@ class EmbeddingBag(Module):
         table = cls(rows, size, *options)
         table.weight = Parameter(embeddings, not freeze)
         return table
-
-    def reset_parameters(self) -> None:
-        """Draw all rows anew."""
-        init.normal_(self.weight)
-        if self.padding_idx is not None:
-            with no_grad():
-                self.weight[self.padding_idx].zero_()
 
     def forward(self, input: Tensor, offsets: Tensor | None = None, per_sample_weights: Tensor | None = None) -> Tensor:
         more: Any = {"include_last_offset": self.include_last_offset, "padding_idx": self.padding_idx}
