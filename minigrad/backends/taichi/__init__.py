@@ -11,6 +11,7 @@ writes the texts, and fuses and joins those of recorded launches; `kernels` regi
 
 from __future__ import annotations
 
+import pkgutil
 from collections.abc import Mapping
 from contextlib import nullcontext
 from importlib import import_module
@@ -20,6 +21,7 @@ import numpy as np
 
 from minigrad.backends import numpy as reference
 from minigrad.backends.limits import beyond
+from minigrad.backends.taichi import kernels
 from minigrad.backends.taichi.codegen import source
 from minigrad.backends.taichi.kernels.elementwise import filled
 from minigrad.backends.taichi.runtime import buffers, driver
@@ -35,7 +37,6 @@ from minigrad.backends.taichi.runtime.array import (
     set_target,
     shared,
 )
-from minigrad.backends.taichi.runtime.kernel import Remembered
 from minigrad.core.dispatch import Kernel, kernels_of, operations, raw_numbers, runner, waits
 from minigrad.core.dispatch import kernel as register
 from minigrad.core.errors import DTypeError
@@ -43,17 +44,9 @@ from minigrad.core.storage import Allocator, add_memory
 
 __all__ = ["DEVICE"]
 
-MODULES = [
-    *[import_module(f"minigrad.backends.taichi.codegen.{name}") for name in ("meeting", "moves", "wide")],
-    *[
-        import_module(f"minigrad.backends.taichi.kernels.{name}")  # each registers its kernels
-        for name in (
-            "attention", "conv", "conv_tiles", "cuda_products", "cuda_rows", "elementwise", "elimination", "extremes",
-            "index_walk", "indexing", "loss", "matmul", "norms", "optim", "pool", "random", "reduce", "reduction",
-            "rows", "running", "sampling", "segments", "shape", "singular", "sorting", "tape", "wide_lines",
-        )
-    ],
-]  # fmt: skip
+for _module in pkgutil.iter_modules(kernels.__path__, f"{kernels.__name__}."):
+    import_module(_module.name)  # each registers its kernels
+
 _beside: dict[Any, Kernel] = {}  # what computes on cpu, in place of each kernel of Taichi's, while that runs on a GPU
 
 
@@ -64,12 +57,6 @@ def _aim() -> None:
     """Compile for the architecture that Taichi runs on now."""
     arch = driver.arch()
     source.cut_for(arch)
-    for module in MODULES:
-        for remembered in vars(module).values():
-            if hasattr(remembered, "cache_clear"):
-                remembered.cache_clear()
-            elif isinstance(remembered, Remembered):
-                remembered.clear()
     if arch in driver.GPUS:
         narrow = arch in driver.NARROW
         gpu = buffers.ARRAYS[arch], buffers.POOLS[arch], buffers.copied, buffers.downloaded, buffers.GpuBlock, narrow

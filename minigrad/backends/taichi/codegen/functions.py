@@ -8,9 +8,9 @@ in `vector_functions`, made of arithmetic.
 from __future__ import annotations
 
 import re
-from functools import cache
 
 from minigrad.backends.numpy.elementwise import ERF_FAR, ERF_NEAR
+from minigrad.backends.taichi.runtime.caches import cached
 from minigrad.backends.taichi.runtime.muladd import horner
 from minigrad.backends.taichi.runtime.vector_functions import VECTORS, typed
 
@@ -118,7 +118,7 @@ def packed(text: str) -> str:
     return _OF_NUMBERS.sub(r"\g<1>16(", text)
 
 
-@cache
+@cached()
 def packable(text: str) -> bool:
     """Whether all that a text calls has a form for vectors. (A whole number over a vector aborts the process.)"""
     for prefix, name in re.findall(r"(?<![\w.])(ti\.)?(\w+)\(", packed(text)):
@@ -129,7 +129,7 @@ def packable(text: str) -> bool:
     return not re.search(r"[%~^]|//|ti\.i\d|(?<![\w.])\d+ /", text)
 
 
-@cache
+@cached()
 def needed(text: str, dtype: str, vectors: bool = False) -> str:
     """The functions that a text calls, each after those that it calls itself, for numbers of one of Taichi's types."""
     known = FUNCTIONS | VECTORS if vectors else FUNCTIONS

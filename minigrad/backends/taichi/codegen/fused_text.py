@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
-from functools import lru_cache
 from itertools import count
 from math import prod
 from textwrap import dedent, indent
@@ -26,6 +25,7 @@ from minigrad.backends.taichi.codegen.source import (
     wrapped,
 )
 from minigrad.backends.taichi.codegen.wide import JOINS, NUMBER, VECTOR, text_of
+from minigrad.backends.taichi.runtime.caches import cached
 from minigrad.backends.taichi.runtime.kernel import Kernel, compiled
 from minigrad.backends.taichi.runtime.recording import Launch, Place, Region
 from minigrad.backends.taichi.runtime.vector_functions import typed
@@ -327,7 +327,7 @@ class _Passes:
         return Place(place.part._replace(size=items * 4), 0, items, items * 4)
 
 
-@lru_cache(maxsize=1024)
+@cached(1024)
 def _kernel(text: str, kinds: str) -> Kernel:
     name = f"fused_{crc32(text.encode()):08x}"
     return compiled(name, text.replace("def fused_kernel(", f"def {name}_kernel("), kinds)

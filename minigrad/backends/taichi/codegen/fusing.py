@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from functools import cache
 from math import prod
 from typing import Any
 
@@ -19,6 +18,7 @@ from minigrad.backends.taichi.codegen import source
 from minigrad.backends.taichi.codegen.fused_text import ended, made
 from minigrad.backends.taichi.codegen.loops import Key, Loop, Product, flattened, key_of, loop_of, product_of, reshaped
 from minigrad.backends.taichi.codegen.source import CORES, SERIAL_WIDE, WIDE, of_any_width
+from minigrad.backends.taichi.runtime.caches import cached
 from minigrad.backends.taichi.runtime.offsets import moved
 from minigrad.backends.taichi.runtime.recording import Launch, Place, Region
 
@@ -31,7 +31,7 @@ BACK = 64  # launches that are looked at to find one to go with
 ROWS = max(64, CORES)  # at least, of those that cores take in turns
 
 
-@cache
+@cached()
 def _written(text: str) -> tuple[bool, ...]:
     return moved(text, False).written
 

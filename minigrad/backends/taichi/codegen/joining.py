@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Sequence
-from functools import lru_cache
 from itertools import accumulate, pairwise
 from math import isfinite
 from textwrap import indent
@@ -34,6 +33,7 @@ from minigrad.backends.taichi.codegen.meeting import (
 )
 from minigrad.backends.taichi.codegen.source import ADDRESS, CORES
 from minigrad.backends.taichi.runtime.array import lasting, like, pointer
+from minigrad.backends.taichi.runtime.caches import cached
 from minigrad.backends.taichi.runtime.kernel import Kernel, bytes_of, for_gpu
 from minigrad.backends.taichi.runtime.locking import parse
 from minigrad.backends.taichi.runtime.offsets import Moved, moved
@@ -170,13 +170,13 @@ class Group:
         return self._functions[text][0]
 
 
-@lru_cache(maxsize=256)
+@cached(256)
 def _kernel(name: str, made: Moved, kinds: str, gpu: bool) -> Kernel:
     """One for all groups of a text: layers that are alike are compiled once."""
     return Kernel(name, made.text, kinds, long=True, made=made if gpu else None)
 
 
-@lru_cache(maxsize=1024)
+@cached(1024)
 def _moved(text: str) -> Moved:
     """A text with places to begin: a step launches many kernels often."""
     return moved(text, False)
@@ -211,7 +211,7 @@ class Head(NamedTuple):
     """The names that the kernel gives."""
 
 
-@lru_cache(maxsize=1024)
+@cached(1024)
 def _head(text: str) -> Head:
     functions, kernel = _parts(text)
     arguments = [(x.arg, ast.unparse(x.annotation) if x.annotation else "") for x in kernel.args.args]
@@ -232,7 +232,7 @@ class _Renamed(ast.NodeTransformer):
         return ast.Name(text, node.ctx) if text.isidentifier() else parse(text, mode="eval").body
 
 
-@lru_cache(maxsize=1024)
+@cached(1024)
 def _loops_of(
     text: str, names: tuple[tuple[str, str], ...], reads: tuple[tuple[str, str], ...], prefix: str
 ) -> tuple[Phase, ...]:

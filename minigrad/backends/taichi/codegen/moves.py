@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from functools import cache, lru_cache
 from typing import Any
 
 from minigrad.backends.taichi.codegen import source
+from minigrad.backends.taichi.runtime.caches import cached
 from minigrad.backends.taichi.runtime.kernel import compiled
 
 __all__ = ["UNITS", "moving", "unit_of"]
@@ -13,7 +13,7 @@ __all__ = ["UNITS", "moving", "unit_of"]
 UNITS = 64, 32, 16, 8  # bytes
 
 
-@lru_cache(4096)
+@cached(4096)
 def unit_of(dims: int, numbers: tuple[int, ...], itemsize: int, aligned: int) -> tuple[int, tuple[int, ...]] | None:
     """The bytes that can be moved at once, more than those of one number, and the walk in such units; None if none."""
     strides, sizes = numbers[: 2 * dims], numbers[2 * dims :]
@@ -28,7 +28,7 @@ def unit_of(dims: int, numbers: tuple[int, ...], itemsize: int, aligned: int) ->
     return None
 
 
-@cache
+@cached()
 def moving(dims: int, unit: int, serial: bool) -> Any:
     """The kernel that copies `unit` bytes at once, as vectors of float32, in so many dimensions."""
     takes = (source.Taken("a", "a", "float32"),)

@@ -5,7 +5,6 @@ A tile is some rows and vectors of columns of the result, whose sums stay in reg
 
 from __future__ import annotations
 
-from functools import lru_cache
 from itertools import product
 from typing import Any, NamedTuple
 
@@ -13,6 +12,7 @@ import numpy as np
 
 from minigrad.backends.taichi.codegen import source
 from minigrad.backends.taichi.runtime import muladd
+from minigrad.backends.taichi.runtime.caches import cached
 from minigrad.backends.taichi.runtime.kernel import Kernel, compiled
 
 __all__ = ["BLOCK", "DOTS", "LANES", "SERIAL", "Tiles", "dotting", "left_of", "packing", "tiling", "unit_of", "vectors"]
@@ -45,7 +45,7 @@ _READ = {
 }
 
 
-@lru_cache(maxsize=64)
+@cached(64)
 def packing(how: str, type: Any, width: int, serial: bool) -> Kernel:
     dtype, rows = type.name, range(width)
     loads = [f"            x{r} = a_[n * by + ti.min(j * {width} + {r}, size - 1) * right + k]\n" for r in rows]
@@ -135,7 +135,7 @@ class Tiles(NamedTuple):
         return tiling(self, end or source.NO_END)
 
 
-@lru_cache(maxsize=256)
+@cached(256)
 def tiling(tiles: Tiles, end: source.End = source.NO_END) -> Kernel:
     """Tiles that read the left operand so, the right one in vectors or `gathered`, and write `whole` vectors or not;
     the sum is one block, gone through `once`, or several.
@@ -237,7 +237,7 @@ def _cells(cells: list[tuple[int, int]], line: str, whole: bool, lanes: int, pad
     return lines
 
 
-@lru_cache(maxsize=16)
+@cached(16)
 def dotting(type: Any, serial: bool) -> Kernel:
     """Tiles that read both operands along the sum, as they lie."""
     dtype, lanes, rows, columns = type.name, LANES[type], range(DOTS[0]), range(DOTS[1])

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import lru_cache
 from typing import Any, NamedTuple
+
+from minigrad.backends.taichi.runtime.caches import cached
 
 __all__ = ["Walk", "collapsed", "stretched", "walk_of"]
 
@@ -28,7 +29,7 @@ class Walk(NamedTuple):
     """The numbers of that: strides and the last size in vectors."""
 
 
-@lru_cache(4096)
+@cached(4096)
 def walk_of(shape: tuple[int, ...], *arrays: tuple[tuple[int, ...], tuple[int, ...], int]) -> Walk:
     """The walk over the result, given first, and operands that broadcast: each by shape, strides and bytes a number."""
     walks = [_steps(*one, shape) for one in arrays]

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from functools import cache
 from math import gcd
 from typing import Any, NamedTuple
 
 from minigrad.backends.taichi.codegen import source
 from minigrad.backends.taichi.codegen.functions import needed
+from minigrad.backends.taichi.runtime.caches import cached
 from minigrad.backends.taichi.runtime.kernel import compiled
 from minigrad.backends.taichi.runtime.vector_functions import typed
 
@@ -125,7 +125,7 @@ JOINS = {
 }
 
 
-@cache
+@cached()
 def _joined_rows(
     name: str,
     join: str,
@@ -194,7 +194,7 @@ def phases(columns: int) -> int:
     return 16 // gcd(columns, 16)
 
 
-@cache
+@cached()
 def _joined_columns(
     name: str,
     join: str,

@@ -7,13 +7,13 @@ never made, and a number is found without arithmetic of its own.
 
 from __future__ import annotations
 
-from functools import lru_cache
 from textwrap import indent
 from typing import Any, NamedTuple
 
 from minigrad.backends.taichi.codegen import source
 from minigrad.backends.taichi.codegen.tiles import BLOCK, LANES, vectors
 from minigrad.backends.taichi.runtime import muladd
+from minigrad.backends.taichi.runtime.caches import cached
 from minigrad.backends.taichi.runtime.kernel import Kernel, compiled
 
 __all__ = ["ROWS", "Convolution", "Images", "correlating"]
@@ -201,7 +201,7 @@ class Convolution(NamedTuple):
         return _convolving(self, end or source.NO_END)
 
 
-@lru_cache(maxsize=64)
+@cached(64)
 def _convolving(what: Convolution, end: source.End) -> Kernel:
     type, unit, fours, whole, little, serial = what
     dtype, lanes = type.name, LANES[type]
@@ -293,7 +293,7 @@ def _totals(lanes: int, serial: bool) -> str:
     return _cores(_CORRELATED, "panels", body, serial)
 
 
-@lru_cache(maxsize=64)
+@cached(64)
 def correlating(type: Any, unit: int, fours: bool, lines: bool, little: bool, serial: bool) -> Kernel:
     dtype, lanes = type.name, LANES[type]
     zero = _zero(dtype, lanes)

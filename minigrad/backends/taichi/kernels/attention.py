@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cache
 from typing import Any
 
 from minigrad.backends.taichi.codegen import wide
@@ -12,6 +11,7 @@ from minigrad.backends.taichi.kernels.matmul import matmul
 from minigrad.backends.taichi.kernels.reduce import sum_to
 from minigrad.backends.taichi.kernels.reduction import reduced
 from minigrad.backends.taichi.runtime.array import DEVICE
+from minigrad.backends.taichi.runtime.caches import cached
 from minigrad.backends.taichi.runtime.kernel import compiled
 from minigrad.core.dispatch import kernel, kernels_of
 
@@ -51,7 +51,7 @@ _WEIGHTS = f"""        at = i * n
 """
 
 
-@cache
+@cached()
 def _weighing(is_causal: bool, serial: bool) -> Any:
     body = _WEIGHTS.replace("{seen}", "ti.min(i % length + 1, n * 16)" if is_causal else "n * 16")
     arguments = [("y_", wide.VECTOR), *[(x, "ti.i32") for x in ("lines", "length", "n")]]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
 from math import prod
 from typing import Any
 
@@ -19,6 +18,7 @@ from minigrad.backends.taichi.kernels.reduction import reduced
 from minigrad.backends.taichi.kernels.shape import in_rows
 from minigrad.backends.taichi.runtime import driver
 from minigrad.backends.taichi.runtime.array import DEVICE, empty, shaped
+from minigrad.backends.taichi.runtime.caches import cached
 from minigrad.backends.taichi.runtime.kernel import Kernel, compiled
 from minigrad.core.dispatch import kernel, kernels_of
 
@@ -60,7 +60,7 @@ _PADDED = """    for t in range(lines * columns):
 """
 
 
-@lru_cache(maxsize=16)
+@cached(16)
 def _padding(dtype: str, serial: bool) -> Kernel:
     array = source.array_of(dtype)
     numbers = ("lines", "height", "width", "rows", "columns", "top", "left")
@@ -131,7 +131,7 @@ def _steps(channel: int, row: int, image: Shape, places: Shape, window: Window) 
     return spot.reshape(-1), place.reshape(-1)
 
 
-@lru_cache(maxsize=256)
+@cached(256)
 def _table(
     images: Shape, places: Shape, window: Window, around: bool, by_place: bool, n: int, steps: tuple[int, int, int]
 ) -> cuda_products.ImageTable:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
 from math import prod
 from typing import Any, NamedTuple
 
@@ -13,6 +12,7 @@ from minigrad.backends.taichi.codegen.tiles import BLOCK, LANES, SERIAL
 from minigrad.backends.taichi.codegen.windows import ROWS, Convolution, Images, correlating
 from minigrad.backends.taichi.kernels.shape import in_rows
 from minigrad.backends.taichi.runtime.array import empty, lasting
+from minigrad.backends.taichi.runtime.caches import cached
 from minigrad.backends.taichi.runtime.kernel import Kernel
 
 __all__ = ["convolved", "correlated"]
@@ -77,7 +77,7 @@ def _memory(x: Any) -> Memory:
     return x.address or x.__array_interface__["data"][0], 1, 1  # kernels here know their sizes
 
 
-@lru_cache(maxsize=1024)
+@cached(1024)
 def _convolution(
     dtype: Any, odd: int, shape: Shape, count: int, window: Window, places: Shape, steps: Shape, weights: Shape,
     bias: Shape | None,
@@ -115,7 +115,7 @@ def convolved(x: Any, w: Any, bias: Any, window: Window, places: Shape) -> Any:
     return out
 
 
-@lru_cache(maxsize=1024)
+@cached(1024)
 def _correlation(
     dtype: Any, odd: int, odd_g: int, shape: Shape, count: int, window: Window, places: Shape, steps: Shape
 ) -> TilePlan:

@@ -6,7 +6,6 @@ times; the numbers of the next one are fetched meanwhile.
 
 from __future__ import annotations
 
-from functools import cache
 from math import prod
 from typing import Any, NamedTuple
 
@@ -15,6 +14,7 @@ import numpy as np
 from minigrad.backends.taichi.codegen import source
 from minigrad.backends.taichi.runtime import driver
 from minigrad.backends.taichi.runtime.array import empty, like, pointer
+from minigrad.backends.taichi.runtime.caches import cached
 from minigrad.backends.taichi.runtime.kernel import compiled
 
 __all__ = ["FLOAT", "ImageTable", "parts", "seen", "serves_product", "table_of", "times"]
@@ -160,7 +160,7 @@ def _head(tile: Tile, fetches: list[Fetch], whole: bool, seen: str) -> str:
     return "".join(f"        {line}\n" for line in lines)
 
 
-@cache
+@cached()
 def _product(tile: Tile, along: tuple[bool, bool], whole: bool, seen: str, few: bool, biased: bool) -> tuple[str, str]:
     """The text. Operands lie `along` the sum or across it; where sizes are `whole` tiles no number is outside.
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from functools import cache
 from types import MappingProxyType
 from typing import Any
 
@@ -13,6 +12,7 @@ import numpy as np
 from minigrad.backends.taichi.codegen import source
 from minigrad.backends.taichi.runtime import driver
 from minigrad.backends.taichi.runtime.array import pointer
+from minigrad.backends.taichi.runtime.caches import cached
 from minigrad.backends.taichi.runtime.kernel import compiled
 from minigrad.backends.taichi.runtime.vector_functions import typed
 
@@ -47,7 +47,7 @@ def _shared(join: str, s: str, first: int) -> str:
     )
 
 
-@cache
+@cached()
 def _rows(
     name: str,
     arrays: tuple[str, ...],

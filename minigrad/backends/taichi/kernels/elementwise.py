@@ -14,7 +14,8 @@ from minigrad.backends.taichi.codegen.moves import moving, unit_of
 from minigrad.backends.taichi.codegen.snippets import SNIPPETS, TRUTHS, clamped
 from minigrad.backends.taichi.codegen.walks import Walk, walk_of
 from minigrad.backends.taichi.runtime.array import DEVICE, LINE, TaichiArray, current, empty, pointer, room_of
-from minigrad.backends.taichi.runtime.kernel import Remembered, compiled
+from minigrad.backends.taichi.runtime.caches import Remembered
+from minigrad.backends.taichi.runtime.kernel import compiled
 from minigrad.backends.taichi.runtime.offsets import EXACT
 from minigrad.core.dispatch import kernel
 from minigrad.core.shapes import broadcast_shapes

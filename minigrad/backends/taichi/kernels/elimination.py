@@ -10,7 +10,6 @@ so that they are taken from each other in vectors. Golub, Van Loan, "Matrix Comp
 
 from __future__ import annotations
 
-from functools import cache
 from math import prod
 from textwrap import indent
 from typing import Any
@@ -23,6 +22,7 @@ from minigrad.backends.taichi.codegen.tiles import LANES
 from minigrad.backends.taichi.kernels.elementwise import arange, computed, filled, pointer, put
 from minigrad.backends.taichi.kernels.rows import stretched_to
 from minigrad.backends.taichi.runtime.array import DEVICE, empty
+from minigrad.backends.taichi.runtime.caches import cached
 from minigrad.backends.taichi.runtime.checks import doubt, settle
 from minigrad.backends.taichi.runtime.driver import check_rounds
 from minigrad.backends.taichi.runtime.kernel import compiled
@@ -126,7 +126,7 @@ def _lanes(dtype: Any) -> int:
     return LANES[np.dtype(dtype)] if source.VECTORIZED else 1
 
 
-@cache
+@cached()
 def _texts(name: str, dtype: str, serial: bool, lanes: int) -> Any:
     """The kernel of all steps of small matrices, and that of one step of large ones."""
     parts = _PARTS.format(pivot=_PIVOTS[name])
@@ -274,7 +274,7 @@ def cholesky(a: Any) -> Any:
 # --- substitution ---
 
 
-@cache
+@cached()
 def _substituting(dtype: str, upper: bool, unitriangular: bool, serial: bool) -> Any:
     """Each column of the right sides is one thread's, from the row in which one number is unknown to the last."""
     row = "n - 1 - {}" if upper else "{}"

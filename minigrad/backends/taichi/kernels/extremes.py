@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cache
 from math import prod
 from typing import Any
 
@@ -14,6 +13,7 @@ from minigrad.backends.taichi.kernels.elementwise import pointer
 from minigrad.backends.taichi.kernels.rows import along, without
 from minigrad.backends.taichi.kernels.shape import in_rows
 from minigrad.backends.taichi.runtime.array import DEVICE, empty
+from minigrad.backends.taichi.runtime.caches import cached
 from minigrad.backends.taichi.runtime.kernel import compiled
 from minigrad.core.dispatch import kernel
 
@@ -86,7 +86,7 @@ _IN_COLUMN = f"""        start = i // step * n * step + i % step
 """
 
 
-@cache
+@cached()
 def _in_vectors(name: str, in_rows: bool, serial: bool) -> Any:
     sign, worst = {"max": (">", "-inf"), "min": ("<", "inf")}[name]
     body = (_IN_ROW if in_rows else _IN_COLUMN).replace("SIGN", sign).replace("WORST", worst)

@@ -8,7 +8,6 @@ stays there, and those added up there are added in their order, every time.
 
 from __future__ import annotations
 
-from functools import cache, lru_cache
 from math import gcd, prod
 from typing import Any, NamedTuple
 
@@ -17,6 +16,7 @@ from minigrad.backends.taichi.codegen.walks import collapsed
 from minigrad.backends.taichi.codegen.walks import stretched as strides_of
 from minigrad.backends.taichi.kernels.elementwise import pointer
 from minigrad.backends.taichi.kernels.segments import walked_by_places
+from minigrad.backends.taichi.runtime.caches import cached
 from minigrad.backends.taichi.runtime.checks import doubt, look_at, settle
 from minigrad.backends.taichi.runtime.kernel import compiled
 from minigrad.core.errors import ShapeError
@@ -79,7 +79,7 @@ class _Walk(NamedTuple):
     along: int
 
 
-@lru_cache(maxsize=4096)
+@cached(4096)
 def _plan(
     step: str, dtype: Any, index: Any, y: _Laid, x: _Laid, b: _Laid, shape: Shape, dim: int, aligned: int
 ) -> tuple[Any, int, tuple[int, ...]]:
@@ -133,7 +133,7 @@ def _numbers(step: str, walk: _Walk, least: int, size: int) -> tuple[int, ...]:
     return (lines, pieces, length, blocks, width, walk.places, walk.inner, size, walk.along, *ends, *walk.outer)
 
 
-@cache
+@cached()
 def _kernel(step: str, dtype: str, index: str, outer: int, nested: bool, lines: bool, serial: bool) -> Any:
     """The walk for such numbers, with so many outer dimensions, and one within that of the index where `nested`.
 

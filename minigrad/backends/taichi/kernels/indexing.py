@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cache
 from math import prod
 from typing import Any
 
@@ -15,6 +14,7 @@ from minigrad.backends.taichi.kernels.index_walk import PIECE, WORDS, walked
 from minigrad.backends.taichi.kernels.reduction import reduced
 from minigrad.backends.taichi.kernels.shape import in_rows
 from minigrad.backends.taichi.runtime.array import DEVICE, empty, like
+from minigrad.backends.taichi.runtime.caches import cached
 from minigrad.backends.taichi.runtime.checks import doubt, settle
 from minigrad.backends.taichi.runtime.kernel import compiled
 from minigrad.core.dispatch import kernel, kernels_of
@@ -126,7 +126,7 @@ def _put_on_planes(given: Any, at: Any, shape: Shape, planes: int, count: int) -
     return out
 
 
-@cache
+@cached()
 def _on_planes(dtype: str, index: str, serial: bool) -> tuple[str, str]:
     body = f"""        for k in range(t * size, t * size + size):
             y_[k] = ti.cast(0, ti.{source.TI[dtype]})
@@ -261,7 +261,7 @@ def nonzero(a: Any) -> Any:
 _SERIAL = "    ti.loop_config(serialize=True)\n"
 
 
-@cache
+@cached()
 def _counting(dtype: str, there: str, serial: bool) -> Any:
     text = f"""@ti.kernel
 def nonzero_counts_kernel(
@@ -279,7 +279,7 @@ def nonzero_counts_kernel(
     return compiled("nonzero_counts", text, "aaii")
 
 
-@cache
+@cached()
 def _writing(dtype: str, there: str, ndim: int, serial: bool) -> Any:
     sizes = "".join(f", n{k}: ti.i32" for k in range(ndim))
     place = "                y_[at * {n} + {k}] = ti.cast({rest}, ti.i64)\n"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cache
 from typing import Any
 
 import numpy as np
@@ -15,6 +14,7 @@ from minigrad.backends.taichi.kernels.reduction import reduced
 from minigrad.backends.taichi.kernels.rows import TOP, along, stretched_to, typed_as, without
 from minigrad.backends.taichi.kernels.shape import in_rows
 from minigrad.backends.taichi.runtime.array import DEVICE, empty, recorder
+from minigrad.backends.taichi.runtime.caches import cached
 from minigrad.backends.taichi.runtime.checks import doubt, look_at, refuse, settle
 from minigrad.backends.taichi.runtime.driver import check_rounds
 from minigrad.backends.taichi.runtime.kernel import compiled
@@ -83,7 +83,7 @@ _SHARES = """        for k in range(n):
 """
 
 
-@cache
+@cached()
 def _text_of_sum(dtype: Any, target: str, mean: bool) -> tuple[str, str]:
     work = dtype.name
     takes = [source.Taken("a", "a", work), source.Taken("a", "b", work), source.Taken("a", "c", target)]

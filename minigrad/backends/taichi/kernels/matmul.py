@@ -11,7 +11,6 @@ work, tiles add up vectors along it, and then the lanes of these. What is tiny, 
 
 from __future__ import annotations
 
-from functools import lru_cache
 from math import prod
 from typing import Any, NamedTuple
 
@@ -36,6 +35,7 @@ from minigrad.backends.taichi.kernels.elementwise import computed, filled
 from minigrad.backends.taichi.kernels.reduction import reduced
 from minigrad.backends.taichi.kernels.shape import in_rows
 from minigrad.backends.taichi.runtime.array import DEVICE, LINE, empty, lasting, shaped
+from minigrad.backends.taichi.runtime.caches import cached
 from minigrad.backends.taichi.runtime.kernel import Kernel
 from minigrad.core.dispatch import kernel, kernels_of
 from minigrad.core.shapes import broadcast_shapes
@@ -66,7 +66,7 @@ def _packed(x: Any, batches: int, width: int, size: int, depth: int, by: int, ri
     return out
 
 
-@lru_cache(maxsize=4096)
+@cached(4096)
 def _panels(
     dtype: Any, odd: int, batches: int, width: int, size: int, depth: int, by: int, right: int, down: int
 ) -> tuple[Kernel, int, tuple[int, ...]]:
@@ -84,7 +84,7 @@ def _panels(
     return made, count, (batches, panels, size, depth, deep, by // unit, right // unit, down // unit)
 
 
-@lru_cache(maxsize=2)
+@cached(2)
 def _zeros(dtype: Any) -> Any:
     return lasting(filled((LANES[dtype],), dtype))
 
@@ -110,7 +110,7 @@ def _tile(m: int, right: int) -> tuple[int, int]:
     return min(TILES, key=lambda tile: -(-m // tile[0]) * -(-right // tile[1]) * TILES[tile])
 
 
-@lru_cache(maxsize=4096)
+@cached(4096)
 def _plan(
     dtype: Any, m: int, n: int, depth: int, count: int, odd_a: int, odd: int, by_a: int, down_a: int, right_a: int,
     by_b: int, down_b: int, right_b: int, biased: bool,

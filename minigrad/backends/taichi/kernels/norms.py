@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cache
 from math import prod
 from typing import Any
 
@@ -15,6 +14,7 @@ from minigrad.backends.taichi.kernels.reduction import reduced
 from minigrad.backends.taichi.kernels.rows import stretched_to
 from minigrad.backends.taichi.kernels.shape import in_rows, reshape
 from minigrad.backends.taichi.runtime.array import DEVICE, current, empty
+from minigrad.backends.taichi.runtime.caches import cached
 from minigrad.backends.taichi.runtime.kernel import compiled
 from minigrad.core.dispatch import kernel
 
@@ -97,7 +97,7 @@ _ROW = """        rstd = ti.cast(1.0 / ti.sqrt(sums.sum() / count + eps), ti.f32
 """
 
 
-@cache
+@cached()
 def _of_rows(centred: bool, given: tuple[str, ...], serial: bool) -> Any:
     x = "(a_[i * n + k] - mean)" if centred else "a_[i * n + k]"
     result = f"{x} * rstd" + " * weight_[k]" * ("weight" in given) + " + bias_[k]" * ("bias" in given)

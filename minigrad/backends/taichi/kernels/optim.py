@@ -19,7 +19,8 @@ from minigrad.backends.taichi.codegen.functions import needed, packed
 from minigrad.backends.taichi.codegen.walks import walk_of
 from minigrad.backends.taichi.kernels.elementwise import filled, put
 from minigrad.backends.taichi.runtime.array import DEVICE, LINE, empty, pointer, room_of
-from minigrad.backends.taichi.runtime.kernel import Remembered, compiled
+from minigrad.backends.taichi.runtime.caches import Remembered
+from minigrad.backends.taichi.runtime.kernel import compiled
 from minigrad.backends.taichi.runtime.vector_functions import typed
 from minigrad.core.dispatch import kernel
 from minigrad.core.shapes import broadcast_shapes

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
 from itertools import product
 from math import prod
 from typing import Any
@@ -13,6 +12,7 @@ from minigrad.backends.taichi.codegen import source
 from minigrad.backends.taichi.kernels.elementwise import pointer
 from minigrad.backends.taichi.kernels.shape import in_rows
 from minigrad.backends.taichi.runtime.array import DEVICE, empty, lasting, like
+from minigrad.backends.taichi.runtime.caches import cached
 from minigrad.backends.taichi.runtime.kernel import compiled
 from minigrad.core.dispatch import Kernel, kernel
 
@@ -21,7 +21,7 @@ __all__: list[str] = []
 Rows = tuple[tuple[range, tuple[float, ...]], ...]
 
 
-@lru_cache(maxsize=256)
+@cached(256)
 def lines(windows: tuple[range, ...]) -> Any:
     """For each window of a line where it starts, how many places it sees, and how far they are apart."""
     table = [(window.start, len(window), window.step) for window in windows]
@@ -125,7 +125,7 @@ for _name, _beats in (("max_pool", ">"), ("min_pool", "<")):
     kernel(_name, DEVICE)(pooling(_name, _beats))
 
 
-@lru_cache(maxsize=256)
+@cached(256)
 def sparse(rows: Rows, size: int, back: bool) -> tuple[Any, Any, Any]:
     """A matrix row by row, or with `back` its transpose: where in the lists each row starts, their columns, weights."""
     found: list[list[tuple[int, float]]] = [[] for _ in range(size if back else len(rows))]

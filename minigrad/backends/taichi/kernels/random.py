@@ -6,7 +6,6 @@ place alone.
 
 from __future__ import annotations
 
-from functools import cache
 from math import pi
 from typing import Any
 
@@ -18,6 +17,7 @@ from minigrad.backends.taichi.kernels.elementwise import computed, pointer
 from minigrad.backends.taichi.kernels.shape import in_rows
 from minigrad.backends.taichi.kernels.sorting import order
 from minigrad.backends.taichi.runtime.array import DEVICE, empty
+from minigrad.backends.taichi.runtime.caches import cached
 from minigrad.backends.taichi.runtime.driver import check_rounds
 from minigrad.backends.taichi.runtime.kernel import compiled
 from minigrad.core.dispatch import kernel
@@ -70,7 +70,7 @@ def _normal(real: str, count: int) -> str:
     return lines
 
 
-@cache
+@cached()
 def _kernel(kind: str, dtype: str, serial: bool) -> Any:
     """Numbers of a kind, "uniform", "normal", "int" (of a span) or "bits" (of all ints), one block at a time."""
     real = source.TI[dtype]
@@ -157,7 +157,7 @@ def random_choice(a: Any, *, key: int, offset: int, count: int, replacement: boo
 _SERIAL = "    ti.loop_config(serialize=True)\n"
 
 
-@cache
+@cached()
 def _shares(dtype: str, serial: bool) -> Any:
     """Running totals of each line, in parts of its total; the last is 1 exactly, so that every draw is below it."""
     text = f"""@ti.kernel
@@ -173,7 +173,7 @@ def running_shares_kernel(y_: {source.array_of("float64")}, x_: {source.array_of
     return compiled("running_shares", text, "aaii")
 
 
-@cache
+@cached()
 def _found(serial: bool) -> Any:
     """The first place in a line whose share is above what was drawn, by halving."""
     text = f"""@ti.kernel

@@ -20,7 +20,8 @@ from minigrad.backends.taichi.codegen.walks import collapsed, stretched
 from minigrad.backends.taichi.kernels import wide_lines
 from minigrad.backends.taichi.kernels.elementwise import pointer
 from minigrad.backends.taichi.runtime.array import LINE, current, empty
-from minigrad.backends.taichi.runtime.kernel import Remembered, compiled
+from minigrad.backends.taichi.runtime.caches import Remembered
+from minigrad.backends.taichi.runtime.kernel import compiled
 from minigrad.core.shapes import broadcast_shapes
 
 __all__ = ["reduced"]

@@ -7,7 +7,6 @@ reads and writes number k of it at ``at + k * step``, and what there is one of f
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import cache
 from math import prod
 from typing import Any
 
@@ -18,8 +17,9 @@ from minigrad.backends.taichi.kernels import cuda_rows, wide_lines
 from minigrad.backends.taichi.kernels.elementwise import pointer, taken
 from minigrad.backends.taichi.kernels.shape import contiguous, in_rows
 from minigrad.backends.taichi.runtime.array import DEVICE, empty
+from minigrad.backends.taichi.runtime.caches import Remembered, cached
 from minigrad.backends.taichi.runtime.driver import check_rounds
-from minigrad.backends.taichi.runtime.kernel import Remembered, compiled
+from minigrad.backends.taichi.runtime.kernel import compiled
 from minigrad.core.dispatch import kernel
 
 __all__ = ["along", "stretched_to", "typed_as", "without"]
@@ -107,7 +107,7 @@ for k in range(n):
 """
 
 
-@cache
+@cached()
 def typed_as(body: str, dtype: Any) -> str:
     """A body for a type of the result."""
     return body.replace("{type}", f"ti.{source.TI[dtype.name]}")

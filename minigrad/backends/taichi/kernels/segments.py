@@ -7,7 +7,6 @@ place in their order; where those of a place begin and end is found by halving.
 
 from __future__ import annotations
 
-from functools import cache
 from math import prod
 from typing import Any
 
@@ -19,6 +18,7 @@ from minigrad.backends.taichi.kernels.elementwise import arange, computed
 from minigrad.backends.taichi.kernels.shape import in_rows
 from minigrad.backends.taichi.kernels.sorting import order, taken
 from minigrad.backends.taichi.runtime.array import DEVICE, pointer
+from minigrad.backends.taichi.runtime.caches import cached
 from minigrad.backends.taichi.runtime.kernel import compiled
 from minigrad.core.dispatch import kernels_of
 
@@ -58,7 +58,7 @@ def walked_by_places(step: str, y: Any, x: Any, b: Any, shape: tuple[int, ...], 
     computed("noted", "ti.max(a, b)", (wrong, found), wrong.dtype, wrong)
 
 
-@cache
+@cached()
 def _kernel(step: str, dtype: str, key: str, dims: int) -> Any:
     """For each number of y where its own begin and end among sorted keys; then their sum in that order, or the last."""
     kind, each = source.TI[dtype], range(dims)

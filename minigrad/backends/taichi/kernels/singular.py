@@ -9,7 +9,6 @@ overflows.
 
 from __future__ import annotations
 
-from functools import cache
 from math import prod
 from typing import Any
 
@@ -19,6 +18,7 @@ from minigrad.backends.numpy.linalg import NOT_FINITE
 from minigrad.backends.taichi.codegen import source
 from minigrad.backends.taichi.kernels.elementwise import arange, computed, pointer
 from minigrad.backends.taichi.runtime.array import DEVICE, current, empty
+from minigrad.backends.taichi.runtime.caches import cached
 from minigrad.backends.taichi.runtime.checks import doubt, settle
 from minigrad.backends.taichi.runtime.driver import check_rounds
 from minigrad.backends.taichi.runtime.kernel import compiled
@@ -97,7 +97,7 @@ _DIRECT = """        for p in range(count):
 """
 
 
-@cache
+@cached()
 def _rotating(dtype: str, serial: bool) -> Any:
     takes = [source.Taken("a", "s", dtype), source.Taken("a", "wrong", "int32")]
     body = (_ROTATE + _SORT + _DIRECT).replace("ROUNDS", str(ROUNDS))

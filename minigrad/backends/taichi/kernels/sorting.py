@@ -8,7 +8,6 @@ by halving. Numbers of 64 bits are sorted by their lower halves and then, keepin
 
 from __future__ import annotations
 
-from functools import cache
 from typing import Any
 
 import numpy as np
@@ -17,6 +16,7 @@ from minigrad.backends.taichi.codegen import source
 from minigrad.backends.taichi.kernels.elementwise import computed, pointer
 from minigrad.backends.taichi.kernels.shape import in_rows
 from minigrad.backends.taichi.runtime.array import DEVICE, empty
+from minigrad.backends.taichi.runtime.caches import cached
 from minigrad.backends.taichi.runtime.kernel import compiled
 from minigrad.core.dispatch import kernel, kernels_of
 
@@ -112,7 +112,7 @@ _INSERT = """            pair = x_[k]
 """
 
 
-@cache
+@cached()
 def _runs() -> Any:
     """Sort runs by insertion, each by a thread of a GPU."""
     text = f"""@ti.kernel
@@ -143,7 +143,7 @@ _SERIAL = "    ti.loop_config(serialize=True)\n"
 _PAIRS = source.array_of("int64")
 
 
-@cache
+@cached()
 def _merging(serial: bool) -> Any:
     """Sort lines that are short: runs by insertion, then by merging, between x and y; after an odd number of rounds the
     result is in y."""
@@ -184,7 +184,7 @@ def deal(y: ti.template(), x: ti.template(), counts: ti.template(), low, high, b
 """
 
 
-@cache
+@cached()
 def _dealing(serial: bool) -> Any:
     """Sort every stretch of a line by the four digits of its keys, the last first; a digit that all share is passed."""
     text = f"""{_DEAL}@ti.kernel
@@ -223,7 +223,7 @@ def sort_digits_kernel(
     return compiled("sort_digits", text, "aaaiii")
 
 
-@cache
+@cached()
 def _pieces(serial: bool) -> Any:
     """Merge neighbours of `run` sorted pairs, from x to y, in pieces that lie within two of them."""
     text = f"""{_MERGE}@ti.kernel

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from functools import lru_cache
 from textwrap import indent
 from typing import Any
 
@@ -22,6 +21,7 @@ from minigrad.backends.taichi.codegen.functions import needed
 from minigrad.backends.taichi.codegen.snippets import SNIPPETS, TRUTHS, clamped
 from minigrad.backends.taichi.codegen.source import CORES, LETTERS, array_of, in_lines
 from minigrad.backends.taichi.runtime.array import DEVICE, CpuArray, empty, pointer
+from minigrad.backends.taichi.runtime.caches import cached
 from minigrad.backends.taichi.runtime.kernel import compiled
 from minigrad.backends.taichi.runtime.vector_functions import typed
 from minigrad.core.dispatch import kernel
@@ -105,7 +105,7 @@ def _launch(name: str, program: Any, arrays: Sequence[Any], counts: tuple[int, .
 # --- the text --------------------------------------------------------------------------------------------------------
 
 
-@lru_cache(64)
+@cached(64)
 def text(name: str, kinds: tuple[Kind, ...]) -> str:
     """The kernel `name` of nodes of these kinds: ``tape_forward``, ``tape_backward``; ``tape_batch`` and so on."""
     if name in ("tape_forward", "tape_backward"):

@@ -7,7 +7,6 @@ A row may begin and end anywhere, as in `wide`.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import cache
 from math import prod
 from types import MappingProxyType
 from typing import Any
@@ -18,7 +17,8 @@ from minigrad.backends.taichi.codegen import source
 from minigrad.backends.taichi.codegen.walks import collapsed, stretched
 from minigrad.backends.taichi.codegen.wide import EDGES, LEAST, NUMBER, VECTOR, add, packed, text_of
 from minigrad.backends.taichi.runtime.array import LINE, pointer
-from minigrad.backends.taichi.runtime.kernel import Remembered, compiled
+from minigrad.backends.taichi.runtime.caches import Remembered, cached
+from minigrad.backends.taichi.runtime.kernel import compiled
 
 __all__ = ["aligned", "broadcast", "columns", "in_columns_of", "in_rows_of", "rows", "top_and_total"]
 
@@ -34,7 +34,7 @@ def aligned(x: Any) -> bool:
 # --- what is made of arrays that broadcast ---
 
 
-@cache
+@cached()
 def _broadcast(name: str, snippet: str, inner: tuple[bool, ...], ndim: int, serial: bool) -> tuple[str, str]:
     letters, dims = source.LETTERS[: len(inner)], range(ndim)
     lines = [f"        i{k} = rest % n{k}\n        rest = rest // n{k}\n" for k in reversed(dims) if k]
@@ -117,7 +117,7 @@ def _sum(arrays: Sequence[str], summed: str, kept: bool = False) -> str:
     return f"{''.join(lines)}        s64 = sums.sum()\n"
 
 
-@cache
+@cached()
 def _rows(
     name: str, arrays: tuple[str, ...], ones: tuple[str, ...], top: bool, summed: str, after: str, result: str,
     kept: bool, serial: bool,
@@ -165,7 +165,7 @@ def rows(
     compiled(f"{name}_rows", *text)(pointer(y), pointer(y), *given, y.size // n, n)
 
 
-@cache
+@cached()
 def _columns(
     name: str, arrays: tuple[str, ...], top: bool, summed: str, after: str, result: str, kept: bool, serial: bool
 ) -> tuple[str, str]:
@@ -201,7 +201,7 @@ def columns(
     compiled(f"{name}_columns", *text)(pointer(y), *given, y.size // (16 * n), n, step)
 
 
-@cache
+@cached()
 def _top_and_total(serial: bool) -> tuple[str, str]:
     body = (
         f"        start = i * n\n        end = start + n\n{EDGES}{_peak()}{_sum(('a',), 'exp16(a - top)')}"

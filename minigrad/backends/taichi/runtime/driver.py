@@ -33,7 +33,6 @@ __all__ = [
     "on_restart",
     "program",
     "readers_own",
-    "renewed",
     "running",
     "start",
     "started_by_us",
@@ -99,13 +98,6 @@ def on_change(listener: Callable[[], None]) -> None:
 def on_restart(listener: Callable[[], None]) -> None:
     """Call `listener` whenever Taichi was started anew, so that what was in a GPU's buffers is gone."""
     _restarts.append(listener)
-
-
-def renewed() -> str:
-    """The architecture, now that Taichi runs. Raises DeviceError in a forked child."""
-    if not is_current():
-        start()
-    return state.arch
 
 
 def start(wanted: str | None = None) -> Any:

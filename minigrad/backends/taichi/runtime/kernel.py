@@ -26,17 +26,13 @@ from minigrad.core.errors import DeviceError
 from minigrad.core.specialise import compile_function
 from minigrad.core.symbolic import plain
 
-__all__ = ["Kernel", "Remembered", "bytes_of", "calls", "compiled", "for_gpu", "launches"]
+__all__ = ["Kernel", "bytes_of", "calls", "compiled", "for_gpu", "launches"]
 
 _OURS = {"real_matrix_scalarize": False, "fast_math": False}  # what our texts ask of the compiler, and no others
 
 _listeners: list[Callable[[Kernel, tuple[Any, ...]], None]] = []  # who is told of launches
 _compiled: list[Kernel] = []  # the kernels that can be launched
 _kernels: dict[Any, Kernel] = {}  # by name, source and kinds of arguments
-
-
-class Remembered(dict[Any, Any]):
-    """What was planned for an architecture, by what it is for: it is forgotten when that changes."""
 
 
 def _forget() -> None:
