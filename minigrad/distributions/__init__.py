@@ -14,27 +14,13 @@ through `log_prob` and `entropy`, and through `rsample` where there is one; `sam
 
 from typing import Any
 
-from minigrad.distributions.distribution import (
-    Bernoulli,
-    Categorical,
-    Distribution,
-    Independent,
-    MultivariateNormal,
-    Normal,
-    Uniform,
-)
+from minigrad.distributions.continuous import MultivariateNormal, Normal, Uniform
+from minigrad.distributions.discrete import Bernoulli, Categorical
+from minigrad.distributions.distribution import Distribution, Independent
 from minigrad.distributions.kl import kl_divergence
 
-__all__ = [
-    "Bernoulli",
-    "Categorical",
-    "Distribution",
-    "Independent",
-    "MultivariateNormal",
-    "Normal",
-    "Uniform",
-    "kl_divergence",
-]
+__all__ = ["kl_divergence"]
+__all__ += ["Bernoulli", "Categorical", "Distribution", "Independent", "MultivariateNormal", "Normal", "Uniform"]
 
 
 def __getattr__(name: str) -> Any:

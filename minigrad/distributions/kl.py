@@ -6,15 +6,9 @@ import math
 
 from minigrad import functional as F
 from minigrad.core.tensor import Tensor
-from minigrad.distributions.distribution import (
-    Bernoulli,
-    Categorical,
-    Distribution,
-    Independent,
-    MultivariateNormal,
-    Normal,
-    Uniform,
-)
+from minigrad.distributions.continuous import MultivariateNormal, Normal, Uniform
+from minigrad.distributions.discrete import Bernoulli, Categorical
+from minigrad.distributions.distribution import Distribution, Independent
 from minigrad.linalg import solve_triangular
 
 __all__ = ["kl_divergence"]
