@@ -8,17 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from importlib import import_module
-from numbers import Real
 from typing import Any, NamedTuple
 
 import numpy as np
 
 import minigrad.backends.arrays  # noqa: F401 -- makes the devices
+from minigrad.compiler.tape_given import Leaves, array_of, device_of, number_of, outputs_of, samples_of
 from minigrad.compiler.tape_program import Flat, TapeProgram
 from minigrad.core.dispatch import dispatch
 from minigrad.core.errors import ArgumentError, DeviceError, DTypeError, GraphError, ShapeError, a_kind
 from minigrad.core.graph import Node
-from minigrad.core.storage import check_device, get_default_device, memory
+from minigrad.core.storage import memory
 from minigrad.core.value import Value
 
 __all__ = ["Tape"]
@@ -32,34 +32,6 @@ class _Batch(NamedTuple):
     program: TapeProgram
     columns: Any
     """The numbers of the fed leaves, (leaves, samples), on the device."""
-
-
-class _Leaves(tuple[Value, ...]):
-    """The leaves of a graph, by place and by label: ``leaves[0]``, ``leaves["w"]``."""
-
-    __slots__ = ()
-
-    def __getitem__(self, key: Any) -> Any:
-        if not isinstance(key, str):
-            return super().__getitem__(key)
-        found = [leaf for leaf in self if leaf.label == key]
-        if len(found) != 1:
-            raise ArgumentError(_unknown(key, found, self))
-        return found[0]
-
-    def __contains__(self, key: object) -> bool:
-        return any(leaf is key for leaf in self)  # == compares numbers
-
-
-def _unknown(label: str, found: Sequence[Value], leaves: Sequence[Value]) -> str:
-    if found:
-        return f"Tape: {len(found)} leaves are called {label!r}. Say which by the Value itself."
-    labels = [leaf.label for leaf in leaves if leaf.label is not None]
-    names = ", ".join(map(repr, labels[:SHOWN])) + (", …" if len(labels) > SHOWN else "")
-    return f"Tape: no leaf is called {label!r}; {f'there are {names}' if labels else 'none has a label'}."
-
-
-# --- the tape --------------------------------------------------------------------------------------------------------
 
 
 class Tape:
@@ -107,13 +79,13 @@ class Tape:
     def __init__(
         self, outputs: Value | Sequence[Value], parameters: Iterable[Value] | None = None, device: str | None = None
     ) -> None:
-        self._outputs = _values(outputs)
+        self._outputs = outputs_of(outputs)
         self._single = isinstance(outputs, Value)
-        self.device = _device(device)
+        self.device = device_of(device)
         self._flat = flat = Flat(self._outputs)
         self._program = flat.program()
         self._program.check(self.device)
-        self.inputs = _Leaves(flat.leaves)
+        self.inputs = Leaves(flat.leaves)
         every: list[Any] = [*flat.leaves, *flat.constants, *self._program.nodes]
         self._rows: dict[Value, int] = {x: k for k, x in enumerate(every) if x.__class__ is not float}
         self._known = len(flat.known)  # rows that are not computed
@@ -331,10 +303,10 @@ class Tape:
         if values is None:
             return {}
         if isinstance(values, Mapping):
-            return {self._leaf(key, "forward"): _number(x) for key, x in values.items()}
+            return {self._leaf(key, "forward"): number_of(x) for key, x in values.items()}
         if not isinstance(values, Iterable):
             raise DTypeError(f"forward: {values!r} is neither a mapping nor a sequence of numbers, one for each leaf.")
-        found = [_number(x) for x in values]
+        found = [number_of(x) for x in values]
         if len(found) != len(self.inputs):
             raise ShapeError(
                 f"forward: {len(found)} numbers were given, and the tape has {len(self.inputs)} leaves (tape.inputs).\n"
@@ -345,7 +317,7 @@ class Tape:
     def _columns(self, samples: Any, inputs: Sequence[Any] | None) -> dict[int, Any]:
         """The numbers of the samples by row of their leaf."""
         if isinstance(samples, Mapping):
-            columns = {self._leaf(key, "batch"): _samples(x, 1) for key, x in samples.items()}
+            columns = {self._leaf(key, "batch"): samples_of(x, 1) for key, x in samples.items()}
             counts = sorted({len(x) for x in columns.values()})
             if len(counts) != 1:
                 raise ShapeError(
@@ -354,7 +326,7 @@ class Tape:
         else:
             trained = set(self.parameters)
             free = [leaf for leaf in self.inputs if leaf not in trained] if inputs is None else inputs
-            rows, table = [self._leaf(key, "batch") for key in free], _samples(samples, 2)
+            rows, table = [self._leaf(key, "batch") for key in free], samples_of(samples, 2)
             if table.shape[1] != len(rows) or not rows:
                 names = ", ".join([str(self.inputs[row].label) for row in rows[:SHOWN]])
                 raise ShapeError(
@@ -374,7 +346,7 @@ class Tape:
             raise GraphError(
                 f"backward: this tape has {len(self._outputs)} outputs, and each needs a gradient: tape.backward([…])."
             )
-        found = _array(gradient, "backward")
+        found = array_of(gradient, "backward")
         count = 1 if self._batch is None else self._batch.columns.shape[1]
         samples = [] if self._batch is None else [count]
         shape = tuple(samples if self._single else [*samples, len(self._outputs)])
@@ -408,52 +380,5 @@ class Tape:
         return [str(row), name, kind.op.name, reads, value, grad]
 
 
-def _values(outputs: Any) -> tuple[Value, ...]:
-    found = tuple(outputs) if isinstance(outputs, list | tuple) else (outputs,)
-    if not found:
-        raise ShapeError("Tape: there is no output; give the Value to compute, or a list of them.")
-    for x in found:
-        if not isinstance(x, Value):
-            raise DTypeError(
-                f"Tape: {x!r} is {a_kind(x)}, not a Value.\n"
-                "  A tape is of a graph of Values: give the Value that was computed, or a list of them."
-            )
-    return found
-
-
 def _count(count: int, one: str, many: str = "") -> str:
     return f"{count:,} {one if count == 1 else many or f'{one}s'}"
-
-
-def _device(device: str | None) -> str:
-    if device is None:
-        found = str(get_default_device())
-        return found if found in ("cpu", "numpy") else str(check_device("cpu", "Tape"))
-    found = str(check_device(device, "Tape"))
-    if found not in ("cpu", "numpy"):
-        raise DeviceError(
-            f"Tape: nodes are computed one after the other, which is no work for {found}.\n"
-            '  Choose device="cpu", or "numpy".'
-        )
-    return found
-
-
-def _number(x: Any) -> float:
-    if not isinstance(x, Real) or isinstance(x, Value):
-        raise DTypeError(f"forward: {x!r} is {a_kind(x)}, not a real number.")
-    return float(x)
-
-
-def _array(x: Any, asked: str) -> Any:
-    try:
-        return np.asarray(x, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise DTypeError(f"{asked}: {x!r} is no array of real numbers.") from None
-
-
-def _samples(x: Any, dims: int) -> Any:
-    found = _array(x, "batch")
-    if found.ndim != dims:
-        wanted = "(samples, columns)" if dims == 2 else "(samples,)"
-        raise ShapeError(f"batch: an array of shape {found.shape} was given, and {wanted} is asked for.")
-    return found
