@@ -21,7 +21,8 @@ from minigrad.core.errors import ArgumentError, DTypeError, a_kind, check_functi
 from minigrad.core.storage import check_device
 from minigrad.core.tensor import Tensor
 from minigrad.data.collate import default_collate, default_convert, mapped
-from minigrad.data.dataset import IterableDataset, Subset, TensorDataset
+from minigrad.data.dataset import IterableDataset
+from minigrad.data.resident import cut, held, resident
 from minigrad.data.sampler import (
     BatchSampler,
     OrderedSampler,
@@ -32,7 +33,7 @@ from minigrad.data.sampler import (
     check_batch_size,
 )
 from minigrad.data.workers import LoaderJob, WorkerPool, batches_of, made, seed_of
-from minigrad.functional import cat, index_select
+from minigrad.functional import index_select
 from minigrad.functional.creation import tensor
 from minigrad.random import Generator
 
@@ -111,9 +112,9 @@ class DataLoader:
         self.batch_sampler = batch_sampler
         batched = batch_sampler is not None or batch_size is not None
         self._resident = (
-            None if collate_fn is not None or num_workers or not batched else _resident(dataset, self.device)
+            None if collate_fn is not None or num_workers or not batched else resident(dataset, self.device)
         )
-        self._holds = _held(dataset)
+        self._holds = held(dataset)
         self.collate_fn: Callable[[Any], Any] = collate_fn or (default_collate if batched else default_convert)
         self._batched = batched
         self._pool: WorkerPool | None = None
@@ -208,9 +209,9 @@ class DataLoader:
     def __iter__(self) -> Iterator[Any]:
         skipped = self._begin()
         if self._resident is not None and any(
-            a is not b for a, b in zip(_held(self.dataset), self._holds, strict=False)
+            a is not b for a, b in zip(held(self.dataset), self._holds, strict=False)
         ):
-            self._resident, self._holds = _resident(self.dataset, self.device), _held(self.dataset)
+            self._resident, self._holds = resident(self.dataset, self.device), held(self.dataset)
         batches = self._gathered(skipped) if self._resident is not None else self._made(skipped)
         yield from self._counted(batches, skipped)
 
@@ -270,7 +271,7 @@ class DataLoader:
                 yield [x[start : start + size].clone() for x in tensors]
             return
         pieces = self._drawn(lambda: sampler.pieces(place), skipped)
-        for at in _cut(pieces, range(skipped * size, end, size)):
+        for at in cut(pieces, range(skipped * size, end, size)):
             at = at if rows is None else rows[at]
             yield [index_select(x, 0, at) for x in tensors]
 
@@ -323,19 +324,6 @@ class DataLoader:
                 pool.close()
 
 
-def _cut(pieces: Iterator[Tensor], starts: range) -> Iterator[Tensor]:
-    """What stands from each of `starts` on, as many numbers as they are apart, in a row that comes in pieces."""
-    row, size = next(pieces, None), starts.step
-    if row is None:
-        return
-    begin, end = 0, len(row)
-    for start in starts:
-        while start + size > end and (more := next(pieces, None)) is not None:
-            row, begin = (cat([row[start - begin :], more]), start) if start < end else (more, end)
-            end = begin + len(row)
-        yield row[start - begin : start - begin + size]
-
-
 def _plain(indices: Any) -> Any:
     """Numbers of examples as ints, which cross to other processes."""
     if isinstance(indices, list | tuple | np.ndarray | Tensor):
@@ -354,39 +342,7 @@ def _go_to(generator: Generator, state: list[int]) -> None:
     generator.manual_seed(seed).draw(drawn)
 
 
-def _resident(dataset: Any, device: str | None) -> tuple[tuple[Tensor, ...], Tensor | None] | None:
-    """The tensors whose rows a dataset has, on `device`, and which rows those are; None if it has other things.
-
-    Subsets that are to go to a device take only their own rows there.
-    """
-    rows = None
-    while type(dataset) is Subset:
-        own = np.asarray(dataset.indices, dtype=np.int64)
-        rows = own if rows is None else own[rows]
-        dataset = dataset.dataset
-    if type(dataset) is not TensorDataset or any(x.requires_grad for x in dataset.tensors):
-        return None
-    place = dataset.tensors[0].device
-    if any(x.device != place for x in dataset.tensors):
-        return None
-    numbers = None if rows is None else tensor(rows, device=place)
-    if device is None or device == place:
-        return dataset.tensors, numbers
-    if numbers is None:
-        return dataset.to(device).tensors, None
-    return tuple([index_select(x, 0, numbers).to(device) for x in dataset.tensors]), None
-
-
 _FIXED = ("dataset", "batch_size", "sampler", "batch_sampler", "drop_last", "persistent_workers", "device")
-
-
-def _held(dataset: Any) -> list[Any]:
-    """What the rows of a dataset are made of: others in these places are other rows."""
-    found = []
-    while type(dataset) is Subset:
-        found += [dataset.indices]
-        dataset = dataset.dataset
-    return [*found, getattr(dataset, "tensors", None)]
 
 
 # --- checks ---

@@ -1,0 +1,60 @@
+"""Data sets whose examples are rows of tensors: which rows those are, where they lie, and batches cut out of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from minigrad.core.tensor import Tensor
+from minigrad.data.dataset import Subset, TensorDataset
+from minigrad.functional import cat, index_select
+from minigrad.functional.creation import tensor
+
+__all__ = ["cut", "held", "resident"]
+
+
+def cut(pieces: Iterator[Tensor], starts: range) -> Iterator[Tensor]:
+    """What stands from each of `starts` on, as many numbers as they are apart, in a row that comes in pieces."""
+    row, size = next(pieces, None), starts.step
+    if row is None:
+        return
+    begin, end = 0, len(row)
+    for start in starts:
+        while start + size > end and (more := next(pieces, None)) is not None:
+            row, begin = (cat([row[start - begin :], more]), start) if start < end else (more, end)
+            end = begin + len(row)
+        yield row[start - begin : start - begin + size]
+
+
+def resident(dataset: Any, device: str | None) -> tuple[tuple[Tensor, ...], Tensor | None] | None:
+    """The tensors whose rows a dataset has, on `device`, and which rows those are; None if it has other things.
+
+    Subsets that are to go to a device take only their own rows there.
+    """
+    rows = None
+    while type(dataset) is Subset:
+        own = np.asarray(dataset.indices, dtype=np.int64)
+        rows = own if rows is None else own[rows]
+        dataset = dataset.dataset
+    if type(dataset) is not TensorDataset or any(x.requires_grad for x in dataset.tensors):
+        return None
+    place = dataset.tensors[0].device
+    if any(x.device != place for x in dataset.tensors):
+        return None
+    numbers = None if rows is None else tensor(rows, device=place)
+    if device is None or device == place:
+        return dataset.tensors, numbers
+    if numbers is None:
+        return dataset.to(device).tensors, None
+    return tuple([index_select(x, 0, numbers).to(device) for x in dataset.tensors]), None
+
+
+def held(dataset: Any) -> list[Any]:
+    """What the rows of a dataset are made of: others in these places are other rows."""
+    found = []
+    while type(dataset) is Subset:
+        found += [dataset.indices]
+        dataset = dataset.dataset
+    return [*found, getattr(dataset, "tensors", None)]
