@@ -13,7 +13,7 @@ from minigrad.autograd import Function
 from minigrad.core.errors import check_function
 from minigrad.core.tensor import RemovableHandle, Tensor
 
-__all__ = ["Hooks", "added", "called", "passes_gradients"]
+__all__ = ["Hookable", "Hooks", "added", "called", "passes_gradients"]
 
 Hook = tuple[Callable[..., Any], bool]
 
@@ -141,3 +141,43 @@ class _BackwardHook(Function):
         needed = ctx.needs_input_grad[1:]
         found = ctx.seen(gradients)
         return (None, *[g if needs else None for g, needs in zip(found, needed, strict=True)])
+
+
+class Hookable:
+    """What a module calls around its forward and backward."""
+
+    _hooks: Hooks | None
+
+    def _hooks_of(self) -> Hooks:
+        if self._hooks is None:
+            self._hooks = Hooks()
+        return self._hooks
+
+    def register_forward_pre_hook(
+        self, hook: Callable[..., Any], *, prepend: bool = False, with_kwargs: bool = False
+    ) -> RemovableHandle:
+        """Call ``hook(module, args)`` before each forward; it may return other arguments, a tuple or one.
+
+        With `with_kwargs` it is ``hook(module, args, kwargs)``, and returns both or None.
+        """
+        return added(self._hooks_of().before, hook, with_kwargs, prepend)
+
+    def register_forward_hook(
+        self, hook: Callable[..., Any], *, prepend: bool = False, with_kwargs: bool = False
+    ) -> RemovableHandle:
+        """Call ``hook(module, args, output)`` after each forward; what it returns, if not None, is the output.
+
+        With `with_kwargs` it is ``hook(module, args, kwargs, output)``. The handle's ``remove()`` ends that.
+        """
+        return added(self._hooks_of().after, hook, with_kwargs, prepend)
+
+    def register_full_backward_pre_hook(self, hook: Callable[..., Any], prepend: bool = False) -> RemovableHandle:
+        """Call ``hook(module, grad_output)`` in each backward pass; it may return other gradients, a tuple or one."""
+        return added(self._hooks_of().backward_before, hook, False, prepend)
+
+    def register_full_backward_hook(self, hook: Callable[..., Any], prepend: bool = False) -> RemovableHandle:
+        """Call ``hook(module, grad_input, grad_output)`` in each backward pass, with gradients of args and outputs.
+
+        What it returns, if not None, takes the place of grad_input; None stands for what has no gradient.
+        """
+        return added(self._hooks_of().backward_after, hook, False, prepend)

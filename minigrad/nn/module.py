@@ -5,17 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, TypeVar
 
-from minigrad.core.dtypes import DType, as_dtype, float32, float64
 from minigrad.core.errors import ArgumentError, DTypeError, MinigradError, a_kind, check_flag, printable
 from minigrad.core.modes import detour
-from minigrad.core.storage import check_device
-from minigrad.core.tensor import RemovableHandle, Tensor
-from minigrad.nn import state as states
-from minigrad.nn.hooks import Hooks, added, called
+from minigrad.core.tensor import Tensor
+from minigrad.nn.hooks import Hookable, called
+from minigrad.nn.moving import Movable
 from minigrad.nn.naming import blamed, entered, note_call, watched
-from minigrad.nn.parameter import Parameter, replace
+from minigrad.nn.parameter import Parameter
 from minigrad.nn.printing import tree
-from minigrad.nn.state import IncompatibleKeys, StateDict
 from minigrad.nn.stateful import Stateful
 from minigrad.nn.summary import Summary, summarize
 
@@ -24,7 +21,7 @@ __all__ = ["Module", "Parameter"]
 Self = TypeVar("Self", bound="Module")
 
 
-class Module(Stateful):
+class Module(Stateful, Movable, Hookable):
     """A part of a model. Derive from it, make parameters and other modules attributes, and write `forward`.
 
     Begin ``__init__`` with ``super().__init__()``: it makes the tables in which attributes that are parameters,
@@ -54,7 +51,6 @@ class Module(Stateful):
     _buffers: dict[str, Tensor | None]
     _modules: dict[str, Module | None]
     _transient: set[str]  # the buffers that no state_dict has
-    _hooks: Hooks | None
 
     def __init__(self) -> None:
         self.__dict__.update(_parameters={}, _buffers={}, _modules={}, _transient=set(), _hooks=None, training=True)
@@ -288,40 +284,6 @@ class Module(Stateful):
             raise AttributeError(f"{asked}: {type(module).__name__} has no {what} {name!r}; it has {here}.")
         return found
 
-    # --- its state ---
-
-    def state_dict(
-        self, *, destination: dict[str, Any] | None = None, prefix: str = "", keep_vars: bool = False
-    ) -> dict[str, Tensor]:
-        """The parameters and persistent buffers by name. They share memory with the module: copy what is to stay.
-
-        They are outside the graph unless `keep_vars`; they are put into `destination` if given. What a module returns
-        from `get_extra_state` is there as "_extra_state". Where one has a `_version` other than 1, `_metadata` of the
-        dict has the versions.
-        """
-        versions = destination is None and any(part._version != Module._version for part in self.modules())
-        into: dict[str, Any] = (StateDict() if versions else {}) if destination is None else destination
-        found: dict[str, Any] = states.save(self, into, prefix, keep_vars)
-        return found
-
-    def load_state_dict(
-        self, state_dict: Mapping[str, Any], strict: bool = True, assign: bool = False
-    ) -> IncompatibleKeys:
-        """Overwrite parameters and buffers by the tensors of `state_dict`, converted to their types and devices.
-
-        Everything is checked before anything is written: ArgumentError tells, all at once, of names that are missing or
-        too many (left alone without `strict`) and shapes that differ, ShapeError where shapes alone do, and DTypeError
-        of what is no tensor. Arrays of NumPy and tensors of PyTorch will do.
-
-        With `assign` they are not overwritten but exchanged: each tensor of `state_dict` becomes the parameter or
-        buffer, with its own type, device and memory. An optimizer that was made before has the old ones.
-
-        >>> import minigrad as mg
-        >>> mg.nn.Linear(2, 1).load_state_dict(mg.nn.Linear(2, 1).state_dict())
-        <All keys matched successfully>
-        """
-        return states.load(self, state_dict, strict, assign)
-
     # --- for all that is in it ---
 
     def apply(self: Self, fn: Callable[[Module], Any]) -> Self:
@@ -358,104 +320,6 @@ class Module(Stateful):
                 parameter.grad = parameter.grad.detach().clone().zero_()
             elif set_to_none:
                 parameter.grad = None
-
-    def _apply(self: Self, fn: Callable[[Tensor], Tensor]) -> Self:
-        """Replace each parameter's elements, its gradient and each buffer by what `fn` returns for them.
-
-        A subclass that has tensors elsewhere may do the same with those.
-        """
-        for module in self.children():
-            module._apply(fn)
-        for parameter in self._parameters.values():
-            if parameter is not None:
-                replace(parameter, fn(parameter.detach()))
-                parameter._grad = None if parameter._grad is None else fn(parameter._grad.detach())
-        for name, buffer in self._buffers.items():
-            if buffer is not None:
-                self._buffers[name] = fn(buffer)
-        return self
-
-    def to(
-        self: Self, *what: Any, dtype: DType | None = None, device: str | None = None, non_blocking: bool = False
-    ) -> Self:
-        """Move the module to a device, or convert its floats to a type; both as those of a tensor that is given.
-
-        In place: the parameters stay the tensors that they were, so that an optimizer goes on with them. Raises
-        DTypeError for a type that is not of floats, DeviceError where there is no such device.
-        """
-        for one in what:
-            if isinstance(one, Tensor):
-                dtype, device = one.dtype, one.device
-            elif isinstance(one, str):
-                device = one
-            elif one is not None:
-                dtype = as_dtype(one)
-        if dtype is not None and not dtype.is_floating_point:
-            raise DTypeError(f"to: a module's parameters are fractions, which {dtype.name} does not hold.")
-        place = None if device is None else check_device(device, "to")
-        return self._apply(lambda x: x.to(dtype if x.dtype.is_floating_point else None, device=place))
-
-    def cpu(self: Self) -> Self:
-        """Move it to the memory of the processor, as `Tensor.cpu`."""
-        return self._apply(lambda x: x.cpu())
-
-    def cuda(self: Self, device: Any = None) -> Self:
-        """Move it to the device "cuda". Raises DeviceError if there is none."""
-        return self.to("cuda" if device is None or isinstance(device, int) else device)
-
-    def type(self: Self, dst_type: Any) -> Self:
-        """Convert its floats to a type."""
-        return self.to(as_dtype(dst_type))
-
-    def float(self: Self) -> Self:
-        """Convert its floats to float32."""
-        return self.to(float32)
-
-    def double(self: Self) -> Self:
-        """Convert its floats to float64."""
-        return self.to(float64)
-
-    def half(self: Self) -> Self:
-        """Refused with DTypeError: there are no floats of 16 bits here."""
-        raise DTypeError("half: there is no float16 here: floats are float32 and float64.\n  Leave it out.")
-
-    bfloat16 = half
-
-    # --- hooks ---
-
-    def _hooks_of(self) -> Hooks:
-        if self._hooks is None:
-            self._hooks = Hooks()
-        return self._hooks
-
-    def register_forward_pre_hook(
-        self, hook: Callable[..., Any], *, prepend: bool = False, with_kwargs: bool = False
-    ) -> RemovableHandle:
-        """Call ``hook(module, args)`` before each forward; it may return other arguments, a tuple or one.
-
-        With `with_kwargs` it is ``hook(module, args, kwargs)``, and returns both or None.
-        """
-        return added(self._hooks_of().before, hook, with_kwargs, prepend)
-
-    def register_forward_hook(
-        self, hook: Callable[..., Any], *, prepend: bool = False, with_kwargs: bool = False
-    ) -> RemovableHandle:
-        """Call ``hook(module, args, output)`` after each forward; what it returns, if not None, is the output.
-
-        With `with_kwargs` it is ``hook(module, args, kwargs, output)``. The handle's ``remove()`` ends that.
-        """
-        return added(self._hooks_of().after, hook, with_kwargs, prepend)
-
-    def register_full_backward_pre_hook(self, hook: Callable[..., Any], prepend: bool = False) -> RemovableHandle:
-        """Call ``hook(module, grad_output)`` in each backward pass; it may return other gradients, a tuple or one."""
-        return added(self._hooks_of().backward_before, hook, False, prepend)
-
-    def register_full_backward_hook(self, hook: Callable[..., Any], prepend: bool = False) -> RemovableHandle:
-        """Call ``hook(module, grad_input, grad_output)`` in each backward pass, with gradients of args and outputs.
-
-        What it returns, if not None, takes the place of grad_input; None stands for what has no gradient.
-        """
-        return added(self._hooks_of().backward_after, hook, False, prepend)
 
     # --- printing ---
 
