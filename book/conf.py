@@ -40,7 +40,8 @@ mathjax_path = "vendor/tex-mml-svg.js"
 default_role = "code"
 add_module_names = False
 nitpicky = True
-nitpick_ignore = [("py:class", "minigrad.compiler.jit._Recording")]  # what `Jitted.recording` is, for `draw` alone
+# What `Jitted.recording` is, for `draw` alone.
+nitpick_ignore = [("py:class", "minigrad.compiler.jit.recording.Recording")]
 nitpick_ignore_regex = [
     # Types in signatures that are others': Python's and those of packages have no pages here, which ask no network.
     ("py:class", r"(collections|contextlib|graphviz|ipywidgets|numpy|os|pathlib|random|types|typing)\..*"),

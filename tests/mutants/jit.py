@@ -42,7 +42,7 @@ MUTANTS = (
     ),
     Mutant(
         "a step with gradients is replayed without the lock of gradients",
-        "minigrad/compiler/jit/__init__.py",
+        "minigrad/compiler/jit/recording.py",
         "grad_lock if capture.grads or capture.grads_read else RLock()",
         "RLock()",
         ("whole/test_threads.py",),
@@ -133,7 +133,7 @@ MUTANTS = (
     ),
     Mutant(
         "the step count of an optimizer stands still in a recorded step",
-        "minigrad/compiler/jit/__init__.py",
+        "minigrad/compiler/jit/recording.py",
         "            where[name] = replaced(x, lambda number: values[number.name])\n",
         "            pass\n",
         ("compiler/jit/test_jit.py",),

@@ -204,15 +204,15 @@ def interpreted(number: int) -> str | None:
 
 def compiled(number: int) -> str | None:
     """The same on cpu, where it becomes launches of kernels: as they are, with loops fused, or joined into one."""
-    from minigrad.compiler import jit
+    from minigrad.compiler.jit import recording
     from torture import _programs_made
 
-    before = jit.JOINED, jit.MOST
-    jit.JOINED, jit.MOST = HOW[number % len(HOW)]
+    before = recording.JOINED, recording.MOST
+    recording.JOINED, recording.MOST = HOW[number % len(HOW)]
     try:
         return _smallest(_programs_made.program(number), lambda program: _recorded(program, "cpu"))
     finally:
-        jit.JOINED, jit.MOST = before
+        recording.JOINED, recording.MOST = before
 
 
 def _recorded(program: Any, device: str) -> str | None:

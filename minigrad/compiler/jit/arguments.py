@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from minigrad.compiler.jit.capture import span_of
 from minigrad.compiler.jit.guards import is_value
+from minigrad.compiler.jit.nodes import span_of
 from minigrad.core.dtypes import DType, get_default_dtype
 from minigrad.core.errors import ArgumentError, CaptureError, a_kind
 from minigrad.core.modes import modes

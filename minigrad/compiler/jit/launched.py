@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from minigrad.backends.arrays import joining, recordings
-from minigrad.compiler.jit.capture import ARGUMENT, CONSTANT, FULL, root_of, span_of, start_of
+from minigrad.compiler.jit.nodes import ARGUMENT, CONSTANT, FULL, root_of, span_of, start_of
 from minigrad.compiler.jit.program import Program
 from minigrad.core.errors import DeviceError
 from minigrad.core.specialise import compile_function

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from minigrad.compiler.jit.capture import (
+from minigrad.compiler.jit.nodes import (
     CONSTANT,
     FULL,
     KEPT,

@@ -8,7 +8,8 @@ from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
 from minigrad.compiler.jit.arguments import build, is_leaf, is_module
-from minigrad.compiler.jit.capture import TEMPORARY, Capture
+from minigrad.compiler.jit.capture import Capture
+from minigrad.compiler.jit.nodes import TEMPORARY
 from minigrad.core.errors import ArgumentError, CaptureError, a_kind
 from minigrad.core.symbolic import Traced, plain
 from minigrad.core.tensor import Tensor, wrap

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from minigrad.compiler.jit.capture import Capture, root_of, start_of
+from minigrad.compiler.jit.capture import Capture
 from minigrad.compiler.jit.guards import Guard, attribute, compiled, entries, entry, size
+from minigrad.compiler.jit.nodes import root_of, start_of
 from minigrad.compiler.jit.reach import Chosen
 from minigrad.compiler.jit.scalars import is_number
 from minigrad.core.graph import grad_lock

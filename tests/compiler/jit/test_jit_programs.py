@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import minigrad as mg
-from minigrad.compiler import jit
+from minigrad.compiler.jit import recording
 from needs import needs
 from tiers import NIGHTLY
 
@@ -128,8 +128,8 @@ def test_launched_it_is_what_eager_computes(program):
 
 @COMPILES
 @pytest.mark.slow
-@pytest.mark.parametrize(("most", "examples"), [(0, 50), (jit.MOST, 10)], ids=["fused", "joined"])
+@pytest.mark.parametrize(("most", "examples"), [(0, 50), (recording.MOST, 10)], ids=["fused", "joined"])
 def test_compiled_it_is_what_eager_computes(most, examples, monkeypatch):
-    monkeypatch.setattr(jit, "JOINED", 1)
-    monkeypatch.setattr(jit, "MOST", most)
+    monkeypatch.setattr(recording, "JOINED", 1)
+    monkeypatch.setattr(recording, "MOST", most)
     settings(max_examples=examples if NIGHTLY else examples // 10)(given(programs)(compare))()

@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import minigrad as mg
-from minigrad.compiler import jit
-from minigrad.compiler.jit import launched
+from minigrad.compiler.jit import launched, recording
 from minigrad.core.dispatch import kernels_of
 from tiers import mark_nightly
 
@@ -21,7 +20,7 @@ compiles = pytest.mark.needs("the device cpu")
 @pytest.fixture
 def soon(monkeypatch):
     """Joined on the third run, not after many."""
-    monkeypatch.setattr(jit, "JOINED", 1)
+    monkeypatch.setattr(recording, "JOINED", 1)
 
 
 def how(function):
@@ -195,7 +194,7 @@ def test_what_a_kernel_asks_of_a_number_holds_or_the_step_is_recorded_as_launche
 @compiles
 @pytest.mark.usefixtures("soon")
 def test_a_step_of_many_launches_is_not_compiled(monkeypatch):
-    monkeypatch.setattr(jit, "MOST", 2)
+    monkeypatch.setattr(recording, "MOST", 2)
     function = mg.jit(lambda x: x.exp().sin().cos())
     for _ in range(4):
         function(mg.ones(5))

@@ -11,7 +11,7 @@ from itertools import groupby
 from typing import Any
 
 import minigrad as mg
-from minigrad.compiler.jit.capture import CONSTANT, FULL, start_of
+from minigrad.compiler.jit.nodes import CONSTANT, FULL, start_of
 from minigrad.core import graph
 from minigrad.core.errors import ArgumentError
 from minigrad.core.graph import copied

@@ -8,7 +8,7 @@ import pytest
 import minigrad as mg
 from minigrad.backends.taichi.codegen import source
 from minigrad.backends.taichi.codegen.source import CORES, SERIAL_WIDE
-from minigrad.compiler import jit
+from minigrad.compiler.jit import recording
 from needs import needs
 from tiers import mark_nightly
 
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.needs("the device cpu")
 @pytest.fixture(autouse=True)
 def _soon(monkeypatch):
     """Fused on the third run, not after many."""
-    monkeypatch.setattr(jit, "JOINED", 1)
+    monkeypatch.setattr(recording, "JOINED", 1)
 
 
 def same(function, *arguments):
@@ -116,7 +116,7 @@ def test_sizes_that_are_no_whole_vectors_and_gradients():
 
 
 def test_a_step_too_long_to_be_joined_is_fused_all_the_same(monkeypatch):
-    monkeypatch.setattr(jit, "MOST", 1)
+    monkeypatch.setattr(recording, "MOST", 1)
     jitted, how = same(lambda x: ((x.exp() + 1).cumsum(-1), (x.tanh() * 2).cumsum(-1)), mg.randn(8, 64))
     assert how.startswith(
         "Run as 6 launches, 4 of which are fused into 1, one by one: more than 1 take too long to compile"
@@ -422,7 +422,7 @@ def test_a_large_result_is_stored_past_the_cache_and_a_small_one_is_not(name):
 
 @beyond
 def test_what_is_not_joined_is_stored_past_the_cache_too(monkeypatch):
-    monkeypatch.setattr(jit, "MOST", 0)
+    monkeypatch.setattr(recording, "MOST", 0)
     jitted, how = bits(normed, mg.randn(SIDE, SIDE))
     assert "one by one" in how
     assert jitted.source.count("muladd.stream(") == 1

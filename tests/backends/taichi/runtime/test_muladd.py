@@ -12,7 +12,7 @@ import pytest
 import minigrad as mg
 from minigrad.backends.taichi.codegen import meeting, source
 from minigrad.backends.taichi.runtime.kernel import Kernel
-from minigrad.compiler import jit
+from minigrad.compiler.jit import recording
 from needs import needs
 
 needs("taichi")
@@ -134,7 +134,7 @@ can_meet = pytest.mark.needs("cores of its own")
 @pytest.mark.nightly
 @can_meet
 def test_cores_meet_in_a_joined_step_and_its_numbers_are_those_of_eager_to_the_bit(monkeypatch):
-    monkeypatch.setattr(jit, "JOINED", 1)
+    monkeypatch.setattr(recording, "JOINED", 1)
     losses, weights, step = stepped(jit=True)
     assert (losses, weights) == stepped(jit=False)[:2]
     text = step.source
