@@ -47,6 +47,7 @@ MISSING = type("missing", (), {"__repr__": lambda self: "missing"})()
 _WRITTEN = ("decimal", "fractions", "datetime", "pathlib", "uuid")  # modules of immutable types whose repr says all
 _EQUAL = (int, str, bytes, range, np.dtype)
 _SINGLE = (type(None), EllipsisType, NotImplementedType, CodeType, type(MISSING))
+_VALUES = (float, complex, *_EQUAL, *_SINGLE, np.generic, slice)
 EMPTY = "not {0}"
 SHORT = 4  # entries of a list that are compared one by one
 _BOUND = (MethodType, BuiltinFunctionType, MethodWrapperType)  # another object each time that it is looked up
@@ -60,8 +61,7 @@ def is_value(x: Any) -> bool:
     """Whether `x` cannot change but by being replaced: a number, a string, a tuple of those and the like."""
     if isinstance(x, tuple | frozenset):
         return all(map(is_value, x))
-    kinds = (float, complex, *_EQUAL, *_SINGLE, np.generic, slice)
-    return isinstance(x, kinds) or _is_written(type(x))
+    return isinstance(x, _VALUES) or _is_written(type(x))
 
 
 def same(now: Any, before: Any) -> bool:

@@ -76,7 +76,8 @@ def describe(found: Object) -> None:
     if x is sys.modules:  # of its thousands only those that the step names
         found.tables.append((partial(entry, x, what="a Python module"), x))
         return
-    for kinds, function in _KINDS:
+    exact = _EXACT.get(type(x))
+    for kinds, function in ((object, exact),) if exact else _KINDS:
         if isinstance(x, kinds):
             function(found)
             return
@@ -347,6 +348,8 @@ def _attributes_of(found: Object) -> None:
     """The attributes of an object: by name, or all of an object of minigrad's, whose own code reads them."""
     x = found.x
     kind = type(x)
+    if kind in _EXACT:  # which have none
+        return
     table = variables(x)
     fields = [name for base in kind.__mro__ for name in slots(base)]
     if isinstance(table, dict):
@@ -365,6 +368,8 @@ def _a(x: Any) -> str:
     return f"{'an' if name[:1].lower() in 'aeiou' else 'a'} {name}"
 
 
+# The kinds of most objects, which need not be looked for.
+_EXACT: dict[type, Callable[[Object], None]] = {list: _container, dict: _container, tuple: _tuple, set: _set}
 _KINDS: list[tuple[Any, Callable[[Object], None]]] = [
     (FunctionType, _function),
     (partial, _partial),
