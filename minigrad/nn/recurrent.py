@@ -73,16 +73,25 @@ def _in_order(state: Tensor, order: Tensor | None) -> Tensor:
     return state if order is None else state.index_select(1, order)
 
 
-# --- cells ---
-
-
-class RNNCellBase(Module):
-    """What cells share: weights, which start in U(-k, k), k = 1 / sqrt(hidden_size), and one step."""
+class _Gated(Module):
+    """What cells and layers share: weights of gates, which start in U(-k, k), k = 1 / sqrt(hidden_size), and a step."""
 
     _gates: int
     _states = 1
     _step: Step
     nonlinearity = ""
+
+    def reset_parameters(self) -> None:
+        """Draw all weights anew."""
+        for parameter in self.parameters():
+            init.uniform_(parameter, -(self.hidden_size**-0.5), self.hidden_size**-0.5)
+
+
+# --- cells ---
+
+
+class RNNCellBase(_Gated):
+    """What cells share: weights, which start in U(-k, k), k = 1 / sqrt(hidden_size), and one step."""
 
     def __init__(
         self,
@@ -101,11 +110,6 @@ class RNNCellBase(Module):
         for name in ("bias_ih", "bias_hh"):
             self.register_parameter(name, Parameter(empty(rows, device=device, dtype=dtype)) if bias else None)
         self.reset_parameters()
-
-    def reset_parameters(self) -> None:
-        """Draw all weights anew."""
-        for parameter in self.parameters():
-            init.uniform_(parameter, -(self.hidden_size**-0.5), self.hidden_size**-0.5)
 
     def _stepped(self, input: Tensor, hx: Any) -> State:
         name = type(self).__name__
@@ -171,13 +175,8 @@ class GRUCell(RNNCellBase):
 # --- layers ---
 
 
-class _Recurrent(Module):
-    """Layers of cells along sequences. Weights start in U(-k, k), k = 1 / sqrt(hidden_size)."""
-
-    _gates: int
-    _states = 1
-    _step: Step
-    nonlinearity = ""
+class _Recurrent(_Gated):
+    """Layers of cells along sequences."""
 
     def __init__(
         self,
@@ -243,11 +242,6 @@ class _Recurrent(Module):
 
     def flatten_parameters(self) -> None:
         """Nothing: PyTorch arranges weights for cuDNN by this."""
-
-    def reset_parameters(self) -> None:
-        """Draw all weights anew."""
-        for parameter in self.parameters():
-            init.uniform_(parameter, -(self.hidden_size**-0.5), self.hidden_size**-0.5)
 
     def _check_input(self, x: Any, packed: bool) -> None:
         name = type(self).__name__
