@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import minigrad as mg
+from minigrad.backends.devices import DEVICES
 
 BEGUN = time.perf_counter()
 
@@ -19,7 +20,7 @@ def options(doc: str | None, epochs: int, quick: int = 2, **more: str) -> argpar
     From then on tensors are made on the device that was named, and random numbers come from the seed.
     """
     parser = argparse.ArgumentParser(description=doc, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--device", default=mg.get_default_device(), help="cpu, cuda, vulkan, metal or numpy")
+    parser.add_argument("--device", default=mg.get_default_device(), help=f"one of {', '.join(DEVICES)}")
     parser.add_argument("--seed", type=int, default=0, help="where all random numbers begin")
     parser.add_argument("--epochs", type=int, help=f"how often to go through the data: {epochs}, {quick} if quick")
     parser.add_argument("--quick", action="store_true", help="only see that it runs")

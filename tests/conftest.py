@@ -10,6 +10,7 @@ import minigrad as mg
 import tiers
 from browsing import chrome, page, spare, watched  # here, so that there is one browser a process
 from heavy import HeavyImports
+from minigrad.backends.devices import GPUS
 from minigrad.core.storage import get_default_device
 from minutes import Minutes
 from needs import Skips, is_here, needs
@@ -23,9 +24,6 @@ if is_here("hypothesis"):
     # The same examples each time, however slow the machine is.
     settings.register_profile("minigrad", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
     settings.load_profile("minigrad")
-
-
-GPUS = ("cuda", "vulkan", "metal")
 
 
 @pytest.fixture(scope="session")

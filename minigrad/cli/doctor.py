@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from minigrad import __version__
+from minigrad.backends.devices import DEVICES
 from minigrad.core.errors import printable
 from minigrad.core.packages import PACKAGES, unfit
 
@@ -100,7 +101,7 @@ def _taichi() -> Finding:
 
 def _devices() -> Iterator[Finding]:
     """Each device is tried, in a process of its own, since Taichi starts for one architecture."""
-    devices = ["numpy", *(["cpu", "cuda", "vulkan", "metal"] if _version("taichi") else [])]
+    devices = ["numpy", *(DEVICES[1:] if _version("taichi") else [])]
     if sys.platform != "darwin" and "metal" in devices:
         devices.remove("metal")
     with ThreadPoolExecutor() as pool:

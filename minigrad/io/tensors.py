@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from minigrad.core.dtypes import DType, float32, float64, int32, int64, uint8
+from minigrad.core.dtypes import DTYPES, DType, float32, int32, int64, uint8
 from minigrad.core.dtypes import bool as bool_
 from minigrad.core.errors import DTypeError, FileFormatError, MinigradError
 from minigrad.core.packages import package
@@ -18,7 +18,14 @@ from minigrad.core.tensor import Tensor, wrap
 
 __all__ = ["decoded", "encoded", "numbers", "size_of_one"]
 
-CODES = {bool_: "BOOL", uint8: "U8", int32: "I32", int64: "I64", float32: "F32", float64: "F64"}
+
+def _code(dtype: DType) -> str:
+    """The name that safetensors has for a type that is here."""
+    kind = "F" if dtype.is_floating_point else "U" if dtype is uint8 else "I"
+    return "BOOL" if dtype is bool_ else f"{kind}{8 * dtype.itemsize}"
+
+
+CODES = {dtype: _code(dtype) for dtype in DTYPES.values()}
 TYPES: dict[str, tuple[DType, Any]] = {code: (dtype, np.dtype(dtype.name)) for dtype, code in CODES.items()}
 """The types that are here too, by the names that safetensors has for them."""
 WIDER: dict[str, tuple[DType, Any]] = {

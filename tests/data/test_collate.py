@@ -12,7 +12,6 @@ from minigrad.core.errors import DTypeError, ShapeError
 from minigrad.data import default_collate, default_convert
 
 Point = namedtuple("Point", "x y")
-NARROW = mg.get_default_device() in ("vulkan", "metal")
 
 EXAMPLES = {
     "ints": [1, 2],

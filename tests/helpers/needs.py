@@ -72,6 +72,13 @@ def _device() -> str:
     return mg.get_default_device()
 
 
+def _on_gpu(narrow: bool = False) -> bool:
+    """Whether tensors are made on a GPU, or on one without float64."""
+    from minigrad.backends.devices import GPUS, NARROW
+
+    return _device() in (NARROW if narrow else GPUS)
+
+
 def _fuses_products() -> bool:
     from minigrad.backends.taichi.runtime import muladd
 
@@ -142,12 +149,10 @@ NEEDS = {
     "memory that NumPy sees": Need(
         lambda: _device() in ("cpu", "numpy"), "MINIGRAD_DEVICE=cpu make test", of_machine=True
     ),
-    "a GPU": Need(
-        lambda: _device() in ("cuda", "vulkan", "metal"), "MINIGRAD_DEVICE=cuda make test, with a GPU", of_machine=True
-    ),
+    "a GPU": Need(_on_gpu, "MINIGRAD_DEVICE=cuda make test, with a GPU", of_machine=True),
     "a larger machine": Need(lambda: False, "a machine with more memory, or more versions of Python", of_machine=True),
     "a machine without CUDA": Need(lambda: not _has_cuda(), "a machine without a GPU", of_machine=True),
-    "float64": Need(lambda: _device() not in ("vulkan", "metal"), "a device that has it", of_machine=True),
+    "float64": Need(lambda: not _on_gpu(narrow=True), "a device that has it", of_machine=True),
 }
 
 

@@ -8,13 +8,14 @@ from typing import Any
 import numpy as np
 
 import minigrad as mg
+from minigrad.backends import devices
 from minigrad.core.errors import DTypeError, MinigradError
 from samples import Sample
 from strategies import PARITY, SECOND
 from tiers import NIGHTLY, choose_cases
 
 # What the device has: a GPU without float64 refuses it, and its gradients are held to those of float64 on the host.
-NARROW = mg.get_default_device() in ("vulkan", "metal")
+NARROW = mg.get_default_device() in devices.NARROW
 NO_DOUBLE = "float64: the device"
 REFUSED = (DTypeError,) if NARROW else ()
 FLOATS = ("float32",) if NARROW else ("float64", "float32")

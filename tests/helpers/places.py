@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 
 import minigrad as mg
+from minigrad.backends.devices import GPUS
 from minigrad.core.storage import memory
 
 HERE = mg.get_default_device() if mg.get_default_device() != "numpy" else "cpu"
-ON_GPU = HERE in ("cuda", "vulkan", "metal")
+ON_GPU = HERE in GPUS
 in_memory = pytest.mark.needs("memory that NumPy sees")
 
 

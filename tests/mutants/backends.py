@@ -6,6 +6,13 @@ __all__ = ["MUTANTS"]
 
 MUTANTS = (
     Mutant(
+        "a GPU is missing in the list of devices",
+        "minigrad/backends/devices.py",
+        'GPUS = ("cuda", "vulkan", "metal")',
+        'GPUS = ("cuda", "vulkan")',
+        ("backends/test_devices.py",),
+    ),
+    Mutant(
         "maximum of floats loses a nan",
         "minigrad/backends/python.py",
         "return a if a > b or a != a else b",

@@ -75,7 +75,7 @@ CORE = [
     "tensor",
     "snapshot",
 ]
-BACKENDS = ["limits", "custom", "python", "numpy", "taichi", "arrays", "formula", "loops"]
+BACKENDS = ["devices", "limits", "custom", "python", "numpy", "taichi", "arrays", "formula", "loops"]
 VIEWER = ["trace", "layout", "pictures", "widget", "__init__"]
 TAICHI = ["runtime", "codegen", "kernels"]
 ORDERS = {"core": CORE, "backends": BACKENDS, "backends.taichi": TAICHI}

@@ -17,6 +17,7 @@ import numpy as np
 from minigrad.backends.limits import beyond
 from minigrad.backends.numpy.arrays import DEVICE
 from minigrad.core.dispatch import Kernel, raw_numbers, runner
+from minigrad.core.dtypes import DTYPES
 from minigrad.core.errors import ShapeError
 from minigrad.core.packages import check
 from minigrad.core.storage import Allocator, add_memory
@@ -95,7 +96,7 @@ add_memory(
 )
 raw_numbers(
     DEVICE,
-    (np.ndarray, np.float64, np.float32, np.int64, np.int32, np.uint8, np.bool_),
+    (np.ndarray, *[np.dtype(name).type for name in DTYPES]),
     run_raw,
     lambda: np.errstate(all="ignore"),
 )

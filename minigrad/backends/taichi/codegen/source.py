@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 from minigrad.backends.taichi.codegen.functions import needed, packable, packed
 from minigrad.backends.taichi.runtime.muladd import FUSED
+from minigrad.backends.taichi.runtime.types import TI
 from minigrad.backends.taichi.runtime.vector_functions import typed
 
 __all__ = [
@@ -42,7 +43,6 @@ __all__ = [
 ]
 
 LETTERS = "abcdefhijk"
-TI = {"float32": "f32", "float64": "f64", "int32": "i32", "int64": "i64", "uint8": "u8", "bool": "u8"}
 FEW = 16384  # up to so many numbers a second core is not worth waking, which takes up to a tenth of a millisecond
 SERIAL = FEW  # the same, as loops are cut now
 ROUND = 1024  # so many numbers along a row are one round of a loop

@@ -22,6 +22,7 @@ from minigrad.backends.taichi.kernels.elementwise import pointer
 from minigrad.backends.taichi.runtime.array import LINE, current, empty
 from minigrad.backends.taichi.runtime.caches import Remembered
 from minigrad.backends.taichi.runtime.kernel import compiled
+from minigrad.core.dtypes import DTYPES, iinfo
 from minigrad.core.shapes import broadcast_shapes
 
 __all__ = ["reduced"]
@@ -49,10 +50,19 @@ JOINS = {
     "any": ("s | ti.i32((x == 0) == 0)", "0"),
     "all": ("s & ti.i32((x == 0) == 0)", "1"),
 }
-_LEAST = {
-    "max": {"int32": "-2147483647 - 1", "int64": "-ti.i64(9223372036854775807) - ti.i64(1)", "uint8": "0", "bool": "0"},
-    "min": {"int32": "2147483647", "int64": "ti.i64(9223372036854775807)", "uint8": "255", "bool": "1"},
-}
+
+
+def _start(join: str, kind: str) -> str:
+    """What a join begins with: an extreme of whole numbers with the last that loses to all. (Taichi has no literal of
+    the least number.)"""
+    if join not in ("max", "min") or kind.startswith("float"):
+        return JOINS[join][1]
+    if kind == "bool":
+        return "0" if join == "max" else "1"
+    limits, of = iinfo(DTYPES[kind]), f"ti.{source.TI[kind]}"
+    if join == "min":
+        return f"{of}({limits.max})"
+    return f"-{of}({limits.max}) - {of}(1)" if limits.min else "0"
 
 
 class ReductionStep(NamedTuple):
@@ -299,8 +309,7 @@ def _text(
     serial: bool,
     cut: blocks.Cut | None,
 ) -> tuple[str, str]:
-    update, start = JOINS[join]
-    start = _LEAST[join].get(kind, start) if join in _LEAST else start
+    update, start = JOINS[join][0], _start(join, kind)
     arrays = [one.name for one in takes]
     sizes = [f"o{k}" for k in range(outer)] + [f"r{k}" for k in range(inner)]
     steps = [f"{a}{s}" for a in arrays for s in sizes]

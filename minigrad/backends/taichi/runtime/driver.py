@@ -16,6 +16,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from minigrad.backends.devices import GPUS, NARROW
 from minigrad.backends.taichi.runtime.locking import lock, muted
 from minigrad.backends.taichi.runtime.storing import clear, find_home, stored
 from minigrad.core.errors import DeviceError, MissingPackageError
@@ -41,8 +42,6 @@ __all__ = [
     "threads",
 ]
 
-GPUS = ("cuda", "vulkan", "metal")
-NARROW = ("vulkan", "metal")  # have no float64, or not all of its functions
 ROUNDS = 1 << 14
 _ARCHES = {"x64": "cpu", "arm64": "cpu"}
 

@@ -22,6 +22,7 @@ from minigrad.backends.taichi.runtime.driver import GPUS, NARROW, on_restart, st
 from minigrad.backends.taichi.runtime.launchers import buffer_launcher, launcher
 from minigrad.backends.taichi.runtime.locking import lock
 from minigrad.backends.taichi.runtime.offsets import Moved, moved, truncated
+from minigrad.backends.taichi.runtime.types import NAMES
 from minigrad.core.errors import DeviceError
 from minigrad.core.specialise import compile_function
 from minigrad.core.symbolic import plain
@@ -214,16 +215,13 @@ def _sample(note: Any) -> Any:
 
 
 def _numpy(dtype: Any) -> Any:
-    return np.dtype(_NAMES[dtype.to_string()])
-
-
-_NAMES = {"f32": "float32", "f64": "float64", "i32": "int32", "i64": "int64", "u8": "uint8"}
+    return np.dtype(NAMES[dtype.to_string()])
 
 
 def bytes_of(element: str) -> int:
     """Of an element of an array: "f32" has 4, "f32*16" 64."""
     kind, _, count = element.partition("*")
-    return np.dtype(_NAMES[kind]).itemsize * int(count or 1)
+    return np.dtype(NAMES[kind]).itemsize * int(count or 1)
 
 
 @functools.cache

@@ -7,13 +7,14 @@ import pytest
 
 from cases import merge_cases
 from minigrad.core.dispatch import dispatch
+from minigrad.core.dtypes import DTYPES
 from needs import needs
 from places import HERE, put
 
 needs("taichi")
 
 
-TYPES = ["float32", "float64", "int64", "int32", "uint8", "bool"]
+TYPES = list(DTYPES)
 LAID = {  # an array of the same numbers that lies otherwise
     "rows": lambda x: x,
     "columns": lambda x: x.transpose(),

@@ -7,13 +7,14 @@ import pytest
 
 from cases import merge_cases
 from minigrad.core.dispatch import dispatch
+from minigrad.core.dtypes import DTYPES
 from needs import needs
 from places import HERE, put
 
 needs("taichi")
 
 
-TYPES = ["float32", "float64", "int64", "int32", "uint8", "bool"]
+TYPES = list(DTYPES)
 SIZES = [1, 2, 7, 8, 9, 17, 511, 512, 513, 4097, 32_768, 32_769, 70_001, 140_000]  # around each way and each step of it
 
 

@@ -1,0 +1,13 @@
+"""Number types by the names that Taichi has for them: f32, i64. It has no bool: one is a byte."""
+
+from minigrad.core.dtypes import DTYPES, DType
+
+__all__ = ["NAMES", "TI"]
+
+
+def _named(dtype: DType) -> str:
+    return "u8" if dtype.itemsize == 1 else f"{'f' if dtype.is_floating_point else 'i'}{8 * dtype.itemsize}"
+
+
+TI = {dtype.name: _named(dtype) for dtype in DTYPES.values()}
+NAMES = {short: name for name, short in TI.items() if name != "bool"}

@@ -1,0 +1,28 @@
+"""The names of devices, which stand in one list."""
+
+import re
+from pathlib import Path
+
+import minigrad as mg
+from minigrad.backends.devices import DEVICES, GPUS, NARROW
+from minigrad.cli.doctor import DRIVERS
+from minigrad.core import storage
+from needs import needs
+
+ROOT = Path(mg.__file__).parents[1]
+
+
+def test_every_device_has_a_memory():
+    needs("taichi")
+    assert all(storage.memory(name) for name in DEVICES)
+
+
+def test_what_is_said_of_gpus_is_said_of_each():
+    assert set(NARROW) < set(GPUS) < set(DEVICES)
+    assert tuple(DRIVERS) == GPUS
+
+
+def test_no_other_file_lists_them():
+    again = re.compile(r'"(cuda|vulkan)",\s*"(vulkan|metal)"')
+    files = [path for folder in ("minigrad", "tests", "examples", "viz") for path in (ROOT / folder).rglob("*.py")]
+    assert [path.name for path in files if again.search(path.read_text(encoding="utf-8"))] == ["devices.py"]
