@@ -120,11 +120,12 @@ def declared(family: ModuleType) -> dict[str, tuple[int, int]]:
     lines = inspect.getsource(family).splitlines()
     found = {}
     for statement in ast.parse("\n".join(lines)).body:
-        if isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name):
+        target = statement.targets[0] if isinstance(statement, ast.Assign) else getattr(statement, "target", None)
+        if isinstance(target, ast.Name):
             first = statement.lineno
             while lines[first - 2].startswith("# ") and not lines[first - 2].startswith("# ---"):
                 first -= 1
-            found[statement.targets[0].id] = first, statement.end_lineno or first
+            found[target.id] = first, statement.end_lineno or first
     return found
 
 

@@ -28,8 +28,6 @@ __all__ = [
 ]
 
 gelu_backward: Op  # rules may name operations that are declared further down
-gelu_tanh_backward: Op
-relu_backward: Op
 
 sigmoid = Op("sigmoid", r"\sigma {a}", vjp=(lambda g, y: g * (y * (1.0 - y)),), domain=(ANY,), promotes="float")
 softplus = Op(
@@ -117,7 +115,7 @@ gelu_backward = Op(  # what b, the operand of a gelu, gets from a, the gradient 
     precedence=Op.PRODUCT,
     promotes="float",
 )
-gelu_tanh_backward = Op(
+gelu_tanh_backward: Op = Op(
     "gelu_tanh_backward",
     r"{a} \cdot \left(\frac{1}{2} \cdot \left(1 + "
     r"\tanh\left(\sqrt{\frac{2}{\pi}} \cdot \left({b} + 0.044715 \cdot {b}^3\right)\right)\right) + \frac{b}{2} \cdot "
@@ -148,7 +146,7 @@ relu = Op(
     domain=(KINKED,),
     promotes="number",
 )
-relu_backward = Op(  # what the operand of a relu, whose result is b, gets from a, the gradient of that
+relu_backward: Op = Op(  # what the operand of a relu, whose result is b, gets from a, the gradient of that
     "relu_backward",
     r"\begin{cases} 0 & {b} \le 0 \\ {a} & \text{otherwise} \end{cases}",
     vjp=(lambda g, b: relu_backward(g, b), lambda g: g * 0.0),

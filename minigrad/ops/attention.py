@@ -19,9 +19,6 @@ __all__ = [
     "softmax_backward",
 ]
 
-log_softmax: Op
-log_softmax_backward: Op
-softmax_backward: Op
 
 softmax = Op(
     "softmax",
@@ -32,7 +29,7 @@ softmax = Op(
     promotes="float",
     meaning=lambda a, dim: exp(log_softmax(a, dim=dim)),
 )
-log_softmax = Op(
+log_softmax: Op = Op(
     "log_softmax",
     r"{a} - \ln \operatorname{sum} e^{a}",
     vjp=(lambda g, y, dim: log_softmax_backward(g, y, dim=dim),),
@@ -48,7 +45,7 @@ def _total(x: Any, dim: int) -> Any:
 
 
 # From u, the gradient of a softmax, and s, its result: s (u - sum(u s)). As a map of u it is its own transpose.
-softmax_backward = Op(
+softmax_backward: Op = Op(
     "softmax_backward",
     r"{s} \cdot \left({u} - \operatorname{sum}\left({u} \cdot {s}\right)\right)",
     vjp=(
@@ -68,7 +65,7 @@ softmax_backward = Op(
 )
 
 # The same with s the logarithm of a softmax.
-log_softmax_backward = Op(
+log_softmax_backward: Op = Op(
     "log_softmax_backward",
     r"{u} - e^{s} \cdot \operatorname{sum} {u}",
     vjp=(

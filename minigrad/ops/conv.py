@@ -24,15 +24,9 @@ class Window(NamedTuple):
     dilation: tuple[int, ...]  # from one place that the window sees to the next
 
 
-conv2d: Op
-conv2d_input: Op
-conv2d_weight: Op
-col2im: Op
-im2col: Op
-
 # Each is linear in either operand, and what it gives an operand is one of the others. So every order is closed.
 _HOW = ("window", "groups")
-conv2d = Op(
+conv2d: Op = Op(
     "conv2d",
     r"\operatorname{conv}\left({a}, {b}\right)",
     inputs=("a", "b", "bias"),
@@ -51,7 +45,7 @@ conv2d = Op(
 
 # The gradient of the images, of `shape`, from that of the result, a, and the weights, b. It spreads each number over
 # the window that it came from: the transposed convolution.
-conv2d_input = Op(
+conv2d_input: Op = Op(
     "conv2d_input",
     r"\operatorname{spread}\left({a}, {b}\right)",
     vjp=(
@@ -66,7 +60,7 @@ conv2d_input = Op(
 )
 
 # The gradient of the weights, from that of the result, a, and the images, b.
-conv2d_weight = Op(
+conv2d_weight: Op = Op(
     "conv2d_weight",
     r"\operatorname{correlate}\left({a}, {b}\right)",
     vjp=(
@@ -81,14 +75,14 @@ conv2d_weight = Op(
 )
 
 # The windows as columns (N, C kH kW, places), and columns added up where their windows lie in images of `shape`.
-im2col = Op(
+im2col: Op = Op(
     "im2col",
     r"\operatorname{im2col} {a}",
     vjp=(lambda g, a_shape, window: col2im(g, shape=a_shape, window=window),),
     shown=(r"\operatorname{col2im} {g}",),
     attrs=("window",),
 )
-col2im = Op(
+col2im: Op = Op(
     "col2im",
     r"\operatorname{col2im} {a}",
     vjp=(lambda g, window: im2col(g, window=window),),

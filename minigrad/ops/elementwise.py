@@ -69,18 +69,6 @@ __all__ = [
 ]
 
 abs: Op  # rules may name operations that are declared further down
-cos: Op
-cosh: Op
-div: Op
-floor_divide: Op
-isfinite: Op
-log: Op
-maximum: Op
-neg: Op
-pow: Op
-sign: Op
-square: Op
-where: Op
 
 
 def _angle_slope(a: Any, b: Any) -> Any:
@@ -114,7 +102,7 @@ mul = Op(
     precedence=Op.PRODUCT,
     promotes="same",
 )
-div = Op(
+div: Op = Op(
     "div",
     r"\frac{a}{b}",
     vjp=(lambda g, b: div(g, b), lambda g, a, b: neg(g * div(div(a, b), b))),
@@ -123,11 +111,11 @@ div = Op(
     precedence=Op.PRODUCT,
     promotes="float",
 )
-neg = Op("neg", "-{a}", vjp=(lambda g: neg(g),), domain=(ANY,), precedence=Op.PREFIX, promotes="number")
+neg: Op = Op("neg", "-{a}", vjp=(lambda g: neg(g),), domain=(ANY,), precedence=Op.PREFIX, promotes="number")
 # As in PyTorch: a**0 has slope 0 in a, also at 0, and 0**b does not change with b. Where a factor would be infinite,
 # `where` puts 1 in place of a *inside* the function. To choose among results would not do: the rules of the branch not
 # taken run too, and inf * 0 is nan. For a < 0, a**b is real at whole b only: the gradient of b is nan, from log(a).
-pow = Op(
+pow: Op = Op(
     "pow",
     "{a}^{b}",
     vjp=(
@@ -139,7 +127,9 @@ pow = Op(
     precedence=Op.POWER,
     promotes="number",
 )
-square = Op("square", "{a}^2", vjp=(lambda g, a: g * (2.0 * a),), domain=(ANY,), precedence=Op.POWER, promotes="int")
+square: Op = Op(
+    "square", "{a}^2", vjp=(lambda g, a: g * (2.0 * a),), domain=(ANY,), precedence=Op.POWER, promotes="int"
+)
 reciprocal = Op(
     "reciprocal",
     r"\frac{1}{a}",
@@ -148,7 +138,7 @@ reciprocal = Op(
     precedence=Op.PRODUCT,
     promotes="float",
 )
-floor_divide = Op(
+floor_divide: Op = Op(
     "floor_divide",
     r"\operatorname{floor}\left(\frac{a}{b}\right)",
     vjp=(None, None),  # as in PyTorch, which has no derivative here, and zeros for `floor`
@@ -167,7 +157,7 @@ remainder = Op(  # it has the sign of b, as Python's %
 
 exp = Op("exp", "e^{a}", vjp=(lambda g, y: g * y,), domain=(ANY,), precedence=Op.POWER, promotes="float")
 expm1 = Op("expm1", "e^{a} - 1", vjp=(lambda g, y: g * (y + 1.0),), domain=(ANY,), precedence=Op.SUM, promotes="float")
-log = Op("log", r"\ln {a}", vjp=(lambda g, a: div(g, a),), domain=(POSITIVE,), promotes="float")
+log: Op = Op("log", r"\ln {a}", vjp=(lambda g, a: div(g, a),), domain=(POSITIVE,), promotes="float")
 log1p = Op(
     "log1p",
     r"\ln\left(1 + {a}\right)",
@@ -192,13 +182,13 @@ rsqrt = Op(
     promotes="float",
 )
 sin = Op("sin", r"\sin {a}", vjp=(lambda g, a: g * cos(a),), domain=(ANY,), promotes="float")
-cos = Op("cos", r"\cos {a}", vjp=(lambda g, a: neg(g * sin(a)),), domain=(ANY,), promotes="float")
+cos: Op = Op("cos", r"\cos {a}", vjp=(lambda g, a: neg(g * sin(a)),), domain=(ANY,), promotes="float")
 tan = Op("tan", r"\tan {a}", vjp=(lambda g, y: g * (1.0 + y * y),), domain=(Domain(-1.2, 1.2),), promotes="float")
 asin = Op("asin", r"\arcsin {a}", vjp=(lambda g, a: g * rsqrt(1.0 - a * a),), domain=(INSIDE,), promotes="float")
 acos = Op("acos", r"\arccos {a}", vjp=(lambda g, a: neg(g * rsqrt(1.0 - a * a)),), domain=(INSIDE,), promotes="float")
 atan = Op("atan", r"\arctan {a}", vjp=(lambda g, a: div(g, a * a + 1.0),), domain=(ANY,), promotes="float")
 sinh = Op("sinh", r"\sinh {a}", vjp=(lambda g, a: g * cosh(a),), domain=(ANY,), promotes="float")
-cosh = Op("cosh", r"\cosh {a}", vjp=(lambda g, a: g * sinh(a),), domain=(ANY,), promotes="float")
+cosh: Op = Op("cosh", r"\cosh {a}", vjp=(lambda g, a: g * sinh(a),), domain=(ANY,), promotes="float")
 tanh = Op("tanh", r"\tanh {a}", vjp=(lambda g, y: g * (1.0 - y * y),), domain=(ANY,), promotes="float")
 asinh = Op(
     "asinh", r"\operatorname{arsinh} {a}", vjp=(lambda g, a: g * rsqrt(a * a + 1.0),), domain=(ANY,), promotes="float"
@@ -236,7 +226,9 @@ abs = Op(
     domain=(KINKED,),
     promotes="same",
 )
-sign = Op("sign", r"\operatorname{sign} {a}", vjp=(lambda g: where(False, g, 0.0),), domain=(KINKED,), promotes="same")
+sign: Op = Op(
+    "sign", r"\operatorname{sign} {a}", vjp=(lambda g: where(False, g, 0.0),), domain=(KINKED,), promotes="same"
+)
 
 # --- steps: their slope is 0 wherever they have one, and in PyTorch everywhere ---
 
@@ -255,7 +247,7 @@ trunc = Op(
 
 # --- choices: where two operands tie, the gradient is shared evenly, as in PyTorch ---
 
-maximum = Op(
+maximum: Op = Op(
     "maximum",
     r"\max\left({a}, {b}\right)",
     vjp=(
@@ -293,7 +285,7 @@ lerp = Op(  # from a to b, as c goes from 0 to 1
     precedence=Op.SUM,
     promotes="float",
 )
-where = Op(
+where: Op = Op(
     "where",
     r"\begin{cases} {b} & {a} \\ {c} & \text{otherwise} \end{cases}",
     vjp=(None, lambda g, a: where(a, g, 0.0), lambda g, a: where(a, 0.0, g)),
@@ -314,7 +306,7 @@ ne = Op("ne", r"{a} \ne {b}", vjp=(None, None), domain=(ANY, ANY), precedence=Op
 
 isnan = Op("isnan", r"\operatorname{isnan} {a}", vjp=(None,), domain=(ANY,), promotes="same")
 isinf = Op("isinf", r"\operatorname{isinf} {a}", vjp=(None,), domain=(ANY,), promotes="same")
-isfinite = Op("isfinite", r"\operatorname{isfinite} {a}", vjp=(None,), domain=(ANY,), promotes="same")
+isfinite: Op = Op("isfinite", r"\operatorname{isfinite} {a}", vjp=(None,), domain=(ANY,), promotes="same")
 logical_and = Op(
     "logical_and", r"{a} \land {b}", vjp=(None, None), domain=(ANY, ANY), precedence=Op.COMPARISON, promotes="same"
 )

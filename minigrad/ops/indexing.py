@@ -29,19 +29,13 @@ __all__ = [
     "scatter_add",
 ]
 
-gather: Op
-index_add: Op
-index_copy: Op
-index_select: Op
-scatter: Op
-scatter_add: Op
 
 # Whether no later number of b, along `dim` or (None) in all of it, is the same: of all the numbers written to one
 # place, the last stays there.
 last = Op("last", r"\operatorname{last} {b}", inputs=("b",), vjp=(None,), attrs={"dim": None})
 
 # Lines.
-gather = Op(
+gather: Op = Op(
     "gather",
     r"{a}_{\left[{b}\right]}",
     vjp=(lambda g, a_shape, b, dim: scatter_add(None, b, g, dim=dim, shape=a_shape), None),
@@ -51,7 +45,7 @@ gather = Op(
     ),
     attrs=("dim",),
 )
-scatter_add = Op(
+scatter_add: Op = Op(
     "scatter_add",
     r"\operatorname{scatter-add}\left({a}, {b}, {c}\right)",
     vjp=(lambda g: g, None, lambda g, b, dim: gather(g, b, dim=dim)),
@@ -62,7 +56,7 @@ scatter_add = Op(
     ),
     attrs={"dim": ..., "shape": None},
 )
-scatter = Op(
+scatter: Op = Op(
     "scatter",
     r"\operatorname{scatter}\left({a}, {b}, {c}\right)",
     vjp=(
@@ -85,7 +79,7 @@ def _index_copy_rule(g: Any, b: Any, dim: int) -> Any:
     return where(written, index_select(g, b, dim=dim), 0.0)
 
 
-index_select = Op(
+index_select: Op = Op(
     "index_select",
     r"{a}_{\left[{b}\right]}",
     vjp=(lambda g, a_shape, b, dim: index_add(None, b, g, dim=dim, shape=a_shape), None),
@@ -95,7 +89,7 @@ index_select = Op(
     ),
     attrs=("dim",),
 )
-index_add = Op(
+index_add: Op = Op(
     "index_add",
     r"\operatorname{index-add}\left({a}, {b}, {c}\right)",
     vjp=(lambda g: g, None, lambda g, b, dim: index_select(g, b, dim=dim)),
@@ -106,7 +100,7 @@ index_add = Op(
     ),
     attrs={"dim": ..., "shape": None},
 )
-index_copy = Op(
+index_copy: Op = Op(
     "index_copy",
     r"\operatorname{index-copy}\left({a}, {b}, {c}\right)",
     vjp=(

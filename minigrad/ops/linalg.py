@@ -29,14 +29,6 @@ __all__ = [
     "thin_svd",
 ]
 
-cofactor: Op
-contract: Op
-inverse: Op
-matmul: Op
-solve: Op
-solve_triangular: Op
-thin_svd: Op
-
 
 def _product(a: Any, b: Any) -> Any:
     """The sum over k of a[…, i, k, 1] b[…, 1, k, j]."""
@@ -46,7 +38,7 @@ def _product(a: Any, b: Any) -> Any:
 
 # Of matrices, batched and broadcast in all dimensions but the last two. d(AB) = dA B + A dB, so that A receives G Bᵀ
 # and B receives Aᵀ G (Giles, "Collected matrix derivative results for forward and reverse mode AD", 2008, 2.2.1).
-matmul = Op(
+matmul: Op = Op(
     "matmul",
     "{a} {b}",
     vjp=(lambda g, b: g @ b.mT, lambda g, a: a.mT @ g),
@@ -81,7 +73,7 @@ linear = Op(
 
 # The sum over products of two operands whose dimensions are named by letters, as left="bij", right="bjk", result="bik".
 # Each letter stands once in each name, and in two of the three at least: then the rules are contractions too.
-contract = Op(
+contract: Op = Op(
     "contract",
     r"\sum {a} {b}",
     vjp=(
@@ -107,7 +99,7 @@ def _solve_rule(g: Any, y: Any, a: Any) -> tuple[Any, Any]:
 
 
 # X of A X = B, where B is (…, n, k), and batches broadcast. Where the host is told at once, a singular A is refused.
-solve = Op(
+solve: Op = Op(
     "solve",
     r"{a}^{-1} {b}",
     vjp=_solve_rule,
@@ -115,7 +107,7 @@ solve = Op(
     inputs=("a", "b"),
     precedence=Op.PRODUCT,
 )
-inverse = Op(
+inverse: Op = Op(
     "inverse",
     r"{a}^{-1}",
     vjp=(lambda g, y: -(y.mT @ g @ y.mT),),
@@ -131,7 +123,7 @@ def _substitution_rule(g: Any, y: Any, a: Any, upper: bool, unitriangular: bool)
 
 
 # The same where A is triangular, of which only that half is read, without its diagonal of ones if `unitriangular`.
-solve_triangular = Op(
+solve_triangular: Op = Op(
     "solve_triangular",
     r"{a}^{-1} {b}",
     vjp=_substitution_rule,
@@ -167,7 +159,7 @@ def _cofactor_rule(g: Any, y: Any, a: Any) -> Any:
     return div(shares * y - y @ g.mT @ y, _each(det(a)))
 
 
-cofactor = Op("cofactor", r"\operatorname{cofactor} {a}", vjp=(_cofactor_rule,), shown=(adjoint("a"),))
+cofactor: Op = Op("cofactor", r"\operatorname{cofactor} {a}", vjp=(_cofactor_rule,), shown=(adjoint("a"),))
 
 
 def _cholesky_rule(g: Any, y: Any) -> Any:
@@ -202,4 +194,4 @@ def _thin_svd_rule(g: Any, y0: Any, y1: Any, y2: Any) -> Any:
 
 
 # U, (…, m, k), the singular values (…, k), which fall, and Vᵀ, (…, k, n), of A = U S Vᵀ, (…, m, n): k is the smaller.
-thin_svd = Op("thin_svd", r"\operatorname{svd} {a}", vjp=(_thin_svd_rule,), shown=(adjoint("a"),), outputs=3)
+thin_svd: Op = Op("thin_svd", r"\operatorname{svd} {a}", vjp=(_thin_svd_rule,), shown=(adjoint("a"),), outputs=3)

@@ -25,7 +25,6 @@ __all__ = [
     "soft_cross_entropy",
 ]
 
-cross_entropy_backward: Op
 
 # --- of classes ---
 
@@ -94,7 +93,7 @@ def _curvature(g: Any, weight: Any, a: Any) -> Any:
 
 # softmax(a), less 1 at the right class, times the share of the position and its gradient, `up`. top and total, the
 # largest score and the sum of exp(a - top), only spare the kernel work: by them, and by at and share, nothing varies.
-cross_entropy_backward = Op(
+cross_entropy_backward: Op = Op(
     "cross_entropy_backward",
     r"{up} \cdot \left(\operatorname{softmax} {a} - e_{at}\right)",
     inputs=("up", "a", "at", "share", "top", "total"),

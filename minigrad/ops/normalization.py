@@ -31,10 +31,6 @@ __all__ = [
     "rms_norm",
 ]
 
-dropout: Op
-norm_backward: Op
-norm_weight: Op
-
 
 class Norm(NamedTuple):
     """Which numbers are standardised together, and how.
@@ -155,7 +151,7 @@ def _curvature_rule(g: Any, u: Any, a: Any, w: Any, mean: Any, rstd: Any, norm: 
 # What a gets from u, the gradient of a norm. With x the standardised a, and h = u w, it is
 # rstd (h - E h - x E[h x]), without E h if the mean is left in: Ioffe and Szegedy 2015, section 3, put together.
 # As a map of h it is its own transpose.
-norm_backward = Op(
+norm_backward: Op = Op(
     "norm_backward",
     r"\operatorname{normBackward}\left({u}, {a}, {w}\right)",
     vjp=(
@@ -182,7 +178,7 @@ norm_backward = Op(
 )
 
 # What the weight gets, in its shape, `to`: the sum of u x.
-norm_weight = Op(
+norm_weight: Op = Op(
     "norm_weight",
     r"\operatorname{normWeight}\left({u}, {a}\right)",
     vjp=(
@@ -204,7 +200,7 @@ norm_weight = Op(
 
 # 0 with probability p, else a / (1 - p). Which are 0 follows from the key alone: the same in the rule, where nothing
 # needs to be kept for it (Srivastava et al. 2014).
-dropout = Op(
+dropout: Op = Op(
     "dropout",
     r"\operatorname{dropout} {a}",
     vjp=(lambda g, p, key: dropout(g, p=p, key=key),),

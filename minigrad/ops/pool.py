@@ -13,10 +13,6 @@ from minigrad.core.shapes import Shape
 
 __all__ = ["max_pool", "min_pool", "pick_at", "put_at", "resample"]
 
-pick_at: Op
-put_at: Op
-resample: Op
-
 
 def _pool_rule(g: Any, y1: Any, a_shape: Shape, windows: tuple[Any, ...]) -> Any:
     return put_at(g[0], y1, shape=a_shape, dims=len(windows))
@@ -32,7 +28,7 @@ min_pool = Op(
 )
 
 # The numbers of a at the places b, counted in its last `dims` dimensions together; and a, added up there among zeros.
-pick_at = Op(
+pick_at: Op = Op(
     "pick_at",
     "{a}_{b}",
     vjp=(lambda g, a_shape, b, dims: put_at(g, b, shape=a_shape, dims=dims), None),
@@ -42,7 +38,7 @@ pick_at = Op(
     ),
     attrs=("dims",),
 )
-put_at = Op(
+put_at: Op = Op(
     "put_at",
     r"\operatorname{put}\left({a}, {b}\right)",
     vjp=(lambda g, b, dims: pick_at(g, b, dims=dims), None),
@@ -55,7 +51,7 @@ put_at = Op(
 
 # A matrix times each line along `dim`, or with `back` its transpose. A row of the matrix is (places, weights), and
 # `size` its length; what is not at one of the places has weight 0 and is not looked at, be it inf or nan.
-resample = Op(
+resample: Op = Op(
     "resample",
     "W {a}",
     vjp=(lambda g, rows, dim, size, back: resample(g, rows=rows, dim=dim, size=size, back=not back),),

@@ -38,16 +38,6 @@ __all__ = [
     "var",
 ]
 
-amax: Op
-cumprod: Op
-cumsum: Op
-var: Op
-mean: Op
-pick_along: Op
-put_along: Op
-recur: Op
-shift: Op
-sum: Op
 
 _OVER = ("dim", "keepdim")
 
@@ -63,14 +53,14 @@ def _count(shape: Shape, dim: tuple[int, ...]) -> int:
 
 # --- sums ---
 
-sum = Op(
+sum: Op = Op(
     "sum",
     r"\sum {a}",
     vjp=(lambda g, a_shape, dim, keepdim: spread(g, a_shape, dim, keepdim),),
     shown=(r"\operatorname{expand} {g}",),
     attrs=_OVER,
 )
-mean = Op(
+mean: Op = Op(
     "mean",
     r"\operatorname{mean} {a}",
     vjp=(lambda g, a_shape, dim, keepdim: spread(div(g, float(_count(a_shape, dim))), a_shape, dim, keepdim),),
@@ -107,7 +97,7 @@ def _variance(a: Any, a_shape: Shape, dim: tuple[int, ...], correction: float, k
     return div(sum(distance * distance, dim=dim, keepdim=keepdim), _freedom(a_shape, dim, correction))
 
 
-var = Op(
+var: Op = Op(
     "var",
     r"\operatorname{var} {a}",
     vjp=(_var_rule,),
@@ -193,7 +183,7 @@ def _tied_rule(g: Any, y: Any, a: Any, a_shape: Shape, dim: tuple[int, ...], kee
     return div(share, sum(chosen, dim=dim, keepdim=True))
 
 
-amax = Op(
+amax: Op = Op(
     "amax",
     r"\max {a}",
     vjp=(_tied_rule,),
@@ -234,14 +224,14 @@ argmax = Op("argmax", r"\operatorname{argmax} {a}", vjp=(None,), attrs=_OVER)
 argmin = Op("argmin", r"\operatorname{argmin} {a}", vjp=(None,), attrs=_OVER)
 
 # One number of each line along `dim`, the one at index b; and a, put there among zeros.
-pick_along = Op(
+pick_along: Op = Op(
     "pick_along",
     "{a}_{b}",
     vjp=(lambda g, a_shape, b, dim, keepdim: put_along(g, b, shape=a_shape, dim=dim, keepdim=keepdim), None),
     shown=(r"\begin{cases} {g} & \text{taken} \\ 0 & \text{otherwise} \end{cases}", None),
     attrs=_OVER,
 )
-put_along = Op(
+put_along: Op = Op(
     "put_along",
     r"\operatorname{put}\left({a}, {b}\right)",
     vjp=(lambda g, b, dim, keepdim: pick_along(g, b, dim=dim, keepdim=keepdim), None),
@@ -251,7 +241,7 @@ put_along = Op(
 
 # --- running totals: from the first on, or with `reverse` from the last ---
 
-cumsum = Op(
+cumsum: Op = Op(
     "cumsum",
     r"\operatorname{cumsum} {a}",
     vjp=(lambda g, dim, reverse: cumsum(g, dim=dim, reverse=not reverse),),
@@ -269,7 +259,7 @@ def _cumprod_rule(g: Any, y: Any, a: Any, dim: int, reverse: bool) -> Any:
     return shift(y, dim=dim, by=_before(reverse), fill=1.0) * _recur_rule(g, a, dim, reverse)
 
 
-cumprod = Op(
+cumprod: Op = Op(
     "cumprod", r"\operatorname{cumprod} {a}", vjp=(_cumprod_rule,), shown=(adjoint("a"),), attrs=("dim", "reverse")
 )
 
@@ -290,7 +280,7 @@ def _recur_rule(g: Any, a: Any, dim: int, reverse: bool) -> Any:
     return recur(shift(a, dim=dim, by=-_before(reverse), fill=0.0), g, dim=dim, reverse=not reverse)
 
 
-recur = Op(
+recur: Op = Op(
     "recur",
     r"\operatorname{recur}\left({a}, {b}\right)",
     vjp=(
@@ -305,7 +295,7 @@ recur = Op(
 )
 
 # Moved by `by` places along `dim`; what is moved out is lost, and `fill` comes in.
-shift = Op(
+shift: Op = Op(
     "shift",
     r"\operatorname{shift} {a}",
     vjp=(lambda g, dim, by: shift(g, dim=dim, by=-by, fill=0.0),),

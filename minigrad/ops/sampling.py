@@ -15,9 +15,6 @@ from minigrad.ops.reduce import sum
 
 __all__ = ["grid_put", "grid_sample"]
 
-grid_put: Op
-grid_sample: Op
-
 
 def _slope(g: Any, image: Any, x: Any, y: Any, nearest: bool, to_right: bool) -> Any:
     """How much ``sum(g * grid_sample(image, x, y))`` over the channels rises to the right, or downwards.
@@ -40,7 +37,7 @@ def _slope(g: Any, image: Any, x: Any, y: Any, nearest: bool, to_right: bool) ->
 
 # The image a at the points (b, c): the pixels at the four corners around each, weighted by how near they are (eq. 5),
 # or with `nearest` the nearest pixel.
-grid_sample = Op(
+grid_sample: Op = Op(
     "grid_sample",
     r"{a}\left({b}, {c}\right)",
     vjp=(
@@ -56,7 +53,7 @@ grid_sample = Op(
     attrs=("nearest",),
 )
 # Its adjoint: an image of `shape` on which the numbers a are spread around the points (b, c), with the same weights.
-grid_put = Op(
+grid_put: Op = Op(
     "grid_put",
     r"{a}\left({b}, {c}\right)",
     vjp=(

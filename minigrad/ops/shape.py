@@ -37,38 +37,16 @@ __all__ = [
     "unfold_backward",
 ]
 
-as_strided: Op
-as_strided_backward: Op
-diagonal: Op
-diagonal_backward: Op
-expand: Op
-flip: Op
-index: Op
-index_backward: Op
-move: Op
-overwrite: Op
-pad: Op
-permute: Op
-repeat_interleave: Op
-repeat_interleave_backward: Op
-reshape: Op
-roll: Op
-sum_to: Op
-tril: Op
-triu: Op
-unfold: Op
-unfold_backward: Op
-
 
 # Broadcasting and its undoing are each other's derivative.
-sum_to = Op(
+sum_to: Op = Op(
     "sum_to",
     r"\sum {a}",
     vjp=(lambda g, a_shape: expand(g, shape=a_shape),),
     shown=(r"\operatorname{expand} {g}",),
     attrs=("shape",),
 )
-expand = Op(
+expand: Op = Op(
     "expand",
     r"\operatorname{expand}\left({a}, {shape}\right)",
     vjp=(lambda g, a_shape: sum_to(g, shape=a_shape),),
@@ -78,7 +56,7 @@ expand = Op(
 )
 
 # A view where the strides allow it, else a copy.
-reshape = Op(
+reshape: Op = Op(
     "reshape",
     r"\operatorname{reshape}\left({a}, {shape}\right)",
     vjp=(lambda g, a_shape: reshape(g, shape=a_shape),),
@@ -86,7 +64,7 @@ reshape = Op(
     attrs=("shape",),
     view=True,
 )
-permute = Op(
+permute: Op = Op(
     "permute",
     r"\operatorname{permute}\left({a}, {dims}\right)",
     vjp=(lambda g, dims: permute(g, dims=tuple(sorted(range(len(dims)), key=dims.__getitem__))),),
@@ -96,7 +74,7 @@ permute = Op(
 )
 
 # Basic indexing, with ints, slices, None and …; what it leaves out gets no gradient.
-index = Op(
+index: Op = Op(
     "index",
     "{a}_{key}",
     vjp=(lambda g, a_shape, key: index_backward(g, shape=a_shape, key=key),),
@@ -104,7 +82,7 @@ index = Op(
     attrs=("key",),
     view="part",
 )
-index_backward = Op(
+index_backward: Op = Op(
     "index_backward",
     r"\operatorname{put} {a}",
     vjp=(lambda g, key: index(g, key=key),),
@@ -113,7 +91,7 @@ index_backward = Op(
 )
 
 _DIAGONAL = ("offset", "dim1", "dim2")
-diagonal = Op(
+diagonal: Op = Op(
     "diagonal",
     r"\operatorname{diag} {a}",
     vjp=(lambda g, a_shape, offset, dim1, dim2: diagonal_backward(g, a_shape, offset, dim1, dim2),),
@@ -121,7 +99,7 @@ diagonal = Op(
     attrs=_DIAGONAL,
     view="part",
 )
-diagonal_backward = Op(
+diagonal_backward: Op = Op(
     "diagonal_backward",
     r"\operatorname{diag} {a}",
     vjp=(lambda g, offset, dim1, dim2: diagonal(g, offset, dim1, dim2),),
@@ -131,7 +109,7 @@ diagonal_backward = Op(
 
 # Windows of `size` along `dim`, one every `step`, in a new last dimension; and their sum, each where it was taken.
 _WINDOWS = ("dim", "size", "step")
-unfold = Op(
+unfold: Op = Op(
     "unfold",
     r"\operatorname{unfold} {a}",
     vjp=(lambda g, a_shape, dim, size, step: unfold_backward(g, a_shape, dim, size, step),),
@@ -139,7 +117,7 @@ unfold = Op(
     attrs=_WINDOWS,
     view=True,
 )
-unfold_backward = Op(
+unfold_backward: Op = Op(
     "unfold_backward",
     r"\operatorname{fold} {a}",
     vjp=(lambda g, dim, size, step: unfold(g, dim, size, step),),
@@ -149,7 +127,7 @@ unfold_backward = Op(
 
 # Any arrangement of the memory behind a, which has the strides `own`; `offset` counts from its first number.
 _ARRANGED = ("own", "size", "stride", "offset")
-as_strided = Op(
+as_strided: Op = Op(
     "as_strided",
     r"\operatorname{strided} {a}",
     vjp=(lambda g, a_shape, own, size, stride, offset: as_strided_backward(g, a_shape, own, size, stride, offset),),
@@ -157,7 +135,7 @@ as_strided = Op(
     attrs=_ARRANGED,
     view=True,
 )
-as_strided_backward = Op(
+as_strided_backward: Op = Op(
     "as_strided_backward",
     r"\operatorname{strided}^\top {a}",
     vjp=(lambda g, own, size, stride, offset: as_strided(g, own, size, stride, offset),),
@@ -167,35 +145,35 @@ as_strided_backward = Op(
 
 # --- copies ---
 
-move = Op(
+move: Op = Op(
     "move",
     "{a}",
     vjp=(lambda g, device, source: move(g, device=source, source=device),),
     attrs=("device", "source"),
 )
 contiguous = Op("contiguous", "{a}", vjp=(lambda g: g,))
-flip = Op(
+flip: Op = Op(
     "flip",
     r"\operatorname{flip} {a}",
     vjp=(lambda g, dims: flip(g, dims=dims),),
     shown=(r"\operatorname{flip} {g}",),
     attrs=("dims",),
 )
-roll = Op(
+roll: Op = Op(
     "roll",
     r"\operatorname{roll} {a}",
     vjp=(lambda g, shifts, dims: roll(g, shifts=tuple(-by for by in shifts), dims=dims),),
     shown=(r"\operatorname{roll}^{-1} {g}",),
     attrs=("shifts", "dims"),
 )
-tril = Op(
+tril: Op = Op(
     "tril",
     r"\operatorname{tril} {a}",
     vjp=(lambda g, diagonal: tril(g, diagonal=diagonal),),
     shown=(r"\operatorname{tril} {g}",),
     attrs=("diagonal",),
 )
-triu = Op(
+triu: Op = Op(
     "triu",
     r"\operatorname{triu} {a}",
     vjp=(lambda g, diagonal: triu(g, diagonal=diagonal),),
@@ -215,7 +193,7 @@ cat = Op(
 )
 
 # `pads` are (before, after) for each dimension; what is negative is cut off. So the derivative pads by the opposite.
-pad = Op(
+pad: Op = Op(
     "pad",
     r"\operatorname{pad} {a}",
     vjp=(lambda g, pads: pad(g, pads=tuple((-before, -after) for before, after in pads), value=0.0),),
@@ -224,14 +202,14 @@ pad = Op(
 )
 
 # Each number along `dim` as often as `repeats`, an int or one for each, says; and the sums of those.
-repeat_interleave = Op(
+repeat_interleave: Op = Op(
     "repeat_interleave",
     r"\operatorname{repeat} {a}",
     vjp=(lambda g, a_shape, repeats, dim: repeat_interleave_backward(g, a_shape[dim], repeats, dim),),
     shown=(r"\sum_{\text{repeats}} {g}",),
     attrs=("repeats", "dim"),
 )
-repeat_interleave_backward = Op(
+repeat_interleave_backward: Op = Op(
     "repeat_interleave_backward",
     r"\sum_{\text{repeats}} {a}",
     vjp=(lambda g, repeats, dim: repeat_interleave(g, repeats, dim),),
@@ -255,7 +233,7 @@ pick = Op(
 
 # A copy of a, with b in place of the view of it that `chain` leads to: what a write through a view is, in the graph.
 # The copy has the strides of the base, `stride`, in which each step of the chain is a view.
-overwrite = Op(
+overwrite: Op = Op(
     "overwrite",
     r"\operatorname{overwrite}\left({a}_{chain}, {b}\right)",
     vjp=(
