@@ -71,8 +71,7 @@ class Adagrad(Optimizer):
         kept = self.memory(state, p, "sum", value=group["initial_accumulator_value"])
         rate = group["lr"] / (1 + state.get("step", 0) * group["lr_decay"])
         state["step"] = state.get("step", 0) + 1
-        how = {name: group[name] for name in ("eps", "weight_decay", "maximize")}
-        self.apply(ops.adagrad_step, p, grad, kept, lr=rate, **how)
+        self.apply(ops.adagrad_step, p, grad, kept, group, lr=rate)
 
 
 class Adadelta(Optimizer):
@@ -118,8 +117,7 @@ class Adadelta(Optimizer):
     def update(self, p: Tensor, grad: Tensor, state: dict[str, Any], group: dict[str, Any]) -> None:
         """One step of `p`."""
         state["step"] = state.get("step", 0) + 1
-        how = {name: group[name] for name in ("lr", "rho", "eps", "weight_decay", "maximize")}
-        self.apply(ops.adadelta_step, p, grad, self.memory(state, p, "square_avg", "acc_delta"), **how)
+        self.apply(ops.adadelta_step, p, grad, self.memory(state, p, "square_avg", "acc_delta"), group)
 
 
 class RMSprop(Optimizer):
@@ -170,6 +168,5 @@ class RMSprop(Optimizer):
             kept.append("grad_avg")
         if group["momentum"] > 0:
             kept.append("momentum_buffer")
-        how = {name: group[name] for name in ("lr", "alpha", "eps", "momentum", "weight_decay", "maximize")}
         op = _RMSPROP[bool(group["centered"]), group["momentum"] > 0]
-        self.apply(op, p, grad, self.memory(state, p, *kept), **how)
+        self.apply(op, p, grad, self.memory(state, p, *kept), group)

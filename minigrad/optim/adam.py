@@ -15,7 +15,7 @@ Betas = tuple[float, float]
 
 
 class _Moments(Optimizer):
-    """What remembers two means: counts the steps of each parameter, and hands the options on."""
+    """What remembers two means: counts the steps of each parameter."""
 
     limits: ClassVar[Limits] = {"lr": RATE, "betas": SHARE, "eps": RATE, "weight_decay": RATE}
     traceable: ClassVar[bool] = True
@@ -23,15 +23,7 @@ class _Moments(Optimizer):
     def _count(self, state: dict[str, Any], group: dict[str, Any]) -> dict[str, Any]:
         state["step"] = step = state.get("step", 0) + 1
         beta1, beta2 = group["betas"]
-        return {
-            "lr": group["lr"],
-            "beta1": beta1,
-            "beta2": beta2,
-            "eps": group["eps"],
-            "weight_decay": group["weight_decay"],
-            "maximize": group["maximize"],
-            "step": step,
-        }
+        return {"beta1": beta1, "beta2": beta2, "step": step}
 
 
 class Adam(_Moments):
@@ -81,7 +73,7 @@ class Adam(_Moments):
         names = ["exp_avg", "exp_avg_sq", *["max_exp_avg_sq"] * group["amsgrad"]]
         op = ops.amsgrad_step if group["amsgrad"] else ops.adam_step
         kept = self.memory(state, p, *names)
-        self.apply(op, p, grad, kept, decoupled=group["decoupled_weight_decay"], **how)
+        self.apply(op, p, grad, kept, group, decoupled=group["decoupled_weight_decay"], **how)
 
 
 class AdamW(Adam):
@@ -154,7 +146,7 @@ class Adamax(_Moments):
     def update(self, p: Tensor, grad: Tensor, state: dict[str, Any], group: dict[str, Any]) -> None:
         """One step of `p`."""
         how = self._count(state, group)
-        self.apply(ops.adamax_step, p, grad, self.memory(state, p, "exp_avg", "exp_inf"), **how)
+        self.apply(ops.adamax_step, p, grad, self.memory(state, p, "exp_avg", "exp_inf"), group, **how)
 
 
 class NAdam(_Moments):
@@ -206,7 +198,7 @@ class NAdam(_Moments):
         state["mu_product"] = product = state.get("mu_product", 1.0) * now
         kept = self.memory(state, p, "exp_avg", "exp_avg_sq")
         how |= {"mu": now, "next_mu": then, "mu_product": product, "decoupled": group["decoupled_weight_decay"]}
-        self.apply(ops.nadam_step, p, grad, kept, **how)
+        self.apply(ops.nadam_step, p, grad, kept, group, **how)
 
 
 class RAdam(_Moments):
@@ -250,4 +242,4 @@ class RAdam(_Moments):
         """One step of `p`."""
         how = self._count(state, group)
         kept = self.memory(state, p, "exp_avg", "exp_avg_sq")
-        self.apply(ops.radam_step, p, grad, kept, decoupled=group["decoupled_weight_decay"], **how)
+        self.apply(ops.radam_step, p, grad, kept, group, decoupled=group["decoupled_weight_decay"], **how)

@@ -51,5 +51,4 @@ class Lion(Optimizer):
     def update(self, p: Tensor, grad: Tensor, state: dict[str, Any], group: dict[str, Any]) -> None:
         """One step of `p`."""
         beta1, beta2 = group["betas"]
-        how = {name: group[name] for name in ("lr", "weight_decay", "maximize")}
-        self.apply(ops.lion_step, p, grad, self.memory(state, p, "exp_avg"), beta1=beta1, beta2=beta2, **how)
+        self.apply(ops.lion_step, p, grad, self.memory(state, p, "exp_avg"), group, beta1=beta1, beta2=beta2)

@@ -169,8 +169,12 @@ class Optimizer(Hooked):
                 state[name] = wrap(memory(place_of(p._array)).full(p.shape, p._array.dtype, value))
         return [state[name] for name in names]
 
-    def apply(self, op: Op, p: Tensor, grad: Tensor, kept: list[Tensor], **attrs: Any) -> None:
-        """Update `p` and what is `kept` of it by `op`, in one launch, in place."""
+    def apply(
+        self, op: Op, p: Tensor, grad: Tensor, kept: list[Tensor], group: Mapping[str, Any] | None = None, **attrs: Any
+    ) -> None:
+        """Update `p` and what is `kept` of it by `op`, in one launch, in place; with the options of `group` that it has
+        for attributes, and others."""
+        attrs = {**{name: group[name] for name in op.attrs if name in group}, **attrs} if group else attrs
         array = p._array
         given = (array, grad._array, *[x._array for x in kept])
         for x in given[1:]:

@@ -63,10 +63,8 @@ class SGD(Optimizer):
 
     def update(self, p: Tensor, grad: Tensor, state: dict[str, Any], group: dict[str, Any]) -> None:
         """One step of `p`."""
-        how = {name: group[name] for name in ("lr", "weight_decay", "maximize")}
         if not group["momentum"]:
-            return self.apply(ops.sgd_step, p, grad, [], **how)
+            return self.apply(ops.sgd_step, p, grad, [], group)
         dampening = 0.0 if state.get("momentum_buffer") is None else group["dampening"]
         kept = self.memory(state, p, "momentum_buffer")
-        how |= {"momentum": group["momentum"], "nesterov": group["nesterov"]}
-        self.apply(ops.momentum_step, p, grad, kept, dampening=dampening, **how)
+        self.apply(ops.momentum_step, p, grad, kept, group, dampening=dampening)
