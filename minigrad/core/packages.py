@@ -46,7 +46,7 @@ _OURS = ("minigrad", "minigrad_viz")
 # What is asked for outside of kernels, of which `kernels.dispatch` tells whose an error is.
 _ASKED = {
     "numpy": (
-        "add allclose any arange array asanyarray asarray ascontiguousarray bincount bool_ broadcast_to "
+        "add allclose any arange array asanyarray asarray ascontiguousarray bincount broadcast_to "
         "concatenate copyto cos dtype empty errstate eye finfo float32 float64 from_dlpack frombuffer full "
         "generic histogram iinfo int32 int64 int8 isfinite isinf isnan ldexp linspace maximum may_share_memory "
         "median minimum moveaxis ndarray nonzero ones power random repeat searchsorted seterr sin square "

@@ -153,6 +153,27 @@ MUTANTS = (
         ("core/test_value.py", "core/test_unrolled.py"),
     ),
     Mutant(
+        "a number on the left of an operator stands on its right",
+        "minigrad/core/value.py",
+        "(other, self) if reflected else (self, other)",
+        "(self, other)",
+        ("core/test_value.py",),
+    ),
+    Mutant(
+        "a rule may ask for what nobody declared",
+        "minigrad/core/rules.py",
+        "    if unknown:\n",
+        "    if unknown and op.variadic:\n",
+        ("backends/formula/test_formula.py", "core/test_graph.py"),
+    ),
+    Mutant(
+        "a function that was compiled keeps itself alive",
+        "minigrad/core/specialise.py",
+        "names.pop(name)",
+        "names[name]",
+        ("core/test_specialise.py",),
+    ),
+    Mutant(
         "two leaves share the memory of one gradient",
         "minigrad/core/tensor.py",
         "if id(array) in taken or not owns(array) or",

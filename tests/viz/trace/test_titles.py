@@ -3,15 +3,15 @@
 import pytest
 
 from minigrad import OPS, ops
-from minigrad_viz.trace.titles import UPDATES, WORDS, KernelCall, joint_name, title_of_kernel, title_of_run
+from minigrad_viz.trace.titles import UPDATES, WORDS, TitledCall, joint_name, title_of_kernel, title_of_run
 
 
-def calls(*lines: str) -> list[KernelCall]:
+def calls(*lines: str) -> list[TitledCall]:
     """Calls written as ``y = op a b``, all of matrices but for b, which is a vector."""
     found = []
     for line in lines:
         gives, _, op, *reads = line.split()
-        found.append(KernelCall(op, tuple(reads), gives, tuple([1 if x == "b" else 2 for x in (*reads, gives)])))
+        found.append(TitledCall(op, tuple(reads), gives, tuple([1 if x == "b" else 2 for x in (*reads, gives)])))
     return found
 
 
@@ -61,15 +61,15 @@ def test_who_reads_something_else_is_no_composition(lines):
 
 
 def test_gradients_and_updates_are_told_apart_from_the_way_forward():
-    relu, linear = KernelCall("relu_backward", ("g",), "a", of="relu"), KernelCall("matmul", ("a",), "b", of="linear")
+    relu, linear = TitledCall("relu_backward", ("g",), "a", of="relu"), TitledCall("matmul", ("a",), "b", of="linear")
     assert title_of_kernel([relu, linear, linear]) == "gradient of ReLU + matmul + bias"
-    adam = KernelCall("adam_step", ("b",), "c", name="0.weight")
+    adam = TitledCall("adam_step", ("b",), "c", name="0.weight")
     assert title_of_kernel([adam]) == "Adam update of 0.weight"
     assert title_of_kernel([adam] * 4) == "Adam update of 4 parameters"
     assert title_of_kernel([adam._replace(decoupled=True)] * 4) == "AdamW update of 4 parameters"
-    assert title_of_kernel([KernelCall("contiguous", (), 0), adam]) == "Adam update of 0.weight"
+    assert title_of_kernel([TitledCall("contiguous", (), 0), adam]) == "Adam update of 0.weight"
     assert title_of_kernel([linear, adam]) == "gradient of matmul + bias, Adam update of 0.weight"
-    loss = [KernelCall("mse_loss", (), 0), KernelCall("mul", (), 1, of="mse_loss")]
+    loss = [TitledCall("mse_loss", (), 0), TitledCall("mul", (), 1, of="mse_loss")]
     assert title_of_kernel(loss) == "mean squared error and gradient"
 
 

@@ -19,7 +19,7 @@ from minigrad_viz.trace.builder import Builder
 from minigrad_viz.trace.names import Namespaces, names_of
 from minigrad_viz.trace.notation import clean, shorten_name
 from minigrad_viz.trace.rows import Shaped
-from minigrad_viz.trace.titles import MIXED, UPDATES, WAYS, KernelCall, only_updates, title_of_kernel
+from minigrad_viz.trace.titles import MIXED, UPDATES, WAYS, TitledCall, only_updates, title_of_kernel
 from minigrad_viz.trace.trace import Trace
 
 __all__ = ["of_step"]
@@ -82,7 +82,7 @@ def _units(recording: Any) -> list[_Unit]:
     return units
 
 
-def _works(nodes: Sequence[Any], order: Sequence[int], known: Mapping[int, str]) -> dict[int, KernelCall]:
+def _works(nodes: Sequence[Any], order: Sequence[int], known: Mapping[int, str]) -> dict[int, TitledCall]:
     """What each call does, for `title_of_kernel`; `known` are the names of memory, by the number of a buffer."""
     last: dict[int, Any] = {}  # by the number of a buffer the call that wrote there
     works = {}
@@ -96,12 +96,12 @@ def _works(nodes: Sequence[Any], order: Sequence[int], known: Mapping[int, str])
             out, decoupled = node.outs[0], bool(node.attrs.get("decoupled", False))
             name = shorten_name(known.get(out.buffer.number, ""), _LONGEST)
             dims = tuple([len(x.shape) if hasattr(x, "buffer") else 0 for x in (*node.inputs, out)])
-            works[k] = KernelCall(node.op, tuple(reads), k, dims, node.gradient_of, decoupled, name, node.scope)
+            works[k] = TitledCall(node.op, tuple(reads), k, dims, node.gradient_of, decoupled, name, node.scope)
         last.update((view.buffer.number, k) for view in node.outs)
     return works
 
 
-def _arranged(units: list[_Unit], works: Mapping[int, KernelCall]) -> list[_Unit]:
+def _arranged(units: list[_Unit], works: Mapping[int, TitledCall]) -> list[_Unit]:
     """The units on their ways: forward, backward, update. Where these are long, by the modules that they belong to."""
     done = [[works[k] for k in unit.calls if k in works] for unit in units]
     back = [at for at, calls in enumerate(done) if any(one.of for one in calls)]
@@ -121,7 +121,7 @@ def _arranged(units: list[_Unit], works: Mapping[int, KernelCall]) -> list[_Unit
     return [*found[:-1], *units[turn:]] if alone else found
 
 
-def _by_module(units: list[_Unit], works: Mapping[int, KernelCall]) -> list[_Unit]:
+def _by_module(units: list[_Unit], works: Mapping[int, TitledCall]) -> list[_Unit]:
     """The units of a long way, those that follow each other and belong to one part of a model together."""
     if len(units) <= _MANY:
         return units
@@ -132,7 +132,7 @@ def _by_module(units: list[_Unit], works: Mapping[int, KernelCall]) -> list[_Uni
     return found
 
 
-def _module(unit: _Unit, works: Mapping[int, KernelCall]) -> str:
+def _module(unit: _Unit, works: Mapping[int, TitledCall]) -> str:
     """The part of the outermost module that all calls of a unit belong to, and what it is; "" if there is none."""
     parts = {_part(works[k].scope) for k in unit.calls if k in works}
     return parts.pop() if len(parts) == 1 else ""
@@ -147,7 +147,7 @@ def _part(scope: Any) -> str:
     return f"{scope.name}{kind}"
 
 
-def _titled(unit: _Unit, works: Mapping[int, KernelCall]) -> tuple[str, str]:
+def _titled(unit: _Unit, works: Mapping[int, TitledCall]) -> tuple[str, str]:
     """What a unit of several calls is called, and what is to be known of it beside."""
     calls = [works[k] for k in _calls_of(unit) if k in works]
     if unit.called and not only_updates(calls):
@@ -177,7 +177,7 @@ class _RecordedTrace:
         self.known = dict(enumerate(recording.arguments)) | _memories(recording, called)
         self._gradients = [(x, f"{called.get(x, 'argument')}.grad", k) for x, k in recording.gradients if k is not None]
 
-    def fill(self, units: Sequence[_Unit], works: Mapping[int, KernelCall], outer: int = 0) -> None:
+    def fill(self, units: Sequence[_Unit], works: Mapping[int, TitledCall], outer: int = 0) -> None:
         """Append the calls of units, each kernel of several in a block of its own."""
         for unit in units:
             several = unit.called or len([k for k in _calls_of(unit) if k in works]) > 1

@@ -16,7 +16,7 @@ __all__ = [
     "MIXED",
     "UPDATES",
     "WAYS",
-    "KernelCall",
+    "TitledCall",
     "generic_name",
     "joint_name",
     "only_updates",
@@ -155,7 +155,7 @@ COMPOSITIONS: tuple[tuple[Any, str], ...] = (
 """What operations make up together: an operation and its operands, which are operations too, or variables."""
 
 
-class KernelCall(NamedTuple):
+class TitledCall(NamedTuple):
     """A call in a kernel: its operation, what it reads and gives, by any numbers, and what it is done for."""
 
     op: str
@@ -176,16 +176,16 @@ class KernelCall(NamedTuple):
 # --- kernels ---------------------------------------------------------------------------------------------------------
 
 
-def title_of_kernel(calls: Sequence[KernelCall]) -> str:
+def title_of_kernel(calls: Sequence[TitledCall]) -> str:
     """What these calls compute together.
 
-    >>> title_of_kernel([KernelCall("layer_norm", ("x", "w", "b"), "y"), KernelCall("gelu", ("y",), "z")])
+    >>> title_of_kernel([TitledCall("layer_norm", ("x", "w", "b"), "y"), TitledCall("gelu", ("y",), "z")])
     'layernorm + GELU'
-    >>> title_of_kernel([KernelCall("exp", ("x",), "y"), KernelCall("sum", ("y",), "z")])
+    >>> title_of_kernel([TitledCall("exp", ("x",), "y"), TitledCall("sum", ("y",), "z")])
     'exp · sum'
-    >>> title_of_kernel([KernelCall("adam_step", (), 0)] * 4)
+    >>> title_of_kernel([TitledCall("adam_step", (), 0)] * 4)
     'Adam update of 4 parameters'
-    >>> title_of_kernel([KernelCall("relu_backward", (), 0, of="relu")])
+    >>> title_of_kernel([TitledCall("relu_backward", (), 0, of="relu")])
     'gradient of ReLU'
     """
     forward = _words([one for one in calls if not one.of and one.op not in UPDATES])
@@ -210,12 +210,12 @@ def _counted(n: int) -> str:
     return f"{n:,} parameter{'' if n == 1 else 's'}"
 
 
-def only_updates(calls: Sequence[KernelCall]) -> bool:
+def only_updates(calls: Sequence[TitledCall]) -> bool:
     """Whether these do nothing but update parameters, and bring numbers into place for that."""
     return any(one.op in UPDATES for one in calls) and all(one.op in UPDATES or one.op in _PLUMBING for one in calls)
 
 
-def _words(calls: Sequence[KernelCall]) -> list[str]:
+def _words(calls: Sequence[TitledCall]) -> list[str]:
     """A word for each composition among the calls and for each other call, in order."""
     made = {one.gives: one._replace(op=_plain(one)) for one in calls}
     dims = {x: n for one in calls for x, n in zip((*one.reads, one.gives), one.dims, strict=False)}
@@ -234,14 +234,14 @@ def _words(calls: Sequence[KernelCall]) -> list[str]:
     return [words.get(one.gives) or _word(one.op, one) for one in kept]
 
 
-def _plain(one: KernelCall) -> str:
+def _plain(one: TitledCall) -> str:
     """The operation of a call, by one name for what can be written in several ways: x · x and x ** 2 are squares."""
     if one.op == "mul" and one.reads[:1] == one.reads[1:]:
         return "square"
     return {"2.0": "square", "0.5": "sqrt"}.get(str(one.reads[-1]), one.op) if one.op == "pow" else one.op
 
 
-def _matched(pattern: Any, root: Any, made: Mapping[Any, KernelCall], dims: Mapping[Any, int]) -> set[Any] | None:
+def _matched(pattern: Any, root: Any, made: Mapping[Any, TitledCall], dims: Mapping[Any, int]) -> set[Any] | None:
     """What a pattern covers that ends in `root`, by what the calls give; None where it is something else."""
 
     def match(part: Any, at: Any, bound: dict[str, Any]) -> Iterable[tuple[dict[str, Any], frozenset[Any]]]:
@@ -260,7 +260,7 @@ def _matched(pattern: Any, root: Any, made: Mapping[Any, KernelCall], dims: Mapp
     return next((set(inside) for _, inside in match(pattern, root, {})), None)
 
 
-def _word(op: str, call: KernelCall | None = None) -> str:
+def _word(op: str, call: TitledCall | None = None) -> str:
     if op == "linear" and call is not None and len([x for x in call.reads if x is not None]) < 3:
         return "matmul"
     stem = op.removesuffix("_backward")
