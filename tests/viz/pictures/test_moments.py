@@ -83,27 +83,6 @@ def test_nothing_moves_from_one_step_to_the_next():
     assert all(place == places[0] for place in places)
 
 
-def test_the_node_that_is_computed_glows_with_the_edges_into_it():
-    svg = picture(to_trace(neuron()), 1)
-    assert [halo.get("class") for halo in elements(svg, "halo")] == ["halo forward"]
-    (flow,) = elements(svg, "flow")
-    assert (flow.get("class"), flow.get("d").count("M")) == ("flow forward", 2)
-    (chip,) = elements(svg, "chip")
-    assert words(chip) == "Forward 1 of 3"
-
-
-def test_a_gradient_glows_on_its_edge_and_tints_those_that_it_has_passed():
-    svg = picture(to_trace(neuron()), 6)
-    assert [core.get("class") for core in elements(svg, "core")] == ["core backward"]
-    assert [words(text) for text in elements(svg, "words")] == ["0.25 × 1.0 = 0.25"]
-    lines = [line.get("class") for line in elements(svg, "edge")]
-    assert lines == ["edge", "edge", "edge", "edge", "edge done positive"]
-    assert len(elements(svg, "point")) == 1
-    starts = [line.get("d").split()[0] for line in elements(svg, "edge")]
-    tips = [tip.get("d").split()[0] for tip in elements(svg, "tip")]
-    assert [at for at in range(5) if float(tips[at][1:]) < float(starts[at][1:])] == [2, 4]  # they point back
-
-
 def test_what_is_not_computed_yet_is_pale_and_says_no_derivative():
     svg = picture(to_trace(neuron()), 0)
     assert [pale for _, pale, _, _ in cards(svg)] == [False, False, True, False, True, True]
