@@ -9,7 +9,7 @@ import pytest
 import minigrad as mg
 from minigrad.ops.normalization import Norm
 from minigrad_viz import explain, to_trace
-from minigrad_viz.trace.models import tensors_in
+from minigrad_viz.trace.calls import instances_in
 from minigrad_viz.trace.notation import plain, readable
 from needs import needs
 from parity import ours
@@ -29,7 +29,7 @@ def trace_of(one):
     """The trace of what a sample computes, or None where it has no graph."""
     inputs = [mg.tensor(x, requires_grad=x.dtype.kind == "f") if isinstance(x, np.ndarray) else x for x in one.inputs]
     with mg.record():
-        ends = [x for x in tensors_in(one.call(ours(), *inputs)) if x.grad_fn is not None]
+        ends = [x for x in instances_in(one.call(ours(), *inputs), mg.Tensor) if x.grad_fn is not None]
     return to_trace(ends, namespaces=()) if ends else None
 
 

@@ -14,7 +14,7 @@ from minigrad.core.grad_mode import Scope
 from minigrad.core.graph import Node
 from minigrad.core.snapshot import NodeRecord
 
-__all__ = ["scopes_in"]
+__all__ = ["instances_in", "scopes_in"]
 
 ModuleCall = tuple[Any, Any]  # a module and what it was called with
 
@@ -61,7 +61,7 @@ def _inside(call: ModuleCall, ends: Sequence[Any], known: Mapping[Any, tuple[int
     """What a call computed, in order: what `ends` came from, back to its inputs and to results of other modules, as far
     as that came from these inputs or from parameters of the module."""
     module, args = call
-    inputs, parts = set(_nodes_in(args)), {id(part) for _, part in module.named_modules()} - {id(module)}
+    inputs, parts = set(instances_in(args, Node)), {id(part) for _, part in module.named_modules()} - {id(module)}
     reached, stack = dict[Any, tuple[int, NodeRecord]](), list(ends)
     while stack:
         node = stack.pop()
@@ -83,13 +83,13 @@ def _inside(call: ModuleCall, ends: Sequence[Any], known: Mapping[Any, tuple[int
     return inside
 
 
-def _nodes_in(x: Any) -> Iterator[Any]:
-    """The nodes in what a module was given."""
-    if isinstance(x, Node):
+def instances_in(x: Any, kind: type) -> Iterator[Any]:
+    """What is of a `kind` in what a module was given, or gives: in tuples, lists and dictionaries too."""
+    if isinstance(x, kind):
         yield x
     elif isinstance(x, dict | list | tuple):
         for part in x.values() if isinstance(x, dict) else x:
-            yield from _nodes_in(part)
+            yield from instances_in(part, kind)
 
 
 def _under(scope: Any, home: Scope | None, known: dict[tuple[int, int], Scope]) -> Any:

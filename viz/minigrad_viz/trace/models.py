@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 from typing import Any
 
 import minigrad as mg
 from minigrad.core.errors import ArgumentError
 from minigrad_viz.trace.broken import to_broken_trace
+from minigrad_viz.trace.calls import instances_in
 from minigrad_viz.trace.graph import of_graph
 from minigrad_viz.trace.modules import begin_open
 from minigrad_viz.trace.names import Namespaces
 from minigrad_viz.trace.trace import Trace
 
-__all__ = ["beginning", "of_model", "opened", "tensors_in"]
+__all__ = ["beginning", "of_model", "opened"]
 
 _OF_A_LOSS = ("vanishing", "exploding")  # what outputs alone say nothing about: their sum is no loss
 _ITEMS = 40  # visible at first
@@ -73,9 +74,9 @@ def of_model(model: Any, inputs: tuple[Any, ...], namespaces: Namespaces) -> tup
     try:
         with mg.enable_grad(), mg.record(lines=True):
             try:
-                outputs = list(tensors_in(model(*inputs)))
+                outputs = list(instances_in(model(*inputs), mg.Tensor))
             except Exception as error:
-                built = [x for x in tensors_in(made) if x.grad_fn is not None]
+                built = [x for x in instances_in(made, mg.Tensor) if x.grad_fn is not None]
                 broken = to_broken_trace(error, spaces, built[-1:])
                 if broken is None:
                     raise
@@ -105,12 +106,3 @@ def _arguments(model: Any, inputs: tuple[Any, ...]) -> dict[str, Any]:
         return dict(inspect.signature(model.forward).bind(*inputs).arguments)
     except (TypeError, ValueError):  # `forward` will say so itself
         return {}
-
-
-def tensors_in(x: Any) -> Iterator[Any]:
-    """The tensors in what a model gives: in tuples, lists and dictionaries of them too."""
-    if isinstance(x, mg.Tensor):
-        yield x
-    elif isinstance(x, dict | list | tuple):
-        for part in x.values() if isinstance(x, dict) else x:
-            yield from tensors_in(part)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from enum import Enum
 from typing import Any
 
@@ -316,21 +316,19 @@ def beside(op: mg.Op, attrs: Mapping[str, Any] | None) -> list[str]:
 
 def local_formula(op: mg.Op, slot: int, output: str | float, operands: Sequence[str | float]) -> Formula | None:
     """The derivative of `op` by its operand number `slot`; None where it cannot be written."""
-    try:
-        formula = local_derivative(op, slot, output, operands)
-        if formula is not None:
-            formula.text()
-    except UNWRITABLE:
-        return None
-    return formula
+    return _writable(lambda: local_derivative(op, slot, output, operands))
 
 
 def product_formula(
     op: mg.Op, slot: int, output: str, operands: Sequence[str | float], attrs: Mapping[str, Any]
 ) -> Formula | None:
     """What operand number `slot` gets from g, the gradient of the output; None where it cannot be written."""
+    return None if op.variadic else _writable(lambda: product(op, slot, output, operands, attrs))
+
+
+def _writable(make: Callable[[], Formula | None]) -> Formula | None:
     try:
-        formula = None if op.variadic else product(op, slot, output, operands, attrs)
+        formula = make()
         if formula is not None:
             formula.text()
     except UNWRITABLE:

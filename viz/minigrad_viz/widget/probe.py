@@ -10,7 +10,7 @@ import minigrad as mg
 from minigrad.core.dispatch import untapped
 from minigrad.core.snapshot import record_of
 from minigrad.core.step import Step
-from minigrad_viz.trace.models import tensors_in
+from minigrad_viz.trace.calls import instances_in
 
 __all__ = ["Probe"]
 
@@ -147,7 +147,7 @@ class _Calls:
 
 def _steps_of(x: Any) -> list[Any]:
     """What made the tensors in what a module was given, or gave."""
-    return [one.grad_fn for one in tensors_in(x) if one.grad_fn is not None]
+    return [one.grad_fn for one in instances_in(x, mg.Tensor) if one.grad_fn is not None]
 
 
 def _stride(size: int) -> int:
