@@ -33,7 +33,7 @@ NBVAL = ["--nbval", "--nbval-sanitize-with", "notebooks/sanitize.cfg"]
 FEW = 12  # tests that import a module: of more, the floor stands for all
 # What a change of these files breaks is seen by a test of another name.
 ELSEWHERE = {
-    r"viz/frontend/": ["tests/viz/frontend/test_modules.py", "tests/viz/frontend/test_packaging.py"],
+    r"viz/frontend/": [f"tests/viz/frontend/test_{name}.py" for name in ("modules", "packaging", "sources")],
     r"book/(?!_ext|playground)|\w+\.md": ["tests/project/test_readme.py"],
     r"book/playground/": ["tests/book/test_playground.py"],
     r"examples/": ["tests/whole/test_examples_text.py"],
