@@ -7,7 +7,7 @@ install, and the same code gives the same bytes. Its columns become rows here, s
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from html import escape
 from itertools import pairwise
@@ -29,6 +29,7 @@ HOUSE = Path(__file__).resolve().parents[2] / "minigrad"
 VIEWER = HOUSE.parent / "viz" / "minigrad_viz"
 FIRST = "minigrad"  # what __init__.py is called in the picture, as whoever imports it does
 HIGH, LETTER, AROUND = 28.0, 7.3, 20.0  # a box, a letter in it, and what is around them
+BLOCKS = ("body", "handlers", "cases", "orelse", "finalbody")  # a statement's
 GAP_Y, GAP_X = 34.0, 9.0  # between boxes
 ALT = (
     "The rooms of minigrad, one above the other, with an arrow from each down to those that it imports. No arrow "
@@ -50,16 +51,21 @@ def room_of(path: Path) -> str:
 def _imported(path: Path) -> set[str]:
     """What a file imports of minigrad when it runs, by the names of modules and of what is in them."""
     found = set()
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    for node in ast.walk(tree):
-        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
-            node.body = []
-    for node in ast.walk(tree):
+    for node in _statements(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
             found |= {f"{node.module}.{alias.name}" for alias in node.names}
     return {name for name in found if name.split(".")[0] in ("minigrad", "minigrad_viz")}
+
+
+def _statements(node: ast.AST) -> Iterator[ast.AST]:
+    """Yield each statement of a block and of those in it, but for what only a type checker reads."""
+    yield node
+    checked = isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
+    for block in ("handlers", "cases", "orelse", "finalbody") if checked else BLOCKS:
+        for one in getattr(node, block, ()):
+            yield from _statements(one)
 
 
 @cache
