@@ -78,11 +78,14 @@ def test_each_missing_thing_has_a_line_with_its_tests_and_what_brings_it(run, op
 
 @pytest.mark.parametrize("options", [pytest.param((), marks=pytest.mark.nightly), ("-n2",)], ids=["alone", "workers"])
 def test_each_module_that_needs_a_thing_or_imports_it_is_counted(run, tmp_path, options):
-    for head in ("from needs import needs\nneeds('gold')", "import nopackage"):
-        (tmp_path / "test_other.py").write_text(f"{head}\ndef test(): pass", encoding="utf-8")
-        status, printed = run(f"{head}\ndef test(): pass", "test_other.py", *options)
-        assert status == 5, printed  # pytest's: no tests ran
-        assert re.search(r"2 files skipped for want of \w+\. To run them: ", printed), printed
+    heads = {"gold": "from needs import needs\nneeds('gold')", "nopackage": "import nopackage"}
+    files = [f"test_{name}_{k}.py" for name in heads for k in (1, 2)]
+    for file in files:
+        (tmp_path / file).write_text(f"{heads[file.split('_')[1]]}\ndef test(): pass", encoding="utf-8")
+    status, printed = run("", *files, *options)
+    assert status == 5, printed  # pytest's: no tests ran
+    for name in heads:
+        assert f"2 files skipped for want of {name}. To run them: " in printed
 
 
 def test_in_ci_only_what_the_machine_lacks_may_be_missing(run):
@@ -92,20 +95,24 @@ def test_in_ci_only_what_the_machine_lacks_may_be_missing(run):
     assert re.search(r"^2 failed, 1 skipped, 1 error in ", printed.splitlines()[-1]), printed
 
 
-@pytest.mark.parametrize(
-    "skip",
-    [
-        "import pytest\ndef test(): pytest.skip('not today')",
-        "import pytest\n@pytest.mark.skip(reason='not today')\ndef test(): pass",
-        "import pytest\n@pytest.mark.skipif(True, reason='needs silver: mine')\ndef test(): pass",
-        "import pytest\npytest.skip('not today', allow_module_level=True)",
-        "import pytest\npytest.importorskip('nopackage')",
-    ],
-)
-def test_a_skip_in_words_of_its_own_fails(run, skip):
-    status, printed = run(skip)
-    assert status != 0
-    assert "skipped in words of its own" in printed
+SKIPS = [
+    "import pytest\ndef test(): pytest.skip('not today')",
+    "import pytest\n@pytest.mark.skip(reason='not today')\ndef test(): pass",
+    "import pytest\n@pytest.mark.skipif(True, reason='needs silver: mine')\ndef test(): pass",
+    "import pytest\npytest.skip('not today', allow_module_level=True)",
+    "import pytest\npytest.importorskip('nopackage')",
+]
+
+
+def test_a_skip_in_words_of_its_own_fails(run, tmp_path):
+    files = [f"test_{k}.py" for k in range(len(SKIPS))]
+    for file, skip in zip(files, SKIPS, strict=True):
+        (tmp_path / file).write_text(skip, encoding="utf-8")
+    status, printed = run("def test(): pass", "--continue-on-collection-errors", *files)
+    assert status == 1
+    assert sorted(re.findall(r"^(?:FAILED|ERROR) (test_\d\.py)", printed, re.MULTILINE)) == files, printed
+    assert len(re.findall(r"^skipped in words of its own", printed, re.MULTILINE)) == len(SKIPS), printed
+    assert re.search(r"^1 failed, 1 passed, 4 errors in ", printed.splitlines()[-1]), printed
 
 
 def test_a_missing_import_inside_the_package_is_a_failure(run, tmp_path):
