@@ -174,4 +174,11 @@ MUTANTS = (
         "                self.moving = self.above = True\n",
         ("whole/test_threads.py",),
     ),
+    Mutant(
+        "the lock of a process that was killed stays",
+        "minigrad/backends/taichi/runtime/storing.py",
+        "if time.time() - os.path.getmtime(lock) > LOCKED:",
+        "if time.time() - os.path.getmtime(lock) < LOCKED:",
+        ("backends/taichi/runtime/test_storing.py",),
+    ),
 )
