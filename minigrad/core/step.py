@@ -18,7 +18,7 @@ from minigrad.core.op import OPS, Op
 from minigrad.core.shapes import Shape, broadcast_shapes
 from minigrad.core.storage import Storage, common_place
 
-__all__ = ["Constant", "Step", "by_edge", "check_gradient", "constant", "fitted", "keep_gradients", "written_since"]
+__all__ = ["Constant", "Step", "check_gradient", "constant", "fitted", "linked", "written_since"]
 
 SMALL = 4096  # elements: a constant whose memory has no more is kept alive by the graph
 
@@ -243,14 +243,6 @@ def fitted(gradient: Any, shape: Shape, dtype: Any) -> Any:
     return gradient if array.dtype is dtype else OPS["to"](gradient, dtype=as_dtype(dtype))
 
 
-def keep_gradients(totals: Mapping[Node, Any]) -> None:
-    """Add to the `grad` of each step what a pass inside ``mg.record()`` found there, as an array."""
-    for node, total in totals.items():
-        if isinstance(node, Step) and not isinstance(total, tuple):  # else its parts are those of its picks
-            array = copied(total)
-            node.grad = array if node.grad is None else node.grad + array
-
-
 def check_gradient(x: Any, like: Any, what: str, whose: str, of_type: bool = True) -> None:
     """Raise unless `x` is a tensor of the shape, and with `of_type` of the type, of the array `like`."""
     if not hasattr(x, "_array"):
@@ -266,13 +258,13 @@ def check_gradient(x: Any, like: Any, what: str, whose: str, of_type: bool = Tru
         )
 
 
-def by_edge(inputs: Any) -> dict[Any, Any]:
-    """The tensors that a backward pass is to write to, by their places in the graph."""
-    found: dict[Any, Any] = {x._edge(): x for x in ((inputs,) if isinstance(inputs, Node) else inputs)}
-    if not found or None in found:
-        what = "there is none" if not found else f"the one of shape {found[None].shape} needs no gradient"
-        raise GraphError(
-            f"backward: inputs are the tensors whose grad is added to, and {what}.\n"
-            "  Give tensors that it was computed from, or leave inputs out for all leaves."
-        )
-    return found
+def linked(step: Step, outputs: tuple[Any, ...]) -> Step:
+    """`step`, as the place that the gradients of `outputs` go to."""
+    if len(outputs) == 1:
+        outputs[0]._step, outputs[0]._requires_grad = step, True
+        return step
+    for index, output in enumerate(outputs):
+        pick = step.pick(output, index, len(outputs))
+        if pick is not None:
+            output._step, output._requires_grad = pick, True
+    return step

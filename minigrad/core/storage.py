@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 from importlib.util import find_spec
 from typing import Any, ClassVar, NamedTuple
 
-from minigrad.core.dispatch import kernel
+from minigrad.core.dispatch import dispatch, kernel
 from minigrad.core.errors import DeviceError, caller, source_line
 from minigrad.core.modes import modes
 
@@ -23,6 +23,7 @@ __all__ = [
     "add_memory",
     "check_device",
     "common_place",
+    "copy_of",
     "count_transfer",
     "device",
     "get_default_device",
@@ -255,3 +256,8 @@ def check_device(name: Any, asked: str) -> device:
         f"{asked}: there is no device {str(name)!r}: tensors live on {_default[-1]!r}.\n"
         f"  Leave device= out, or write device={_default[-1]!r}."
     )
+
+
+def copy_of(array: Any) -> Any:
+    """The same numbers in memory of their own."""
+    return dispatch("contiguous", place_of(array), (array,))

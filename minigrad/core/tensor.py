@@ -10,23 +10,23 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from minigrad.core import views
+from minigrad.core.accumulation import accumulate
 from minigrad.core.dispatch import dispatch
 from minigrad.core.dtypes import DTYPES, DType
 from minigrad.core.errors import DTypeError, GraphError, ShapeError, check_flag, check_function
-from minigrad.core.grad_mode import enable_grad
-from minigrad.core.graph import Node, grad_listeners, grad_lock, number, propagate
+from minigrad.core.graph import Node, grad_listeners, grad_lock, number
+from minigrad.core.hooks import RemovableHandle, replaced_by
 from minigrad.core.modes import detour, modes
 from minigrad.core.op import OPS, Op
 from minigrad.core.promotion import operand, promoted
 from minigrad.core.shapes import Shape, broadcast_shapes, check_equal_shapes
-from minigrad.core.step import Step, by_edge, check_gradient, constant, fitted, keep_gradients
-from minigrad.core.storage import Storage, common_place, device, get_default_device, memory, owns, place_of
+from minigrad.core.step import Step, check_gradient, constant, fitted, linked
+from minigrad.core.storage import Storage, common_place, copy_of, device, get_default_device, memory, place_of
 
 __all__ = ["RemovableHandle", "Tensor", "linked", "promoted", "record", "wrap"]
 
 _DTYPE = {np.dtype(name): dtype for name, dtype in DTYPES.items()}
 _NOTHING: Mapping[str, Any] = {}
-
 
 if TYPE_CHECKING:  # the methods that the families in `functional` bring along, written out by `make stubs`
     from minigrad.functional._stubs import Methods
@@ -155,13 +155,11 @@ class Tensor(Methods):
         """Whether no recorded operation made it."""
         return self.grad_fn is None
 
-    # --- arranged otherwise ---
+    # --- copied, and written in place ---
 
     def clone(self) -> Tensor:
         """A copy with memory of its own, through which the gradient flows."""
         return cast(Tensor, OPS["copy"](self.detach(), self))
-
-    # --- written in place ---
 
     def copy_(self, source: Tensor | float) -> Tensor:
         """Overwrite these numbers with those of `source`, broadcast and converted as needed."""
@@ -197,7 +195,7 @@ class Tensor(Methods):
 
     def _snapshot(self) -> Tensor:
         """A copy of the elements as they are now, with the same node in the graph."""
-        out = wrap(_copy(self._array))
+        out = wrap(copy_of(self._array))
         out._step, out._requires_grad = self._step, self._requires_grad
         return out
 
@@ -235,37 +233,9 @@ class Tensor(Methods):
         if this, or one of `inputs`, needs no gradient, if the graph was freed before, or if a number that a rule needs
         was overwritten; then no `grad` has changed.
         """
-        self._accumulate({self._edge(): self._seed(gradient, create_graph)}, retain_graph, create_graph, inputs)
+        accumulate({self._edge(): self._seed(gradient, create_graph)}, retain_graph, create_graph, inputs)
 
-    @staticmethod
-    def _accumulate(seeds: Mapping[Any, Tensor], retain_graph: bool | None, create_graph: bool, inputs: Any) -> None:
-        chosen = None if inputs is None else by_edge(inputs)
-        totals = propagate(
-            seeds,
-            create_graph=create_graph,
-            wanted=chosen,
-            retain_graph=create_graph or bool(modes.gradient_passed) if retain_graph is None else retain_graph,
-        )
-        kept = [(node.retainer if isinstance(node, Step) else node, total) for node, total in totals.items()]
-        if chosen is not None:
-            kept = [(x, totals[edge]) for edge, x in chosen.items() if edge in totals]
-        places: list[tuple[Any, Any]] = [(place, total) for place, total in kept if place is not None]
-        with grad_lock:
-            for place, _ in places:  # before any gradient is changed
-                for listener in modes.grad_changed:
-                    listener.grad_changed(place, True)
-                for listener in grad_listeners:
-                    listener.grad_changed(place, True)
-                if place._grad is not None and not (create_graph or place._grad._array.flags.carray):
-                    views.check_memory(place._grad, "backward: adding to grad")
-            taken = {id(seed._array) for seed in seeds.values()}
-            for place, total in places:
-                grad = place._grad
-                new = _summed(grad, total) if create_graph else _added(grad, number(total), taken)
-                if place._grad is grad:  # else another thread has assigned one since, which stays
-                    place._grad = new
-            if modes.gradient_passed:
-                keep_gradients(totals)
+    _accumulate: Any = staticmethod(accumulate)
 
     def retain_grad(self) -> None:
         """Keep the gradient of this computed tensor in `grad` too. Raises GraphError if it needs none."""
@@ -294,7 +264,7 @@ class Tensor(Methods):
         with grad_lock:
             hooks = node._note("hooks", {})
             node._remember("hooks", hooks)
-        return RemovableHandle(hooks, lambda gradient: _through(hook, gradient))
+        return RemovableHandle(hooks, lambda gradient: replaced_by(hook, gradient, wrap))
 
     def _seed(self, gradient: Tensor | None, create_graph: bool) -> Tensor:
         if self._edge() is None:
@@ -381,24 +351,6 @@ class Tensor(Methods):
         return self
 
 
-class RemovableHandle:
-    """A hook that was registered, and how to remove it; as a context manager, at the end of the block."""
-
-    def __init__(self, hooks: dict[Any, Any], hook: Callable[..., Any]) -> None:
-        self._hooks, self._key = hooks, object()  # not itself: that would be a cycle, which keeps what a hook holds
-        hooks[self._key] = hook
-
-    def remove(self) -> None:
-        """Never call the hook again."""
-        self._hooks.pop(self._key, None)
-
-    def __enter__(self) -> RemovableHandle:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.remove()
-
-
 _new = Tensor.__new__
 
 
@@ -419,44 +371,6 @@ def _beside(inputs: tuple[Any, ...], numbers: Any) -> Tensor:
     """An array of NumPy's as a tensor on the device of the first tensor among `inputs`."""
     place = next((place_of(x._array) for x in inputs if isinstance(x, Tensor)), get_default_device())
     return wrap(memory(place).copied(numbers))
-
-
-def _through(hook: Callable[[Tensor], Tensor | None], gradient: Any) -> Any:
-    """What `hook`, which takes and returns tensors, makes of a gradient that may be a bare array; None: no change."""
-    given = gradient if isinstance(gradient, Tensor) else wrap(np.asanyarray(gradient))
-    found = hook(given)
-    if found is None:
-        found = given
-    else:
-        check_gradient(found, given._array, "register_hook: what the hook returned", "the gradient")
-    if modes.grad:  # it will be differentiated in turn
-        return found
-    fresh = _copy(found._array)  # the hook may keep what it saw, and gradients are added to in place
-    return wrap(fresh) if given is gradient else fresh
-
-
-def _copy(array: Any) -> Any:
-    """The same numbers in memory of their own."""
-    return dispatch("contiguous", place_of(array), (array,))
-
-
-@enable_grad
-def _summed(grad: Tensor | None, total: Tensor) -> Tensor:
-    """The two as one tensor, which has a graph, and memory of its own."""
-    return total.clone() if grad is None else grad + total
-
-
-def _added(grad: Tensor | None, total: Any, taken: set[int]) -> Tensor:
-    """`grad` with the array `total` added in place, as PyTorch does; a memory of its own where there was none."""
-    if grad is not None:
-        dispatch("add", place_of(grad._array), (grad._array, total), out=grad._array)
-        grad.storage.written("backward")
-        return grad
-    array = np.asanyarray(total)
-    if id(array) in taken or not owns(array) or not array.flags.c_contiguous:
-        array = _copy(array)  # a rule may pass the same gradient on to two operands, or a view of it
-    taken.add(id(array))
-    return wrap(array)
 
 
 def record(
@@ -484,15 +398,3 @@ def record(
     if detour.reasons:
         step.observe(first)
     return linked(step, outputs)
-
-
-def linked(step: Step, outputs: tuple[Tensor, ...]) -> Step:
-    """`step`, as the place that the gradients of `outputs` go to."""
-    if len(outputs) == 1:
-        outputs[0]._step, outputs[0]._requires_grad = step, True
-        return step
-    for index, output in enumerate(outputs):
-        pick = step.pick(output, index, len(outputs))
-        if pick is not None:
-            output._step, output._requires_grad = pick, True
-    return step

@@ -175,14 +175,14 @@ MUTANTS = (
     ),
     Mutant(
         "two leaves share the memory of one gradient",
-        "minigrad/core/tensor.py",
+        "minigrad/core/accumulation.py",
         "if id(array) in taken or not owns(array) or",
         "if not owns(array) or",
         ("core/test_tensor.py", "core/test_tensor_gradients.py"),
     ),
     Mutant(
         "hook results of another shape are taken",
-        "minigrad/core/tensor.py",
+        "minigrad/core/hooks.py",
         '        check_gradient(found, given._array, "register_hook: what the hook returned", "the gradient")\n',
         "        pass\n",
         ("core/test_tensor.py", "core/test_tensor_gradients.py", "core/test_graph_recording.py"),
@@ -203,9 +203,9 @@ MUTANTS = (
     ),
     Mutant(
         "a gradient that another thread forgot comes back",
-        "minigrad/core/tensor.py",
-        "                if place._grad is grad:",
-        "                if grad is not None or grad is None:",
+        "minigrad/core/accumulation.py",
+        "            if place._grad is grad:",
+        "            if grad is not None or grad is None:",
         ("whole/test_threads.py",),
     ),
     Mutant(

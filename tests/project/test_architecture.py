@@ -70,6 +70,8 @@ CORE = [
     "promotion",
     "views",
     "registry",
+    "hooks",
+    "accumulation",
     "unrolled",
     "value",
     "tensor",
