@@ -23,6 +23,7 @@ FLOOR = [
     "tests/core/test_errors.py",
     "tests/core/test_tensor_gradients.py",
     "tests/core/test_graph.py",
+    "tests/core/test_op.py",
     "tests/core/test_dispatch.py",
     "tests/project/test_needs.py",
     "tests/ops/test_ops.py",
