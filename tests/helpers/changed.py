@@ -21,7 +21,7 @@ FLOOR = [
     "tests/project/test_architecture.py",
     "tests/profiling/test_profiler.py",
     "tests/core/test_errors.py",
-    "tests/core/test_tensor_gradients.py",
+    "tests/core/test_accumulation.py",
     "tests/core/test_graph.py",
     "tests/core/test_op.py",
     "tests/core/test_dispatch.py",

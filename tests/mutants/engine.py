@@ -178,14 +178,14 @@ MUTANTS = (
         "minigrad/core/accumulation.py",
         "if id(array) in taken or not owns(array) or",
         "if not owns(array) or",
-        ("core/test_tensor.py", "core/test_tensor_gradients.py"),
+        ("core/test_tensor.py", "core/test_accumulation.py"),
     ),
     Mutant(
         "hook results of another shape are taken",
         "minigrad/core/hooks.py",
         '        check_gradient(found, given._array, "register_hook: what the hook returned", "the gradient")\n',
         "        pass\n",
-        ("core/test_tensor.py", "core/test_tensor_gradients.py", "core/test_graph_recording.py"),
+        ("core/test_tensor.py", "core/test_accumulation.py", "core/test_graph_recording.py"),
     ),
     Mutant(
         "xoroshiro shifts by one bit too few",
