@@ -18,8 +18,8 @@ from minigrad.backends.taichi.runtime.kernel import compiled
 from minigrad.backends.taichi.runtime.vector_functions import typed
 
 __all__ = [
-    "EDGES", "FULL", "JOINS", "LEAST", "NUMBER", "ONE", "PLACE", "SERIAL", "SERIAL_LINES", "STRETCH", "VECTOR", "add",
-    "joined_columns", "joined_rows", "packed", "phases", "text_of",
+    "EDGES", "FULL", "JOINS", "LEAST", "NUMBER", "ONE", "PLACE", "SERIAL", "SERIAL_LINES", "STRETCH", "VECTOR",
+    "Joined", "add", "joined_columns", "joined_rows", "packed", "phases", "text_of",
 ]  # fmt: skip
 
 LEAST = 32  # a row of fewer numbers gains nothing
@@ -125,17 +125,25 @@ JOINS = {
 }
 
 
+class Joined(NamedTuple):
+    """What `join` makes of a snippet along lines, and the `end` of that, which names `numbers`, as `out`.
+
+    `full` says of each array which numbers it has: all of a line, FULL, one a line, ONE, or one a place in columns,
+    PLACE.
+    """
+
+    name: str
+    join: str
+    snippet: str
+    full: tuple[str, ...]
+    out: str
+    end: str
+    numbers: tuple[str, ...]
+
+
 @cached()
-def _joined_rows(
-    name: str,
-    join: str,
-    snippet: str,
-    full: tuple[str, ...],
-    out: str,
-    end: str,
-    numbers: tuple[str, ...],
-    serial: bool,
-) -> tuple[str, str]:
+def _joined_rows(what: Joined, serial: bool) -> tuple[str, str]:
+    name, join, snippet, full, out, end, numbers = what
     how = JOINS[join]
     letters = source.LETTERS[: len(full)]
     each = [letter for letter, kind in zip(letters, full, strict=True) if kind == FULL]
@@ -171,21 +179,15 @@ def _joined_rows(
     return text_of(f"{name}_of_rows", arguments, "outs * stretches", body, serial)
 
 
-def joined_rows(
-    name: str, join: str, snippet: str, full: tuple[str, ...], n: int, count: int, stretches: int, out: str, end: str,
-    numbers: tuple[str, ...],
-) -> tuple[Any, tuple[int, ...]]:  # fmt: skip
-    """A kernel of what `join` makes of a snippet over `count` rows of `n` numbers, or each of their `stretches`.
-
-    With it come its sizes. `full` says of each array which numbers it has: all of a row, FULL, or one a row, ONE.
-    """
+def joined_rows(what: Joined, n: int, count: int, stretches: int) -> tuple[Any, tuple[int, ...]]:
+    """A kernel of what is joined over `count` rows of `n` numbers, or each of their `stretches`; and its sizes."""
     length = -(-n // stretches)
     length += -length % 16 if stretches > 1 else 0
-    text = _joined_rows(name, join, snippet, full, out, end, numbers, n * count <= SERIAL_LINES)
-    made = compiled(f"{name}_of_rows", *text)
-    if out == "float32":
-        takes = tuple([source.Taken("a", letter, out) for letter in source.LETTERS[: len(full)]])
-        made.work = source.Work(snippet, takes, tuple([int(x == FULL) for x in full]), join, end, numbers)
+    made = compiled(f"{what.name}_of_rows", *_joined_rows(what, n * count <= SERIAL_LINES))
+    if what.out == "float32":
+        takes = tuple([source.Taken("a", letter, what.out) for letter in source.LETTERS[: len(what.full)]])
+        along = tuple([int(x == FULL) for x in what.full])
+        made.work = source.Work(what.snippet, takes, along, what.join, what.end, what.numbers)
     return made, (count, stretches, length, n)
 
 
@@ -195,16 +197,8 @@ def phases(columns: int) -> int:
 
 
 @cached()
-def _joined_columns(
-    name: str,
-    join: str,
-    snippet: str,
-    full: tuple[str, ...],
-    out: str,
-    end: str,
-    numbers: tuple[str, ...],
-    serial: bool,
-) -> tuple[str, str]:
+def _joined_columns(what: Joined, serial: bool) -> tuple[str, str]:
+    name, join, snippet, full, out, end, numbers = what
     how = JOINS[join]
     letters, tile = source.LETTERS[: len(full)], range(TILE)
     each, fixed, places = ([x for x, k in zip(letters, full, strict=True) if k == one] for one in (FULL, ONE, PLACE))
@@ -234,17 +228,14 @@ def _joined_columns(
     return text_of(f"{name}_of_columns", arguments, "tiles * phases * stretches", "".join(lines), serial)
 
 
-def joined_columns(
-    name: str, join: str, snippet: str, full: tuple[str, ...], n: int, count: int, stretches: int, out: str, end: str,
-    numbers: tuple[str, ...],
-) -> tuple[Any, tuple[int, ...]]:  # fmt: skip
-    """The same of columns, `n` numbers each. PLACE: one a row.
+def joined_columns(what: Joined, n: int, count: int, stretches: int) -> tuple[Any, tuple[int, ...]]:
+    """The same of columns, `n` numbers each.
 
     Rows that begin at the same place in a vector are added up together: the result has a row for each of the phases of
     each of the stretches.
     """
-    text = _joined_columns(name, join, snippet, full, out, end, numbers, n * count <= SERIAL)
+    text = _joined_columns(what, n * count <= SERIAL)
     apart = phases(count)
     vectors = (count + 30) // 16 if apart > 1 else count // 16  # of a row, at most
     length = -(-n // (apart * stretches))
-    return compiled(f"{name}_of_columns", *text), (-(-vectors // TILE), apart, stretches, length, n, count)
+    return compiled(f"{what.name}_of_columns", *text), (-(-vectors // TILE), apart, stretches, length, n, count)

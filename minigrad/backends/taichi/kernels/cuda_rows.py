@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from minigrad.backends.taichi.codegen import source
+from minigrad.backends.taichi.kernels.wide_lines import Line
 from minigrad.backends.taichi.runtime import driver
 from minigrad.backends.taichi.runtime.array import pointer
 from minigrad.backends.taichi.runtime.caches import cached
@@ -49,17 +50,11 @@ def _shared(join: str, s: str, first: int) -> str:
 
 @cached()
 def _rows(
-    name: str,
-    arrays: tuple[str, ...],
-    ones: tuple[str, ...],
-    top: bool,
-    summed: str,
-    after: str,
-    result: str,
-    each: int,
-    few: bool,
+    name: str, arrays: tuple[str, ...], ones: tuple[str, ...], line: Line, each: int, few: bool
 ) -> tuple[str, str]:
     """The text in which a thread keeps `each` numbers, or reads them again where that is 0."""
+    result, summed, after = [text.replace("exp16(", "ti.exp(") for text in line[:3]]
+    top = line.top
 
     def read(k: Any, at: str, indent: int) -> str:
         pad = " " * indent
@@ -114,29 +109,12 @@ def _renamed(text: str, name: str, to: str) -> str:
 
 
 def rows(
-    name: str,
-    arrays: Mapping[str, Any],
-    y: Any,
-    result: str,
-    summed: str = "",
-    after: str = "s64",
-    top: bool = False,
-    kept: bool = False,
-    ones: Mapping[str, Any] = MappingProxyType({}),
+    name: str, arrays: Mapping[str, Any], y: Any, line: Line, ones: Mapping[str, Any] = MappingProxyType({})
 ) -> None:
-    """Fill the rows of `y`, along its last dimension, with `result`, as `wide_lines.rows` does."""
+    """Fill the rows of `y`, along its last dimension, as `wide_lines.rows` does."""
     n = y.shape[-1]
-    each = -(-n // THREADS)
-    texts = [text.replace("exp16(", "ti.exp(") for text in (summed, after, result)]
-    lines = y.size // n
-    made = _rows(
-        f"{name}_by_blocks",
-        tuple(arrays),
-        tuple(ones),
-        top,
-        *texts,
-        each if each <= MOST else 0,
-        lines <= source.FEW_BLOCKS,
-    )
+    each, lines = -(-n // THREADS), y.size // n
+    kept = each if each <= MOST else 0
+    made = _rows(f"{name}_by_blocks", tuple(arrays), tuple(ones), line, kept, lines <= source.FEW_BLOCKS)
     given = [pointer(x) for x in (*arrays.values(), *ones.values())]
     compiled(f"{name}_by_blocks", *made)(pointer(y), *given, lines, n)

@@ -154,7 +154,7 @@ def cross_entropy_backward(up: Any, a: Any, at: Any, share: Any, top: Any, total
         by = computed("div", "a / b", (share.reshape(-1, 1), total.reshape(-1, 1)), y.dtype)
         by = computed("mul", "a * b", (up.reshape(-1, 1), by), y.dtype)
         ones = {"m": scores["top"], "b": by}
-        wide_lines.rows(name, {"a": scores["a"]}, y, "exp16(a - m) * b", ones=ones)
+        wide_lines.rows(name, {"a": scores["a"]}, y, wide_lines.Line("exp16(a - m) * b"), ones)
         name, body, scores = f"{name}_at", _AT, {}
     steps = {"ups": int(up.size > 1), "shares": int(share.size > 1)}
     along(name, typed_as(body, y.dtype), a.shape, 1, y, {**others, **scores, **steps})

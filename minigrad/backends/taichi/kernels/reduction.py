@@ -100,7 +100,9 @@ def reduced(
     if steps is None:
         if len(_plans) >= PLANS:
             _plans.clear()
-        steps = _plans[key] = _planned(name, join, snippet, inputs, dims, keepdim, np.dtype(dtype), end, numbers)
+        types = tuple([x.dtype for x in inputs])
+        what = Reduction(name, join, snippet, types, (), np.dtype(dtype), end, numbers)
+        steps = _plans[key] = _planned(what, inputs, dims, keepdim)
     out: Any = None
     for step in steps:
         made = empty(step.shape, step.dtype)
@@ -109,31 +111,20 @@ def reduced(
     return out
 
 
-def _planned(
-    name: str,
-    join: str,
-    snippet: str,
-    inputs: Sequence[Any],
-    dims: Sequence[int] | None,
-    keepdim: bool,
-    dtype: Any,
-    end: str,
-    numbers: Mapping[str, float],
-) -> list[ReductionStep]:
-    shape = broadcast_shapes(*[x.shape for x in inputs], op=name)
+def _planned(what: Reduction, inputs: Sequence[Any], dims: Sequence[int] | None, keepdim: bool) -> list[ReductionStep]:
+    shape = broadcast_shapes(*[x.shape for x in inputs], op=what.name)
     dims = range(len(shape)) if dims is None else dims
     result = tuple([1 if k in dims else n for k, n in enumerate(shape) if keepdim or k not in dims])
     if not product(result):
-        return [ReductionStep(lambda *_: None, result, dtype, ())]
+        return [ReductionStep(lambda *_: None, result, what.dtype, ())]
     strides = [stretched(x, shape) for x in inputs]
     rest = [k for k in range(len(shape)) if k not in dims]
     walk = ReductionWalk(
         *collapsed([shape[k] for k in rest], [[by[k] for k in rest] for by in strides]),
         *collapsed([shape[k] for k in dims], [[by[k] for k in dims] for by in strides]),
     )
-    types = tuple([x.dtype for x in inputs])
-    in_vectors = join in wide.JOINS and all(map(wide_lines.aligned, inputs))
-    return _steps(Reduction(name, join, snippet, types, result, dtype, end, numbers), walk, in_vectors)
+    in_vectors = what.join in wide.JOINS and all(map(wide_lines.aligned, inputs))
+    return _steps(what._replace(shape=result), walk, in_vectors)
 
 
 class ReductionWalk(NamedTuple):
@@ -262,18 +253,8 @@ def _place(along_lines: int, in_line: int) -> str:
 
 def _in_lines(what: Reduction, lines: Lines, outs: int, count: int, stretches: int) -> ReductionStep:
     joined = wide.joined_rows if lines.rows else wide.joined_columns
-    kernel, sizes = joined(
-        what.name,
-        what.join,
-        lines.snippet,
-        lines.full,
-        count,
-        outs,
-        stretches,
-        what.dtype.name,
-        what.end,
-        tuple(what.numbers),
-    )
+    made = wide.Joined(what.name, what.join, lines.snippet, lines.full, what.dtype.name, what.end, tuple(what.numbers))
+    kernel, sizes = joined(made, count, outs, stretches)
     return ReductionStep(kernel, what.shape, what.dtype, (*what.numbers.values(), *sizes))
 
 
@@ -285,31 +266,23 @@ def _anyhow(what: Reduction, walk: ReductionWalk, kind: str, stretches: int, cut
     outs, count = product(walk.outer), product(walk.inner)
     work = next((x.name for x in what.types if x.kind == "f"), "float64")
     takes = tuple([source.Taken("a", letter, x.name) for letter, x in zip(source.LETTERS, what.types, strict=False)])
-    text, kinds = _text(
-        what.name, what.join, what.snippet, takes, what.dtype.name, kind, work,
-        len(walk.outer), len(walk.inner), what.end, tuple(what.numbers), outs * count <= source.SERIAL, cut,
-    )  # fmt: skip
+    text, kinds = _text(what, takes, kind, work, len(walk.outer), len(walk.inner), outs * count <= source.SERIAL, cut)
     steps = [by for a, b in zip(walk.outer_steps, walk.inner_steps, strict=True) for by in (*a, *b)]
     numbers = (*what.numbers.values(), outs, stretches, -(-count // stretches), count, *steps, *walk.outer, *walk.inner)
     return ReductionStep(compiled(what.name, text, kinds), what.shape, what.dtype, numbers)
 
 
 def _text(
-    name: str,
-    join: str,
-    snippet: str,
+    what: Reduction,
     takes: tuple[source.Taken, ...],
-    out: str,
     kind: str,
     work: str,
     outer: int,
     inner: int,
-    end: str,
-    numbers: tuple[str, ...],
     serial: bool,
     cut: blocks.Cut | None,
 ) -> tuple[str, str]:
-    update, start = JOINS[join][0], _start(join, kind)
+    update, start, out = JOINS[what.join][0], _start(what.join, kind), what.dtype.name
     arrays = [one.name for one in takes]
     sizes = [f"o{k}" for k in range(outer)] + [f"r{k}" for k in range(inner)]
     steps = [f"{a}{s}" for a in arrays for s in sizes]
@@ -318,13 +291,13 @@ def _text(
     split = [f"        i{k} = rest % o{k}\n        rest = rest // o{k}\n" for k in reversed(range(outer)) if k]
     walk = [f"            j{k} = left % r{k}\n            left = left // r{k}\n" for k in reversed(range(inner)) if k]
     start, read = f"ti.cast({start}, ti.{source.TI[kind]})", [f"            {a} = {a}_[{far[a]}]\n" for a in arrays]
-    args = tuple([source.Taken("f", x, "float64") for x in numbers])
+    args = tuple([source.Taken("f", x, "float64") for x in what.numbers])
     if cut is not None:
         begins = "".join(f"        {a}_at = {near[a]}\n" for a in arrays)
         found = start, "".join(split), begins, "".join([*walk, "            j0 = left\n", *read])
-        types, texts = (out, kind, work), (snippet, update, end)
-        return blocks.text_of(name, (*takes, *args), types, [*steps, *sizes], found, texts, cut)
-    in_eights = join == "sum" and current().narrow
+        types, texts = (out, kind, work), (what.snippet, update, what.end)
+        return blocks.text_of(what.name, (*takes, *args), types, [*steps, *sizes], found, texts, cut)
+    in_eights = what.join == "sum" and current().narrow
     update = EIGHTS if in_eights else f"            s = {update}\n"
     body = (
         f"        i = t\n        rest = i // stretches\n"
@@ -335,9 +308,9 @@ def _text(
         + ROUNDS[source.VECTORIZED]
         + f"            left = r\n{''.join(walk)}            j0 = left\n"
         + "".join(read)
-        + f"            x = {snippet}\n{update}"
+        + f"            x = {what.snippet}\n{update}"
         + "        s = s + near\n" * in_eights
-        + f"        y_[i] = ti.cast({end}, ti.{source.TI[out]})\n"
+        + f"        y_[i] = ti.cast({what.end}, ti.{source.TI[out]})\n"
     )
     counts = ["outs", "stretches", "length", "count", *steps, *sizes]
-    return source.wrapped(name, (*takes, *args), out, work, counts, "outs * stretches", body, serial, 1, True)
+    return source.wrapped(what.name, (*takes, *args), out, work, counts, "outs * stretches", body, serial, 1, True)

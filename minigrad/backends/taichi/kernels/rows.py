@@ -16,6 +16,7 @@ from minigrad.backends.taichi.codegen import source
 from minigrad.backends.taichi.kernels import cuda_rows, wide_lines
 from minigrad.backends.taichi.kernels.elementwise import pointer, taken
 from minigrad.backends.taichi.kernels.shape import contiguous, in_rows
+from minigrad.backends.taichi.kernels.wide_lines import Line
 from minigrad.backends.taichi.runtime.array import DEVICE, empty
 from minigrad.backends.taichi.runtime.caches import Remembered, cached
 from minigrad.backends.taichi.runtime.driver import check_rounds
@@ -113,33 +114,33 @@ def typed_as(body: str, dtype: Any) -> str:
     return body.replace("{type}", f"ti.{source.TI[dtype.name]}")
 
 
-def _row_wise(name: str, body: str, dim: int, y: Any, arrays: dict[str, Any], in_vectors: dict[str, Any]) -> Any:
+def _row_wise(name: str, body: str, dim: int, y: Any, arrays: dict[str, Any], line: Line) -> Any:
     if cuda_rows.serves_rows([y, *arrays.values()], dim):
-        cuda_rows.rows(name, arrays, y, **in_vectors)
+        cuda_rows.rows(name, arrays, y, line)
     elif all(wide_lines.in_rows_of(x, dim) for x in arrays.values()):
-        wide_lines.rows(name, arrays, y, **in_vectors)
+        wide_lines.rows(name, arrays, y, line)
     elif all(wide_lines.in_columns_of(x, dim) for x in arrays.values()):
-        wide_lines.columns(name, arrays, dim, y, **in_vectors)
+        wide_lines.columns(name, arrays, dim, y, line)
     else:
         along(name, typed_as(body, y.dtype), y.shape, dim, y, arrays)
     return y
 
 
-def _of_scores(name: str, body: str, **in_vectors: Any) -> None:
+def _of_scores(name: str, body: str, line: Line) -> None:
     @kernel(name, DEVICE)
     def run(a: Any, *, dim: int) -> Any:
-        return _row_wise(name, TOP + body, dim, empty(a.shape, a.dtype), {"a": in_rows(a)}, in_vectors)
+        return _row_wise(name, TOP + body, dim, empty(a.shape, a.dtype), {"a": in_rows(a)}, line)
 
 
-def _of_slopes(name: str, body: str, **in_vectors: Any) -> None:
+def _of_slopes(name: str, body: str, line: Line) -> None:
     @kernel(name, DEVICE)
     def run(u: Any, s: Any, *, dim: int) -> Any:
         y = empty(s.shape, np.result_type(u, s))
-        return _row_wise(name, body, dim, y, {"u": stretched_to(u, s.shape), "s": in_rows(s)}, in_vectors)
+        return _row_wise(name, body, dim, y, {"u": stretched_to(u, s.shape), "s": in_rows(s)}, line)
 
 
 _exp = "exp16(a - top)"
-_of_scores("softmax", _SOFTMAX, top=True, summed=_exp, kept=True, after="1 / s64", result="x * whole")
-_of_scores("log_softmax", _LOG_SOFTMAX, top=True, summed=_exp, after="ti.log(s64)", result="(a - top) - whole")
-_of_slopes("softmax_backward", _SOFTMAX_BACKWARD, summed="u * s", after="s64", result="(u - whole) * s")
-_of_slopes("log_softmax_backward", _LOG_SOFTMAX_BACKWARD, summed="u", after="s64", result="u - exp16(s) * whole")
+_of_scores("softmax", _SOFTMAX, Line("x * whole", _exp, "1 / s64", top=True, kept=True))
+_of_scores("log_softmax", _LOG_SOFTMAX, Line("(a - top) - whole", _exp, "ti.log(s64)", top=True))
+_of_slopes("softmax_backward", _SOFTMAX_BACKWARD, Line("(u - whole) * s", "u * s"))
+_of_slopes("log_softmax_backward", _LOG_SOFTMAX_BACKWARD, Line("u - exp16(s) * whole", "u"))

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from math import prod
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -20,7 +20,7 @@ from minigrad.backends.taichi.runtime.array import LINE, pointer
 from minigrad.backends.taichi.runtime.caches import Remembered, cached
 from minigrad.backends.taichi.runtime.kernel import compiled
 
-__all__ = ["aligned", "broadcast", "columns", "in_columns_of", "in_rows_of", "rows", "top_and_total"]
+__all__ = ["Line", "aligned", "broadcast", "columns", "in_columns_of", "in_rows_of", "rows", "top_and_total"]
 
 FLOAT = np.dtype(np.float32)
 SERIAL_ROWS = 1 << 17  # the same where there are exponentials to compute
@@ -93,6 +93,21 @@ def _planned(name: str, snippet: str, inputs: Sequence[Any], y: Any) -> tuple[An
 
 # --- what is made of a row and of its sum ---
 
+
+class Line(NamedTuple):
+    """What becomes of a line: `result` for each place of it.
+
+    It is a text in the arrays' numbers, in those of which a line has one, and in `whole`: that is `after` of s64, the
+    sum over the line of `summed`, a text in which `top` is the largest of a. If `kept`, what was summed is x.
+    """
+
+    result: str
+    summed: str = ""
+    after: str = "s64"
+    top: bool = False
+    kept: bool = False
+
+
 _OWN = (("first", "lanes >= low"), ("last", "lanes < high"))  # the vectors at the edges of a row, and its lanes there
 
 
@@ -118,10 +133,8 @@ def _sum(arrays: Sequence[str], summed: str, kept: bool = False) -> str:
 
 
 @cached()
-def _rows(
-    name: str, arrays: tuple[str, ...], ones: tuple[str, ...], top: bool, summed: str, after: str, result: str,
-    kept: bool, serial: bool,
-) -> tuple[str, str]:  # fmt: skip
+def _rows(name: str, arrays: tuple[str, ...], ones: tuple[str, ...], line: Line, serial: bool) -> tuple[str, str]:
+    result, summed, after, top, kept = line
     lines = [f"        start = i * n\n        end = start + n\n{EDGES}{_reads(ones, 8, 'i')}"]
     if top:
         lines.append(_peak())
@@ -144,31 +157,18 @@ def _rows(
 
 
 def rows(
-    name: str,
-    arrays: Mapping[str, Any],
-    y: Any,
-    result: str,
-    summed: str = "",
-    after: str = "s64",
-    top: bool = False,
-    kept: bool = False,
-    ones: Mapping[str, Any] = MappingProxyType({}),
+    name: str, arrays: Mapping[str, Any], y: Any, line: Line, ones: Mapping[str, Any] = MappingProxyType({})
 ) -> None:
-    """Fill the rows of `y`, along its last dimension, with `result`.
-
-    It is a text in the arrays' numbers, in those of `ones`, of which a row has one, and in `whole`: that is `after` of
-    s64, the sum over the row of `summed`, a text in which `top` is the largest of a. If `kept`, what was summed is x.
-    """
+    """Fill the rows of `y`, along its last dimension, with what `line` says; of `ones` a row has one."""
     n = y.shape[-1]
-    text = _rows(name, tuple(arrays), tuple(ones), top, summed, after, result, kept, y.size <= SERIAL_ROWS)
+    text = _rows(name, tuple(arrays), tuple(ones), line, y.size <= SERIAL_ROWS)
     given = [pointer(x) for x in (*arrays.values(), *ones.values())]
     compiled(f"{name}_rows", *text)(pointer(y), pointer(y), *given, y.size // n, n)
 
 
 @cached()
-def _columns(
-    name: str, arrays: tuple[str, ...], top: bool, summed: str, after: str, result: str, kept: bool, serial: bool
-) -> tuple[str, str]:
+def _columns(name: str, arrays: tuple[str, ...], line: Line, serial: bool) -> tuple[str, str]:
+    result, summed, after, top, kept = line
     each = f"        for k in range(n):\n            at = start + k * step\n{_reads(arrays, 12, 'at')}"
     lines = ["        start = i // step * n * step + i % step\n"]
     if top:
@@ -183,19 +183,9 @@ def _columns(
     return text_of(f"{name}_columns", arguments, "count", "".join(lines), serial)
 
 
-def columns(
-    name: str,
-    arrays: Mapping[str, Any],
-    dim: int,
-    y: Any,
-    result: str,
-    summed: str,
-    after: str = "s64",
-    top: bool = False,
-    kept: bool = False,
-) -> None:
+def columns(name: str, arrays: Mapping[str, Any], dim: int, y: Any, line: Line) -> None:
     """The same along another dimension: sixteen lines beside one another."""
-    text = _columns(name, tuple(arrays), top, summed, after, result, kept, y.size <= SERIAL_ROWS)
+    text = _columns(name, tuple(arrays), line, y.size <= SERIAL_ROWS)
     n, step = y.shape[dim], prod(y.shape[dim + 1 :]) // 16
     given = [pointer(x) for x in arrays.values()]
     compiled(f"{name}_columns", *text)(pointer(y), *given, y.size // (16 * n), n, step)
