@@ -56,11 +56,10 @@ DIFFERS = {
     "torch.utils.data.DataLoader": "workers are spawned; device= keeps a data set on a device",
 }
 
-# Patterns of qualified names, the first that fits; what to write instead.
+# Patterns of qualified names, one or several, of which the first that fits counts; what to write instead.
 INSTEAD = {
     "torch.compile": "leave the line out; mg.jit records a whole step of training",
-    "torch.export": "models are not exported: save their state_dict()",
-    "torch.onnx": "models are not exported: save their state_dict()",
+    "torch.export torch.onnx": "models are not exported: save their state_dict()",
     "torch.fx": "mg.record() and the viewer show the graph of a call",
     "torch.func": "mg.autograd.functional has vjp, jvp, jacobian, hessian",
     "torch.vmap": "write the batch as a dimension",
@@ -71,25 +70,19 @@ INSTEAD = {
     "torch.special": "the functions that are here are in mg itself",
     "torch.distributed.*": "mg.distributed.fit trains in several processes, by Ray",
     "torch.multiprocessing": "one process computes; DataLoader(num_workers=…) has workers",
-    "torch.nn.parallel": "one device computes: leave it out, and use the module itself",
-    "torch.nn.DataParallel": "one device computes: leave it out, and use the module itself",
+    "torch.nn.parallel torch.nn.DataParallel": "one device computes: leave it out, and use the module itself",
     "torch.nn.SyncBatchNorm": "one device computes: nn.BatchNorm2d",
     "torch.utils.data.Distributed*": "one process computes: shuffle=True",
-    "torch.amp": "numbers are float32 or float64: leave autocast and GradScaler out",
-    "torch.*autocast*": "numbers are float32 or float64: leave autocast and GradScaler out",
-    "torch.GradScaler": "numbers are float32 or float64: leave autocast and GradScaler out",
-    "torch.half": "float32 is the smallest float: leave it out",
-    "torch.float16": "float32 is the smallest float",
-    "torch.bfloat16": "float32 is the smallest float",
+    "torch.amp torch.*autocast* torch.GradScaler torch.cuda.amp": (
+        "numbers are float32 or float64: leave autocast and GradScaler out"
+    ),
+    "torch.half torch.Tensor.half torch.Tensor.bfloat16": "float32 is the smallest float: leave it out",
+    "torch.float16 torch.bfloat16": "float32 is the smallest float",
     "torch.complex*": "there are no complex numbers: keep the two parts in a dimension of size 2",
-    "torch.cdouble": "there are no complex numbers",
-    "torch.cfloat": "there are no complex numbers",
-    "torch.chalf": "there are no complex numbers",
+    "torch.cdouble torch.cfloat torch.chalf torch.stft": "there are no complex numbers",
     "torch.int8": "mg.uint8, mg.int32 and mg.int64 are here",
-    "torch.*int16": "mg.int32",
-    "torch.short": "mg.int32",
-    "torch.uint32": "mg.int64",
-    "torch.uint64": "mg.int64",
+    "torch.*int16 torch.short": "mg.int32",
+    "torch.uint32 torch.uint64": "mg.int64",
     "torch.FloatTensor": "mg.tensor(data, dtype=mg.float32), or mg.empty(sizes)",
     "torch.DoubleTensor": "mg.tensor(data, dtype=mg.float64), or mg.empty(sizes, dtype=mg.float64)",
     "torch.LongTensor": "mg.tensor(data, dtype=mg.int64)",
@@ -105,32 +98,25 @@ INSTEAD = {
     "torch.use_deterministic_algorithms": "every computation is deterministic: leave it out",
     "torch.are_deterministic_algorithms_enabled": "every computation is deterministic",
     "torch.set_printoptions": 'format numbers as texts: f"{x.item():.3f}"',
-    "torch.channels_last*": "images are (N, C, H, W) in memory: leave memory_format out",
-    "torch.*_format": "images are (N, C, H, W) in memory: leave memory_format out",
+    "torch.channels_last* torch.*_format": "images are (N, C, H, W) in memory: leave memory_format out",
     "torch.memory_format": "images are (N, C, H, W) in memory: leave it out",
-    "torch.profiler": "mg.profile()",
+    "torch.profiler torch.autograd.profiler": "mg.profile()",
     "torch.quantization": "numbers are float32 or float64",
     "torch.hub": "build the model, and load_state_dict(mg.load(file))",
     "torch.mps": 'the device "metal"',
     "torch.xpu": "there is no such device",
-    "torch.sparse*": "tensors are dense",
+    "torch.sparse* torch.Tensor.*sparse*": "tensors are dense",
     "torch.layout": "tensors are dense: leave layout= out",
-    "torch.Tensor.*sparse*": "tensors are dense",
-    "torch.stft": "there are no complex numbers",
     "torch.Tensor.resize*": "x = x.new_empty(sizes)",
     "torch.Tensor.share_memory_": "one process computes: leave it out",
     "torch.Tensor.pin_memory": "numbers go to a GPU when they are first used: leave it out",
     "torch.Tensor.is_cpu": 'x.device.type == "cpu"',
     "torch.Tensor.get_device": "x.device",
-    "torch.Tensor.half": "float32 is the smallest float: leave it out",
-    "torch.Tensor.bfloat16": "float32 is the smallest float: leave it out",
-    "torch.Tensor.short": "x.int()",
-    "torch.Tensor.char": "x.int()",
+    "torch.Tensor.short torch.Tensor.char": "x.int()",
     "torch.svd*": "mg.linalg.svdvals(x); for the vectors NumPy's np.linalg.svd of x.numpy()",
-    "torch.nn.*3d": "images of two dimensions are the most there is",
-    "torch.nn.functional.*3d": "images of two dimensions are the most there is",
-    "torch.max_pool3d": "images of two dimensions are the most there is",
-    "torch.conv*3d": "images of two dimensions are the most there is",
+    "torch.nn.*3d torch.nn.functional.*3d torch.max_pool3d torch.conv*3d": (
+        "images of two dimensions are the most there is"
+    ),
     "torch.nn.Lazy*": "give the sizes: nn.Linear(in_features, out_features)",
     "torch.nn.Uninitialized*": "give the sizes",
     "torch.embedding_bag": "F.embedding_bag",
@@ -143,14 +129,10 @@ INSTEAD = {
     "torch.nn.init.*[!_]": "the same with _ at its end",
     "torch.optim.LBFGS": "optim.Adam, or SGD",
     "torch.optim.SparseAdam": "optim.Adam: gradients are dense",
-    "torch.cuda.amp": "numbers are float32 or float64: leave autocast and GradScaler out",
     "torch.cuda.*memory*": "mg.memory()",
-    "torch.cuda.*stream*": "a device computes in the order in which it is asked",
-    "torch.cuda.Stream*": "a device computes in the order in which it is asked",
+    "torch.cuda.*stream* torch.cuda.Stream*": "a device computes in the order in which it is asked",
     "torch.cuda.Event": "mg.synchronize(), then time.perf_counter()",
-    "torch.autograd.Variable": "a tensor is all there is: mg.tensor(…, requires_grad=True)",
-    "torch.autograd.variable": "a tensor is all there is: mg.tensor(…, requires_grad=True)",
-    "torch.autograd.profiler": "mg.profile()",
+    "torch.autograd.Variable torch.autograd.variable": "a tensor is all there is: mg.tensor(…, requires_grad=True)",
     "torch.autograd.*gradcheck": "mg.gradcheck and mg.gradgradcheck",
     "torch.autograd.set_detect_anomaly": "with mg.detect_anomaly(): around what is to be looked at",
     "torch.utils.tensorboard": "write the numbers into a list, and plot it",
@@ -162,8 +144,8 @@ def advice(family: str, name: str) -> str:
     """What to write where ``family.name`` of PyTorch is not here; nothing if there is nothing to say."""
     asked = f"{family}.{name}"
     for path in _upwards(asked):
-        for pattern, words in INSTEAD.items():
-            if fnmatchcase(path, pattern):
+        for patterns, words in INSTEAD.items():
+            if any(fnmatchcase(path, pattern) for pattern in patterns.split()):
                 return words
     if family == "torch" and name.endswith("_") and hasattr(_named("Tensor"), name):
         return f"the method: x.{name}(…)"
