@@ -24,7 +24,6 @@ from minigrad.backends.taichi.runtime.kernel import Kernel
 __all__ = ["CORE", "EACH", "ONE", "OTHER", "STEP", "Phase", "can_meet", "joined"]
 
 ONE, CORE, EACH, OTHER = "by one core", "a round for each core", "rounds that cores share", "as it is"
-SERIAL = "    ti.loop_config(serialize=True)\n"
 STEP = "    "
 WHO = f"""@ti.kernel
 def who_kernel(names_: {source.array_of("int32")}, place: ti.i64):
@@ -103,14 +102,14 @@ def _alone(loop: Phase) -> str:
     if loop.kind == OTHER:
         return indent(loop.text, STEP)
     if loop.kind == ONE:
-        return f"{SERIAL}    for {loop.name} in range(1):\n{indent(loop.text, STEP * 2)}"
+        return f"{source.ONCE}    for {loop.name} in range(1):\n{indent(loop.text, STEP * 2)}"
     body = loop.text if loop.kind == EACH else f"if {loop.name} % 512 == 0:\n{indent(loop.text, STEP)}"
     return f"    for {loop.name} in range({loop.rounds}):\n{indent(body, STEP * 2)}"
 
 
 def _met(loops: Sequence[Phase], place: str) -> str:
     cores = source.CORES
-    lines = f"{SERIAL}    for once in range(1):\n        meeting = {place}\n        muladd.apart(meeting)\n"
+    lines = f"{source.ONCE}    for once in range(1):\n        meeting = {place}\n        muladd.apart(meeting)\n"
     lines += f"    for core in range({cores} * 512):\n        if core % 512 == 0:\n            me = core // 512\n"
     lines += f"            meeting = {place}\n            come = 0\n"
     for k, loop in enumerate(loops):

@@ -22,6 +22,7 @@ from minigrad.backends.taichi.runtime.vector_functions import typed
 __all__ = [
     "ADDRESS",
     "LETTERS",
+    "ONCE",
     "SERIAL",
     "TI",
     "Taken",
@@ -63,6 +64,7 @@ WIDE = 16  # numbers in a vector
 STRETCH = 64  # of so many
 SERIAL_WIDE = 131072  # the same of numbers in vectors
 PAST = 1 << 24 if FUSED else sys.maxsize  # a result of so many numbers, more than caches keep, is stored past them
+ONCE = "    ti.loop_config(serialize=True)\n"  # before a loop that one core goes through
 ADDRESS = "ti.i64"  # what a kernel gets of an array that it stores so
 
 
@@ -273,7 +275,7 @@ def wrapped(
         arguments.append(f"{name_of}: {array if x.kind in 'av' else f'ti.{TI[x.dtype]}'}")
     arguments += [f"{number}: ti.i32" for number in numbers]
     body, before = typed(body, TI[work]), needed(body, TI[work], wide > 1)
-    once = "    ti.loop_config(serialize=True)\n" if serial else ""
+    once = ONCE if serial else ""
     loop = spread(count, body, serial) if long else f"{once}    for i in range({count}):\n{body}"
     if threads:
         loop = blocks(count, threads[0], body, threads[1])
@@ -303,7 +305,7 @@ def spread(count: str, body: str, serial: bool) -> str:
     others empty.
     """
     if serial:
-        return f"    ti.loop_config(serialize=True)\n    for t in range({count}):\n{body}"
+        return f"{ONCE}    for t in range({count}):\n{body}"
     if not VECTORIZED:
         return f"    for t in range({count}):\n{body}"
     length = f"({count} + {CORES - 1}) // {CORES}"
@@ -335,7 +337,7 @@ def shared(count: str, body: str, serial: bool, known: str = "") -> str:
     """A loop in which each core goes from its first_t up to its last_t, of all below the text `count`; `me` is its
     number. Lines that `count` needs are `known` before."""
     cores = 1 if serial else CORES
-    once = "    ti.loop_config(serialize=True)\n" if serial else ""
+    once = ONCE if serial else ""
     return (
         f"{once}    for core in range({cores * 512}):\n        if core % 512 == 0:\n{known}"
         f"            me = core // 512\n            share = ({count} + {cores - 1}) // {cores}\n"

@@ -20,6 +20,7 @@ from minigrad.backends.taichi.runtime import driver
 from minigrad.backends.taichi.runtime.array import DEVICE, empty, shaped
 from minigrad.backends.taichi.runtime.caches import cached
 from minigrad.backends.taichi.runtime.kernel import Kernel, compiled
+from minigrad.backends.taichi.runtime.types import FLOAT
 from minigrad.core.dispatch import kernel, kernels_of
 
 __all__: list[str] = []
@@ -118,7 +119,7 @@ def col2im(a: Any, *, shape: Shape, window: Window) -> Any:
 
 def fast(x: Any, window: Window, groups: int) -> bool:
     """Whether tiles serve: many numbers, of a type that has them, and no groups, of which each has few channels."""
-    there = (source.VECTORIZED and x.dtype in LANES) or (driver.arch() == "cuda" and x.dtype == cuda_products.FLOAT)
+    there = (source.VECTORIZED and x.dtype in LANES) or (driver.arch() == "cuda" and x.dtype == FLOAT)
     return there and groups == 1 and x.shape[1] * prod(window.size) >= 8 and x.size > 1024
 
 

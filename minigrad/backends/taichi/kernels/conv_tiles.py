@@ -11,7 +11,7 @@ from minigrad.backends.taichi.codegen import source
 from minigrad.backends.taichi.codegen.tiles import BLOCK, LANES, SERIAL
 from minigrad.backends.taichi.codegen.windows import ROWS, Convolution, Images, correlating
 from minigrad.backends.taichi.kernels.shape import in_rows
-from minigrad.backends.taichi.runtime.array import empty, lasting
+from minigrad.backends.taichi.runtime.array import address_of, empty, lasting
 from minigrad.backends.taichi.runtime.caches import cached
 from minigrad.backends.taichi.runtime.kernel import Kernel
 
@@ -73,10 +73,6 @@ def _planned(kernel: Kernel, tables: tuple[Any, ...], scratch: int) -> TilePlan:
     return TilePlan(kernel, tuple([(table.ctypes.data, 1, 1) for table in kept]), scratch, kept)
 
 
-def _memory(x: Any) -> Memory:
-    return x.address or x.__array_interface__["data"][0], 1, 1  # kernels here know their sizes
-
-
 @cached(1024)
 def _convolution(
     dtype: Any, odd: int, shape: Shape, count: int, window: Window, places: Shape, steps: Shape, weights: Shape,
@@ -105,13 +101,13 @@ def _steps(x: Any) -> Shape:
 
 def convolved(x: Any, w: Any, bias: Any, window: Window, places: Shape) -> Any:
     """Each place of a window times all weights: (N, count, *places), of x (N, C, H, W) and w (count, C, kH, kW)."""
-    start = _memory(x)
+    start = address_of(x)
     how = (window, places, _steps(x), _steps(w), None if bias is None else _steps(bias))
     plan = _convolution(x.dtype, start[0] % 64, x.shape, len(w), *how)
     out, scratch = empty((len(x), len(w), *places), x.dtype), empty((plan.scratch,), x.dtype)
-    room = _memory(scratch)
-    added = room if bias is None else _memory(bias)
-    plan.kernel.launch(_memory(out), start, _memory(w), added, room, room, room, *plan.tables)
+    room = address_of(scratch)
+    added = room if bias is None else address_of(bias)
+    plan.kernel.launch(address_of(out), start, address_of(w), added, room, room, room, *plan.tables)
     return out
 
 
@@ -140,10 +136,10 @@ def correlated(g: Any, x: Any, window: Window, places: Shape) -> Any:
     """Each spot of the window times the result's gradients, summed over places and images: (count, C, kH, kW), of
     g (N, count, *places) and x (N, C, H, W)."""
     g = in_rows(g)
-    start, slopes = _memory(x), _memory(g)
+    start, slopes = address_of(x), address_of(g)
     count = g.shape[1]
     plan = _correlation(x.dtype, start[0] % 64, slopes[0] % 64, x.shape, count, window, places, _steps(x))
     out, scratch = empty((count, x.shape[1], *window.size), x.dtype), empty((plan.scratch,), x.dtype)
-    room = _memory(scratch)
-    plan.kernel.launch(_memory(out), start, slopes, room, room, room, *plan.tables)
+    room = address_of(scratch)
+    plan.kernel.launch(address_of(out), start, slopes, room, room, room, *plan.tables)
     return out

@@ -16,10 +16,9 @@ from minigrad.backends.taichi.runtime import driver
 from minigrad.backends.taichi.runtime.array import empty, like, pointer
 from minigrad.backends.taichi.runtime.caches import cached
 from minigrad.backends.taichi.runtime.kernel import compiled
+from minigrad.backends.taichi.runtime.types import FLOAT
 
-__all__ = ["FLOAT", "ImageTable", "parts", "seen", "serves_product", "table_of", "times"]
-
-FLOAT = np.dtype(np.float32)
+__all__ = ["ImageTable", "parts", "seen", "serves_product", "table_of", "times"]
 
 
 class Tile(NamedTuple):

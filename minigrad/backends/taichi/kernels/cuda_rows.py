@@ -7,19 +7,17 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
-import numpy as np
-
 from minigrad.backends.taichi.codegen import source
 from minigrad.backends.taichi.kernels.wide_lines import Line
 from minigrad.backends.taichi.runtime import driver
 from minigrad.backends.taichi.runtime.array import pointer
 from minigrad.backends.taichi.runtime.caches import cached
 from minigrad.backends.taichi.runtime.kernel import compiled
+from minigrad.backends.taichi.runtime.types import FLOAT
 from minigrad.backends.taichi.runtime.vector_functions import typed
 
 __all__ = ["rows", "serves_rows"]
 
-FLOAT = np.dtype(np.float32)
 THREADS = 256  # that share a row
 MOST = 32  # so many numbers a thread keeps; of longer rows they are read again
 LEAST = 128  # a row of fewer is one thread's

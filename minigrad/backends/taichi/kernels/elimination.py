@@ -133,7 +133,7 @@ def _texts(name: str, dtype: str, serial: bool, lanes: int) -> Any:
     takes = _TAKES.format(a=source.array_of(dtype), v=source.array_of(dtype, lanes), i=source.array_of("int32"))
     walk = source.spread("matrices", _ALONE.format(less=_less("t", lanes, 20)), serial)
     alone = f"{parts}@ti.kernel\ndef {name}_kernel({takes}):\n{walk}"
-    once = "" if lanes == 1 else "    ti.loop_config(serialize=True)\n"
+    once = "" if lanes == 1 else source.ONCE
     count, rest = _BY_NUMBER if lanes == 1 else ("matrices * n", _ROW.format(less=_less("q", lanes, 12)))
     clear = source.spread(count, rest, False)
     step = f"{parts}@ti.kernel\ndef {name}_step_kernel({takes}, k: ti.i32):\n{once}{_CHOOSE}{once}{_SWAP}{clear}"

@@ -258,16 +258,13 @@ def nonzero(a: Any) -> Any:
     return out
 
 
-_SERIAL = "    ti.loop_config(serialize=True)\n"
-
-
 @cached()
 def _counting(dtype: str, there: str, serial: bool) -> Any:
     text = f"""@ti.kernel
 def nonzero_counts_kernel(
     y_: {source.array_of("int32")}, x_: {source.array_of(dtype)}, size: ti.i32, stretches: ti.i32
 ):
-{_SERIAL * serial}    for i in range(stretches):
+{source.ONCE * serial}    for i in range(stretches):
         found = 0
         for k in range(i * {PIECE}, ti.min(i * {PIECE} + {PIECE}, size)):
             found += ti.cast({there}, ti.i32)
@@ -293,7 +290,7 @@ def nonzero_kernel(
     y_: {source.array_of("int64")}, x_: {source.array_of(dtype)}, ends_: {source.array_of("int32")},
     size: ti.i32, stretches: ti.i32{sizes}
 ):
-{_SERIAL * serial}    for i in range(stretches):
+{source.ONCE * serial}    for i in range(stretches):
         at = ends_[i]
         for k in range(i * {PIECE}, ti.min(i * {PIECE} + {PIECE}, size)):
             if {there}:

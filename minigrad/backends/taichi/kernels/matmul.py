@@ -34,9 +34,10 @@ from minigrad.backends.taichi.kernels import cuda_products
 from minigrad.backends.taichi.kernels.elementwise import computed, filled
 from minigrad.backends.taichi.kernels.reduction import reduced
 from minigrad.backends.taichi.kernels.shape import in_rows
-from minigrad.backends.taichi.runtime.array import DEVICE, LINE, empty, lasting, shaped
+from minigrad.backends.taichi.runtime.array import DEVICE, LINE, address_of, empty, lasting, shaped
 from minigrad.backends.taichi.runtime.caches import cached
 from minigrad.backends.taichi.runtime.kernel import Kernel
+from minigrad.backends.taichi.runtime.types import FLOAT
 from minigrad.core.dispatch import kernel, kernels_of
 from minigrad.core.shapes import broadcast_shapes
 
@@ -54,15 +55,11 @@ CHUNK = 2**18  # bytes of the left operand that are read for all columns, and st
 LONG = 1 << 14  # of twice as many products in a sum it is made of stretches, which are added up as float64
 
 
-def _memory(x: Any) -> tuple[int, int, int]:
-    return x.address or x.__array_interface__["data"][0], 1, 1  # kernels here know their sizes
-
-
 def _packed(x: Any, batches: int, width: int, size: int, depth: int, by: int, right: int, down: int) -> Any:
     """The panels of numbers x[n * by + l * right + k * down], l below `size` and k below `depth`."""
-    made, count, numbers = _panels(x.dtype, _memory(x)[0] % LINE, batches, width, size, depth, by, right, down)
+    made, count, numbers = _panels(x.dtype, address_of(x)[0] % LINE, batches, width, size, depth, by, right, down)
     out = empty((count,), x.dtype)
-    made.launch(_memory(out), _memory(x), *numbers)
+    made.launch(address_of(out), address_of(x), *numbers)
     return out
 
 
@@ -179,17 +176,17 @@ def times(a: Any, b: Any, bias: Any = None) -> Any:
         bias is not None
         and bias.shape == (n,)
         and bias.flags.c_contiguous
-        and not (n % LANES[a.dtype] or _memory(bias)[0] % LINE)
+        and not (n % LANES[a.dtype] or address_of(bias)[0] % LINE)
     )
     (down_a, right_a), (down_b, right_b) = a.strides[-2:], b.strides[-2:]
-    count, odds = prod(batch), (_memory(a)[0] % LINE, _memory(b)[0] % LINE)
+    count, odds = prod(batch), (address_of(a)[0] % LINE, address_of(b)[0] % LINE)
     steps = (by_a, down_a // length, right_a // length, by_b, down_b // length, right_b // length)
     plan = _plan(a.dtype, m, n, depth, count, *odds, *steps, early)
     left = _packed(a, *plan.left) if plan.left else a
     right = _packed(b, *plan.right) if plan.right else b
     out = empty((*batch, m, n), a.dtype)
     start = bias if early else _zeros(a.dtype)
-    plan.kernel.launch(_memory(out), _memory(left), _memory(right), _memory(start), plan.memory, plan.tiles)
+    plan.kernel.launch(address_of(out), address_of(left), address_of(right), address_of(start), plan.memory, plan.tiles)
     if bias is not None and not early:
         out = computed("add", "a + b", (out, bias), out.dtype, out)
     return out
@@ -222,7 +219,7 @@ def _product(a: Any, b: Any, bias: Any = None) -> Any:
     tiled = source.VECTORIZED and a.dtype == b.dtype and a.dtype in LANES and min(m, n) > 1
     if tiled and _batches(a, b) * m * depth * n > PLAIN:
         return times(a, b, bias)
-    if a.dtype == b.dtype == cuda_products.FLOAT and cuda_products.serves_product(m, n, depth, _batches(a, b)):
+    if a.dtype == b.dtype == FLOAT and cuda_products.serves_product(m, n, depth, _batches(a, b)):
         return _by_blocks(a, b, bias)
     dtype = np.result_type(a.dtype, b.dtype)
     ends = "(s == 0) == 0" if dtype.kind == "b" else "s"

@@ -21,6 +21,7 @@ from minigrad.backends.taichi.kernels.elementwise import filled, put
 from minigrad.backends.taichi.runtime.array import DEVICE, LINE, empty, pointer, room_of
 from minigrad.backends.taichi.runtime.caches import Remembered
 from minigrad.backends.taichi.runtime.kernel import compiled
+from minigrad.backends.taichi.runtime.types import FLOAT
 from minigrad.backends.taichi.runtime.vector_functions import typed
 from minigrad.core.dispatch import kernel
 from minigrad.core.shapes import broadcast_shapes
@@ -28,7 +29,6 @@ from minigrad.core.shapes import broadcast_shapes
 __all__: list[str] = []
 
 VECTORS = -1  # the form for sixteen numbers at once; 0 is row by row, others are numbers of dimensions
-FLOAT = np.dtype(np.float32)
 _kernels: dict[Any, Any] = Remembered()
 
 SERIAL = 1 << 17  # up to so many numbers a second core is not worth waking: they wait for memory
@@ -134,7 +134,7 @@ def _text(
     body = typed(f"{loop}{indent}{lines}\n{end}", work)
     arguments = [f"{x}_: {source.array_of(dtype, wide)}" for x in arrays]
     arguments += [f"{x}: ti.{work}" for x in given] + [f"{x}: ti.i32" for x in counts]
-    once = "    ti.loop_config(serialize=True)\n" if serial else ""
+    once = source.ONCE if serial else ""
     whole = source.spread(count, body, serial) if wide > 1 else f"{once}    for i in range({count}):\n{body}"
     text = f"{needed(body, work, wide > 1)}@ti.kernel\ndef {name}_kernel(\n    {', '.join(arguments)}\n):\n{whole}"
     return text, "a" * len(arrays) + "f" * len(numbers) + "i" * len(counts)

@@ -90,7 +90,7 @@ def _kernel(kind: str, dtype: str, serial: bool) -> Any:
         f"{_PHILOX}@ti.kernel\ndef random_{kind}_kernel(\n    y_: {source.array_of(dtype)}, "
         f"{', '.join(f'{name}: ti.i64' for name in names)}, skipped: ti.i32, blocks: ti.i32, count: ti.i32\n):\n"
         "    span = (ti.cast(span_high, ti.u64) << ti.u64(32)) | ti.cast(span_low, ti.u64)\n"
-        + ("    ti.loop_config(serialize=True)\n" if serial else "")
+        + (source.ONCE if serial else "")
         + "    for i in range(blocks):\n"
         + "        a, b, c, d = philox(first + ti.cast(i, ti.i64), stream, key_low, key_high)\n"
         + f"{body}        at = i * {each} - skipped\n{stores}"
@@ -154,15 +154,12 @@ def random_choice(a: Any, *, key: int, offset: int, count: int, replacement: boo
     return out
 
 
-_SERIAL = "    ti.loop_config(serialize=True)\n"
-
-
 @cached()
 def _shares(dtype: str, serial: bool) -> Any:
     """Running totals of each line, in parts of its total; the last is 1 exactly, so that every draw is below it."""
     text = f"""@ti.kernel
 def running_shares_kernel(y_: {source.array_of("float64")}, x_: {source.array_of(dtype)}, lines: ti.i32, size: ti.i32):
-{_SERIAL * serial}    for i in range(lines):
+{source.ONCE * serial}    for i in range(lines):
         total = ti.cast(0, ti.f64)
         for k in range(i * size, i * size + size):
             total += ti.cast(x_[k], ti.f64)
@@ -181,7 +178,7 @@ def share_found_kernel(
     y_: {source.array_of("int64")}, shares_: {source.array_of("float64")}, drawn_: {source.array_of("float64")},
     draws: ti.i32, count: ti.i32, size: ti.i32
 ):
-{_SERIAL * serial}    for i in range(draws):
+{source.ONCE * serial}    for i in range(draws):
         line = i // count * size
         low, high = 0, size
         while low < high:

@@ -8,18 +8,14 @@ from typing import Any
 
 import numpy as np
 
+from minigrad.backends.numpy.reduce import total
 from minigrad.backends.taichi.codegen import source
 from minigrad.backends.taichi.kernels.elementwise import computed
 from minigrad.backends.taichi.kernels.reduction import reduced
 from minigrad.backends.taichi.runtime.array import DEVICE, CpuArray, current, recorder
 from minigrad.core.dispatch import kernel
 
-__all__ = ["sum_to", "total"]
-
-
-def total(a: Any) -> Any:
-    """The type in which numbers like those of `a` are added up: int64 for what is not a float."""
-    return a.dtype if a.dtype.kind == "f" else np.int64
+__all__ = ["sum_to"]
 
 
 @kernel("sum", DEVICE)

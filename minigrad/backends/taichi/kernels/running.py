@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from minigrad.backends.numpy.reduce import total
 from minigrad.backends.taichi.codegen import source
-from minigrad.backends.taichi.kernels.reduce import total
 from minigrad.backends.taichi.kernels.rows import along, stretched_to
 from minigrad.backends.taichi.kernels.shape import in_rows
 from minigrad.backends.taichi.runtime.array import DEVICE, empty

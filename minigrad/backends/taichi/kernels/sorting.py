@@ -139,7 +139,6 @@ def merge(y: ti.template(), x: ti.template(), first, end, i_first, i_end, j_firs
 
 
 """
-_SERIAL = "    ti.loop_config(serialize=True)\n"
 _PAIRS = source.array_of("int64")
 
 
@@ -149,7 +148,7 @@ def _merging(serial: bool) -> Any:
     result is in y."""
     text = f"""{_MERGE}@ti.kernel
 def sort_short_kernel(x_: {_PAIRS}, y_: {_PAIRS}, lines: ti.i32, count: ti.i32):
-{_SERIAL * serial}    for i in range(lines):
+{source.ONCE * serial}    for i in range(lines):
         low = i * count
         high = low + count
         for k in range(low, high):
@@ -191,7 +190,7 @@ def _dealing(serial: bool) -> Any:
 def sort_digits_kernel(
     x_: {_PAIRS}, y_: {_PAIRS}, counts_: {source.array_of("int32")}, lines: ti.i32, stretches: ti.i32, count: ti.i32
 ):
-{_SERIAL * serial}    for i in range(lines * stretches):
+{source.ONCE * serial}    for i in range(lines * stretches):
         low = i // stretches * count + i % stretches * {STRETCH}
         high = ti.min(low + {STRETCH}, i // stretches * count + count)
         for k in range(i * 1024, i * 1024 + 1024):
@@ -230,7 +229,7 @@ def _pieces(serial: bool) -> Any:
 def sort_pieces_kernel(
     y_: {_PAIRS}, x_: {_PAIRS}, lines: ti.i32, pieces: ti.i32, count: ti.i32, run: ti.i32, piece: ti.i32
 ):
-{_SERIAL * serial}    for i in range(lines * pieces):
+{source.ONCE * serial}    for i in range(lines * pieces):
         line = i // pieces * count
         begin = i % pieces * piece
         first = line + begin // (2 * run) * (2 * run)

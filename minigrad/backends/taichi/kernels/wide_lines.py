@@ -11,18 +11,16 @@ from math import prod
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from minigrad.backends.taichi.codegen import source
 from minigrad.backends.taichi.codegen.walks import collapsed, stretched
 from minigrad.backends.taichi.codegen.wide import EDGES, LEAST, NUMBER, VECTOR, add, packed, text_of
 from minigrad.backends.taichi.runtime.array import LINE, pointer
 from minigrad.backends.taichi.runtime.caches import Remembered, cached
 from minigrad.backends.taichi.runtime.kernel import compiled
+from minigrad.backends.taichi.runtime.types import FLOAT
 
 __all__ = ["Line", "aligned", "broadcast", "columns", "in_columns_of", "in_rows_of", "rows", "top_and_total"]
 
-FLOAT = np.dtype(np.float32)
 SERIAL_ROWS = 1 << 17  # the same where there are exponentials to compute
 
 

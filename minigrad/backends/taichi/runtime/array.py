@@ -26,6 +26,7 @@ __all__ = [
     "PoolBlock",
     "TaichiArray",
     "Target",
+    "address_of",
     "block_of",
     "by_host",
     "counted",
@@ -332,6 +333,11 @@ def shared(array: Any) -> Any:
     if array.size and (reach // array.itemsize > MOST or any(by % array.itemsize for by in array.strides)):
         return CPU.below(array, lambda shape, dtype: empty(shape, dtype, CPU))
     return array.view(CpuArray)
+
+
+def address_of(x: Any) -> tuple[int, int, int]:
+    """Where an array begins, for a kernel that knows its sizes."""
+    return x.address or x.__array_interface__["data"][0], 1, 1
 
 
 def pointer(x: Any) -> tuple[Any, ...]:

@@ -1,8 +1,12 @@
 """Number types by the names that Taichi has for them: f32, i64. It has no bool: one is a byte."""
 
+import numpy as np
+
 from minigrad.core.dtypes import DTYPES, DType
 
-__all__ = ["NAMES", "TI"]
+__all__ = ["FLOAT", "NAMES", "TI"]
+
+FLOAT = np.dtype(np.float32)
 
 
 def _named(dtype: DType) -> str:
