@@ -79,9 +79,8 @@ class _Layer(Module):
         result: Tensor = x + dropout(change(norm(x))) if self.norm_first else norm(x + dropout(change(x)))
         return result
 
-    def _fed_forward(self, x: Tensor) -> Tensor:
-        result: Tensor = self.linear2(self.dropout(self.activation(self.linear1(x))))
-        return result
+    def _fed_forward(self, x: Tensor) -> Any:
+        return self.linear2(self.dropout(self.activation(self.linear1(x))))
 
 
 class TransformerEncoderLayer(_Layer):
@@ -107,9 +106,8 @@ class TransformerEncoderLayer(_Layer):
     ) -> Tensor:
         """The places after this layer. `is_causal` is a hint about `src_mask`."""
 
-        def look(x: Tensor) -> Tensor:
-            found: Tensor = self.self_attn(x, x, x, src_key_padding_mask, False, src_mask)[0]
-            return found
+        def look(x: Tensor) -> Any:
+            return self.self_attn(x, x, x, src_key_padding_mask, False, src_mask)[0]
 
         return self._changed(2, self._changed(1, src, look), self._fed_forward)
 
@@ -132,13 +130,11 @@ class TransformerDecoderLayer(_Layer):
     ) -> Tensor:
         """The places after this layer. The last two are hints about the masks."""
 
-        def look(x: Tensor) -> Tensor:
-            found: Tensor = self.self_attn(x, x, x, tgt_key_padding_mask, False, tgt_mask)[0]
-            return found
+        def look(x: Tensor) -> Any:
+            return self.self_attn(x, x, x, tgt_key_padding_mask, False, tgt_mask)[0]
 
-        def look_there(x: Tensor) -> Tensor:
-            found: Tensor = self.multihead_attn(x, memory, memory, memory_key_padding_mask, False, memory_mask)[0]
-            return found
+        def look_there(x: Tensor) -> Any:
+            return self.multihead_attn(x, memory, memory, memory_key_padding_mask, False, memory_mask)[0]
 
         return self._changed(3, self._changed(2, self._changed(1, tgt, look), look_there), self._fed_forward)
 
@@ -233,27 +229,14 @@ class Transformer(Module):
         dtype: DType | None = None,
     ) -> None:
         super().__init__()
-        how: Any = {
-            "dim_feedforward": dim_feedforward,
-            "dropout": dropout,
-            "activation": activation,
-            "layer_norm_eps": layer_norm_eps,
-            "batch_first": batch_first,
-            "norm_first": norm_first,
-            "bias": bias,
-            "device": device,
-            "dtype": dtype,
-        }
+        more = (layer_norm_eps, batch_first, norm_first, bias, device, dtype)
+        how: Any = (d_model, nhead, dim_feedforward, dropout, activation, *more)
 
         def norm() -> LayerNorm:
             return LayerNorm(d_model, layer_norm_eps, bias=bias, device=device, dtype=dtype)
 
-        self.encoder = custom_encoder or TransformerEncoder(
-            TransformerEncoderLayer(d_model, nhead, **how), num_encoder_layers, norm()
-        )
-        self.decoder = custom_decoder or TransformerDecoder(
-            TransformerDecoderLayer(d_model, nhead, **how), num_decoder_layers, norm()
-        )
+        self.encoder = custom_encoder or TransformerEncoder(TransformerEncoderLayer(*how), num_encoder_layers, norm())
+        self.decoder = custom_decoder or TransformerDecoder(TransformerDecoderLayer(*how), num_decoder_layers, norm())
         for parameter in self.parameters():
             if parameter.ndim > 1:
                 init.xavier_uniform_(parameter)
