@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import minigrad.backends.arrays  # noqa: F401 -- makes the devices
-from minigrad.compiler.tape_given import Leaves, array_of, device_of, number_of, outputs_of, samples_of
+from minigrad.compiler.tape_arguments import Leaves, array_of, device_of, number_of, outputs_of, samples_of
 from minigrad.compiler.tape_program import Flat, TapeProgram
 from minigrad.core.dispatch import dispatch
 from minigrad.core.errors import ArgumentError, DeviceError, DTypeError, GraphError, ShapeError, a_kind

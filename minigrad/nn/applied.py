@@ -39,7 +39,7 @@ class Applied(Module):
         for name, x in settings.items():
             setattr(self, name, x)
 
-    def _given(self) -> dict[str, Any]:
+    def _keywords(self) -> dict[str, Any]:
         """The settings as they are now, by name."""
         return {name: getattr(self, name) for name in self._settings}
 
@@ -54,4 +54,4 @@ class AppliedToInput(Applied):
 
     def forward(self, input: Tensor) -> Any:
         """The function of the input."""
-        return self._of(input, **self._given()) if self._settings else self._of(input)
+        return self._of(input, **self._keywords()) if self._settings else self._of(input)

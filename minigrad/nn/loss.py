@@ -74,7 +74,7 @@ class _OfTarget(_Reduced):
     """A reduced function of input and target."""
 
     def forward(self, input: Tensor, target: Tensor) -> Any:
-        return self._of(input, target, **self._given())
+        return self._of(input, target, **self._keywords())
 
 
 class _Loss(_OfTarget):
@@ -208,7 +208,7 @@ class MarginRankingLoss(_Reduced, of=F.margin_ranking_loss):
         super().__init__(size_average, reduce, reduction, margin=margin)
 
     def forward(self, input1: Tensor, input2: Tensor, target: Tensor) -> Any:
-        return self._of(input1, input2, target, **self._given())
+        return self._of(input1, input2, target, **self._keywords())
 
 
 class CosineEmbeddingLoss(MarginRankingLoss, of=F.cosine_embedding_loss):
@@ -217,7 +217,7 @@ class CosineEmbeddingLoss(MarginRankingLoss, of=F.cosine_embedding_loss):
 
 class _Triplet(_Reduced):
     def forward(self, anchor: Tensor, positive: Tensor, negative: Tensor) -> Any:
-        return self._of(anchor, positive, negative, **self._given())
+        return self._of(anchor, positive, negative, **self._keywords())
 
 
 class TripletMarginLoss(_Triplet, of=F.triplet_margin_loss):
@@ -265,7 +265,7 @@ class PoissonNLLLoss(_Reduced, of=F.poisson_nll_loss):
         super().__init__(size_average, reduce, reduction, log_input=log_input, full=full, eps=eps)
 
     def forward(self, log_input: Tensor, target: Tensor) -> Any:
-        return self._of(log_input, target, **self._given())
+        return self._of(log_input, target, **self._keywords())
 
 
 class GaussianNLLLoss(_Reduced, of=F.gaussian_nll_loss):
@@ -275,7 +275,7 @@ class GaussianNLLLoss(_Reduced, of=F.gaussian_nll_loss):
         super().__init__(reduction=reduction, full=full, eps=eps)
 
     def forward(self, input: Tensor, target: Tensor, var: Tensor | float) -> Any:
-        return self._of(input, target, var, **self._given())
+        return self._of(input, target, var, **self._keywords())
 
 
 class CosineSimilarity(Module):

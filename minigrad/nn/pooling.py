@@ -126,7 +126,7 @@ class _Unpool(Applied):
         super().__init__(**{name: ints_of(x, self.dims, type(self).__name__, name) for name, x in given.items()})
 
     def forward(self, input: Tensor, indices: Tensor, output_size: Any = None) -> Any:
-        return self._of(input, indices, output_size=output_size, **self._given())
+        return self._of(input, indices, output_size=output_size, **self._keywords())
 
 
 class MaxUnpool1d(_Unpool, of=F.max_unpool1d):
