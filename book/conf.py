@@ -41,7 +41,7 @@ default_role = "code"
 add_module_names = False
 nitpicky = True
 # What `Jitted.recording` is, for `draw` alone.
-nitpick_ignore = [("py:class", "minigrad.compiler.jit.recording.Recording")]
+nitpick_ignore = [("py:class", "minigrad.compiler.jit.recording.StepRecording")]
 nitpick_ignore_regex = [
     # Types in signatures that are others': Python's and those of packages have no pages here, which ask no network.
     ("py:class", r"(collections|contextlib|graphviz|ipywidgets|numpy|os|pathlib|random|types|typing)\..*"),
