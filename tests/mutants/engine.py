@@ -174,6 +174,20 @@ MUTANTS = (
         ("core/test_specialise.py",),
     ),
     Mutant(
+        "a Value is recorded inside no_grad",
+        "minigrad/core/value.py",
+        "if not modes.grad or not op.differentiable:",
+        "if not op.differentiable:",
+        ("core/test_value.py", "core/test_grad_mode.py"),
+    ),
+    Mutant(
+        "what a write in place overwrites is not copied for the rule that reads it",
+        "minigrad/core/tensor.py",
+        "        out = wrap(copy_of(self._array))\n",
+        "        out = wrap(self._array)\n",
+        ("core/test_tensor.py", "core/test_views.py"),
+    ),
+    Mutant(
         "two leaves share the memory of one gradient",
         "minigrad/core/accumulation.py",
         "if id(array) in taken or not owns(array) or",
