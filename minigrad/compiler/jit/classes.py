@@ -22,10 +22,9 @@ def variables(x: Any) -> dict[str, Any] | None:
     return found if isinstance(found, dict) else None
 
 
-@cache
-def slots(base: Any) -> tuple[str, ...]:
+def slots(base: type) -> tuple[str, ...]:
     """The names of the slots of a class, as they are mangled."""
-    slots = vars(base).get("__slots__", ())
+    slots = base.__dict__.get("__slots__", ())
     names = (slots,) if isinstance(slots, str) else tuple(slots)
     return tuple(
         f"_{base.__name__.lstrip('_')}{name}" if name.startswith("__") and not name.endswith("__") else name

@@ -50,6 +50,9 @@ _SINGLE = (type(None), EllipsisType, NotImplementedType, CodeType, type(MISSING)
 _VALUES = (float, complex, *_EQUAL, *_SINGLE, np.generic, slice)
 EMPTY = "not {0}"
 SHORT = 4  # entries of a list that are compared one by one
+_ONE_BY_ONE = [
+    " and ".join([f"len({{0}}) == {n}", *[f"{{0}}[{k}] is {{{k + 1}}}" for k in range(n)]]) for n in range(SHORT + 1)
+]
 _BOUND = (MethodType, BuiltinFunctionType, MethodWrapperType)  # another object each time that it is looked up
 
 
@@ -181,7 +184,7 @@ def size(of: Any, what: str) -> Guard:
 
 def entries(of: Any, what: str) -> Guard:
     """That a container has the same entries in the same order; of a mapping keys and values."""
-    mapping = hasattr(of, "keys") and hasattr(of, "values")
+    mapping = type(of) is not list and hasattr(of, "keys") and hasattr(of, "values")
     kind: Any = dict if isinstance(of, dict) else type(of)  # what a subclass of dict gives may not be what it holds
 
     def read() -> tuple[Any, ...]:
@@ -195,8 +198,7 @@ def entries(of: Any, what: str) -> Guard:
         test = f"len({{0}}) == {n} and {same}"
         return Guard(test, (of, value[:n], value[n:], kind.keys, kind.values), read, value, what, "changed")
     if n <= SHORT and type(of) is list:
-        each = [f"{{0}}[{k}] is {{{k + 1}}}" for k in range(n)]
-        return Guard(" and ".join([f"len({{0}}) == {n}", *each]), (of, *value), read, value, what, "changed")
+        return Guard(_ONE_BY_ONE[n], (of, *value), read, value, what, "changed")
     return Guard(f"len({{0}}) == {n} and all(map(is_, {{0}}, {{1}}))", (of, value), read, value, what, "changed")
 
 

@@ -76,12 +76,15 @@ def describe(found: Object) -> None:
     if x is sys.modules:  # of its thousands only those that the step names
         found.tables.append((partial(entry, x, what="a Python module"), x))
         return
-    exact = _EXACT.get(type(x))
-    for kinds, function in ((object, exact),) if exact else _KINDS:
+    kind = type(x)
+    if kind is list or kind is dict:  # most objects; a class need not have a hash, for a table of them
+        _container(found)
+        return
+    for kinds, function in _KINDS:
         if isinstance(x, kinds):
             function(found)
             return
-    whose = origin_of(type(x))
+    whose = origin_of(kind)
     if is_module(x):
         describe_module(found)
     elif type(x).__module__.startswith("numpy.random") and hasattr(x, "__setstate__"):
@@ -348,7 +351,7 @@ def _attributes_of(found: Object) -> None:
     """The attributes of an object: by name, or all of an object of minigrad's, whose own code reads them."""
     x = found.x
     kind = type(x)
-    if kind in _EXACT:  # which have none
+    if kind is list or kind is dict or kind is tuple:  # which have none
         return
     table = variables(x)
     fields = [name for base in kind.__mro__ for name in slots(base)]
@@ -368,8 +371,6 @@ def _a(x: Any) -> str:
     return f"{'an' if name[:1].lower() in 'aeiou' else 'a'} {name}"
 
 
-# The kinds of most objects, which need not be looked for.
-_EXACT: dict[type, Callable[[Object], None]] = {list: _container, dict: _container, tuple: _tuple, set: _set}
 _KINDS: list[tuple[Any, Callable[[Object], None]]] = [
     (FunctionType, _function),
     (partial, _partial),
