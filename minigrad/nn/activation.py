@@ -52,82 +52,82 @@ class _InPlace(AppliedToInput):
         super().__init__(inplace=inplace)
 
     def forward(self, input: Tensor) -> Any:
-        return self._of(input, inplace=self.inplace)
+        return getattr(F, self.applies)(input, inplace=self.inplace)
 
 
-class ReLU(_InPlace, of=F.relu):
+class ReLU(_InPlace, of="relu"):
     """``max(x, 0)``. Nair and Hinton 2010."""
 
 
-class ReLU6(_InPlace, of=F.relu6):
+class ReLU6(_InPlace, of="relu6"):
     """``min(max(x, 0), 6)``."""
 
 
-class SELU(_InPlace, of=F.selu):
+class SELU(_InPlace, of="selu"):
     """`ELU`, scaled so that signals come to mean 0 and variance 1. Klambauer et al. 2017."""
 
 
-class SiLU(_InPlace, of=F.silu):
+class SiLU(_InPlace, of="silu"):
     """``x sigmoid(x)``, also called swish."""
 
 
-class Mish(_InPlace, of=F.mish):
+class Mish(_InPlace, of="mish"):
     """``x tanh(softplus(x))``. Misra 2019."""
 
 
-class Hardsigmoid(_InPlace, of=F.hardsigmoid):
+class Hardsigmoid(_InPlace, of="hardsigmoid"):
     """`Sigmoid` in three straight lines: ``relu6(x + 3) / 6``."""
 
 
-class Hardswish(_InPlace, of=F.hardswish):
+class Hardswish(_InPlace, of="hardswish"):
     """`SiLU` without an exponential: ``x relu6(x + 3) / 6``. Howard et al. 2019."""
 
     _shown = ()
 
 
-class ELU(AppliedToInput, of=F.elu):
+class ELU(AppliedToInput, of="elu"):
     """``x`` above 0, ``alpha (exp(x) - 1)`` below. Clevert, Unterthiner and Hochreiter 2016."""
 
     def __init__(self, alpha: float = 1.0, inplace: bool = False) -> None:
         super().__init__(alpha=alpha, inplace=inplace)
 
 
-class CELU(AppliedToInput, of=F.celu):
+class CELU(AppliedToInput, of="celu"):
     """``x`` above 0, ``alpha (exp(x / alpha) - 1)`` below: an `ELU` whose slope is even. Barron 2017."""
 
     def __init__(self, alpha: float = 1.0, inplace: bool = False) -> None:
         super().__init__(alpha=alpha, inplace=inplace)
 
 
-class LeakyReLU(AppliedToInput, of=F.leaky_relu):
+class LeakyReLU(AppliedToInput, of="leaky_relu"):
     """``x`` above 0, ``negative_slope x`` below. Maas, Hannun and Ng 2013."""
 
     def __init__(self, negative_slope: float = 0.01, inplace: bool = False) -> None:
         super().__init__(negative_slope=negative_slope, inplace=inplace)
 
 
-class Hardtanh(AppliedToInput, of=F.hardtanh):
+class Hardtanh(AppliedToInput, of="hardtanh"):
     """``x`` brought into `min_val` … `max_val`."""
 
     def __init__(self, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> None:
         super().__init__(min_val=min_val, max_val=max_val, inplace=inplace)
 
 
-class Threshold(AppliedToInput, of=F.threshold):
+class Threshold(AppliedToInput, of="threshold"):
     """``x`` above `threshold`, else `value`."""
 
     def __init__(self, threshold: float, value: float, inplace: bool = False) -> None:
         super().__init__(threshold=threshold, value=value, inplace=inplace)
 
 
-class GELU(AppliedToInput, of=F.gelu):
+class GELU(AppliedToInput, of="gelu"):
     """``x Φ(x)``, Φ the normal distribution; `approximate` "tanh" takes a formula. Hendrycks and Gimpel 2016."""
 
     def __init__(self, approximate: str = "none") -> None:
         super().__init__(approximate=approximate)
 
 
-class Softplus(AppliedToInput, of=F.softplus):
+class Softplus(AppliedToInput, of="softplus"):
     """``log(1 + exp(beta x)) / beta``; ``x`` where beta x is above `threshold`. Dugas et al. 2001."""
 
     def __init__(self, beta: float = 1.0, threshold: float = 20.0) -> None:
@@ -144,15 +144,15 @@ class _Shrink(AppliedToInput):
         return f"{self.lambd}"
 
 
-class Softshrink(_Shrink, of=F.softshrink):
+class Softshrink(_Shrink, of="softshrink"):
     """``x`` brought nearer to 0 by `lambd`, 0 where it is nearer."""
 
 
-class Hardshrink(_Shrink, of=F.hardshrink):
+class Hardshrink(_Shrink, of="hardshrink"):
     """``x``, but 0 from -lambd to lambd."""
 
 
-class GLU(AppliedToInput, of=F.glu):
+class GLU(AppliedToInput, of="glu"):
     """The first half along `dim` times the sigmoid of the second. Dauphin et al. 2017."""
 
     def __init__(self, dim: int = -1) -> None:
@@ -166,23 +166,23 @@ class _Plain(AppliedToInput):
         super().__init__()
 
 
-class Softsign(_Plain, of=F.softsign):
+class Softsign(_Plain, of="softsign"):
     """``x / (1 + |x|)``. Turian, Bergstra and Bengio 2009."""
 
 
-class Tanhshrink(_Plain, of=F.tanhshrink):
+class Tanhshrink(_Plain, of="tanhshrink"):
     """``x - tanh(x)``."""
 
 
-class LogSigmoid(_Plain, of=F.logsigmoid):
+class LogSigmoid(_Plain, of="logsigmoid"):
     """``log(sigmoid(x))``, without underflow."""
 
 
-class Sigmoid(_Plain, of=F.sigmoid):
+class Sigmoid(_Plain, of="sigmoid"):
     """``1 / (1 + exp(-x))``."""
 
 
-class Tanh(_Plain, of=F.tanh):
+class Tanh(_Plain, of="tanh"):
     """The hyperbolic tangent."""
 
 
@@ -212,15 +212,15 @@ class _Along(AppliedToInput):
         super().__init__(dim=dim)
 
 
-class Softmax(_Along, of=F.softmax):
+class Softmax(_Along, of="softmax"):
     """``exp(x) / sum(exp(x))`` along `dim`: positive numbers of sum 1."""
 
 
-class LogSoftmax(_Along, of=F.log_softmax):
+class LogSoftmax(_Along, of="log_softmax"):
     """``log(softmax(x))`` along `dim`, also where that is too small for a float."""
 
 
-class Softmin(_Along, of=F.softmin):
+class Softmin(_Along, of="softmin"):
     """``softmax(-x)`` along `dim`."""
 
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, ClassVar
 
+from minigrad import functional as F
 from minigrad.core.tensor import Tensor
 from minigrad.nn.module import Module
 
@@ -17,21 +17,22 @@ class Applied(Module):
     A subclass names the function, and its ``__init__`` has the settings with their defaults:
 
     >>> import minigrad as mg
-    >>> class Shrink(AppliedToInput, of=mg.nn.functional.softshrink):
+    >>> class Shrink(AppliedToInput, of="softshrink"):
     ...     def __init__(self, lambd: float = 0.5) -> None:
     ...         super().__init__(lambd=lambd)
     >>> Shrink(), Shrink(1.0)(mg.tensor([3.0, 0.5]))
     (Shrink(lambd=0.5), tensor([2., 0.]))
     """
 
-    _of: ClassVar[Callable[..., Any]]
+    applies: ClassVar[str]
+    """The name of the function in `minigrad.functional`, where it is looked up at each call."""
     _settings: tuple[str, ...] = ()
     _shown: ClassVar[tuple[str, ...] | None] = None  # the settings that its repr has: all of them, if None
 
-    def __init_subclass__(cls, of: Callable[..., Any] | None = None, **kwargs: Any) -> None:
+    def __init_subclass__(cls, of: str | None = None, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         if of is not None:
-            cls._of = staticmethod(of)
+            cls.applies = of
 
     def __init__(self, **settings: Any) -> None:
         super().__init__()
@@ -54,4 +55,4 @@ class AppliedToInput(Applied):
 
     def forward(self, input: Tensor) -> Any:
         """The function of the input."""
-        return self._of(input, **self._keywords()) if self._settings else self._of(input)
+        return getattr(F, self.applies)(input, **self._keywords())

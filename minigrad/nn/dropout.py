@@ -18,13 +18,13 @@ class _Dropout(AppliedToInput):
         super().__init__(p=p, inplace=inplace)
 
     def forward(self, input: Tensor) -> Any:
-        return self._of(input, self.p, self.training, self.inplace)
+        return getattr(F, self.applies)(input, self.p, self.training, self.inplace)
 
     def extra_repr(self) -> str:
         return f"p={self.p}, inplace={self.inplace}"
 
 
-class Dropout(_Dropout, of=F.dropout):
+class Dropout(_Dropout, of="dropout"):
     """Each number 0 with probability `p`, the others divided by 1 - p. Srivastava et al. 2014.
 
     >>> import minigrad as mg
@@ -33,20 +33,20 @@ class Dropout(_Dropout, of=F.dropout):
     """
 
 
-class Dropout1d(_Dropout, of=F.dropout1d):
+class Dropout1d(_Dropout, of="dropout1d"):
     """Each channel of (N, C, L), or one (C, L), 0 with probability `p`, the others divided by 1 - p."""
 
 
-class Dropout2d(_Dropout, of=F.dropout2d):
+class Dropout2d(_Dropout, of="dropout2d"):
     """Each channel of (N, C, H, W), or one (C, H, W), 0 with probability `p`, the others divided by 1 - p.
 
     Pixels beside each other tell much the same, so that dropping some of them would say nothing. Tompson et al. 2015.
     """
 
 
-class AlphaDropout(_Dropout, of=F.alpha_dropout):
+class AlphaDropout(_Dropout, of="alpha_dropout"):
     """Dropout for networks of `SELU`: mean and variance stay 0 and 1. Klambauer et al. 2017."""
 
 
-class FeatureAlphaDropout(_Dropout, of=F.feature_alpha_dropout):
+class FeatureAlphaDropout(_Dropout, of="feature_alpha_dropout"):
     """`AlphaDropout` of whole channels of (N, C, …)."""

@@ -74,7 +74,7 @@ class _OfTarget(_Reduced):
     """A reduced function of input and target."""
 
     def forward(self, input: Tensor, target: Tensor) -> Any:
-        return self._of(input, target, **self._keywords())
+        return getattr(F, self.applies)(input, target, **self._keywords())
 
 
 class _Loss(_OfTarget):
@@ -84,11 +84,11 @@ class _Loss(_OfTarget):
         super().__init__(size_average, reduce, reduction)
 
 
-class L1Loss(_Loss, of=F.l1_loss):
+class L1Loss(_Loss, of="l1_loss"):
     """``|input - target|``."""
 
 
-class MSELoss(_Loss, of=F.mse_loss):
+class MSELoss(_Loss, of="mse_loss"):
     """``(input - target) ** 2``.
 
     >>> import minigrad as mg
@@ -97,7 +97,7 @@ class MSELoss(_Loss, of=F.mse_loss):
     """
 
 
-class SmoothL1Loss(_OfTarget, of=F.smooth_l1_loss):
+class SmoothL1Loss(_OfTarget, of="smooth_l1_loss"):
     """A parabola where the difference is below `beta`, and a line beyond. Girshick 2015."""
 
     def __init__(
@@ -106,14 +106,14 @@ class SmoothL1Loss(_OfTarget, of=F.smooth_l1_loss):
         super().__init__(size_average, reduce, reduction, beta=beta)
 
 
-class HuberLoss(_OfTarget, of=F.huber_loss):
+class HuberLoss(_OfTarget, of="huber_loss"):
     """`SmoothL1Loss` times `delta`. Huber 1964."""
 
     def __init__(self, reduction: str = "mean", delta: float = 1.0) -> None:
         super().__init__(reduction=reduction, delta=delta)
 
 
-class KLDivLoss(_OfTarget, of=F.kl_div):
+class KLDivLoss(_OfTarget, of="kl_div"):
     """``target (log(target) - input)``, `input` being logarithms; with `log_target` the target is, too."""
 
     _reductions = ("mean", "batchmean", "sum", "none")
@@ -124,7 +124,7 @@ class KLDivLoss(_OfTarget, of=F.kl_div):
         super().__init__(size_average, reduce, reduction, log_target=log_target)
 
 
-class NLLLoss(_OfTarget, of=F.nll_loss):
+class NLLLoss(_OfTarget, of="nll_loss"):
     """Minus the log probability that `input`, (N, C, …), has for the class in `target`, (N, …); not `ignore_index`."""
 
     def __init__(
@@ -138,7 +138,7 @@ class NLLLoss(_OfTarget, of=F.nll_loss):
         super().__init__(size_average, reduce, reduction, weights={"weight": weight}, ignore_index=ignore_index)
 
 
-class CrossEntropyLoss(_OfTarget, of=F.cross_entropy):
+class CrossEntropyLoss(_OfTarget, of="cross_entropy"):
     """`NLLLoss` of the log_softmax of scores (N, C, …): of classes (N, …), or of probabilities (N, C, …).
 
     >>> import minigrad as mg
@@ -168,11 +168,11 @@ class _Weighted(_OfTarget):
         super().__init__(size_average, reduce, reduction, weights={"weight": weight})
 
 
-class BCELoss(_Weighted, of=F.binary_cross_entropy):
+class BCELoss(_Weighted, of="binary_cross_entropy"):
     """``-(target log(input) + (1 - target) log(1 - input))`` of probabilities; `weight` is a factor for each."""
 
 
-class BCEWithLogitsLoss(_OfTarget, of=F.binary_cross_entropy_with_logits):
+class BCEWithLogitsLoss(_OfTarget, of="binary_cross_entropy_with_logits"):
     """`BCELoss` of the sigmoid of scores, without overflow; `pos_weight` multiplies what is lost where target is 1."""
 
     def __init__(
@@ -186,11 +186,11 @@ class BCEWithLogitsLoss(_OfTarget, of=F.binary_cross_entropy_with_logits):
         super().__init__(size_average, reduce, reduction, weights={"weight": weight, "pos_weight": pos_weight})
 
 
-class HingeLoss(_Loss, of=F.hinge_loss):
+class HingeLoss(_Loss, of="hinge_loss"):
     """``max(1 - input target, 0)``, with targets of 1 and -1: a support vector machine's, which PyTorch has not."""
 
 
-class HingeEmbeddingLoss(_OfTarget, of=F.hinge_embedding_loss):
+class HingeEmbeddingLoss(_OfTarget, of="hinge_embedding_loss"):
     """`input`, a distance, where target is 1, and ``max(margin - input, 0)`` where it is -1."""
 
     def __init__(
@@ -199,7 +199,7 @@ class HingeEmbeddingLoss(_OfTarget, of=F.hinge_embedding_loss):
         super().__init__(size_average, reduce, reduction, margin=margin)
 
 
-class MarginRankingLoss(_Reduced, of=F.margin_ranking_loss):
+class MarginRankingLoss(_Reduced, of="margin_ranking_loss"):
     """``max(-target (input1 - input2) + margin, 0)``: target 1 says that input1 is to be the larger."""
 
     def __init__(
@@ -208,19 +208,19 @@ class MarginRankingLoss(_Reduced, of=F.margin_ranking_loss):
         super().__init__(size_average, reduce, reduction, margin=margin)
 
     def forward(self, input1: Tensor, input2: Tensor, target: Tensor) -> Any:
-        return self._of(input1, input2, target, **self._keywords())
+        return getattr(F, self.applies)(input1, input2, target, **self._keywords())
 
 
-class CosineEmbeddingLoss(MarginRankingLoss, of=F.cosine_embedding_loss):
+class CosineEmbeddingLoss(MarginRankingLoss, of="cosine_embedding_loss"):
     """1 - cos of the rows' angle where target is 1, and ``max(cos - margin, 0)`` where it is -1."""
 
 
 class _Triplet(_Reduced):
     def forward(self, anchor: Tensor, positive: Tensor, negative: Tensor) -> Any:
-        return self._of(anchor, positive, negative, **self._keywords())
+        return getattr(F, self.applies)(anchor, positive, negative, **self._keywords())
 
 
-class TripletMarginLoss(_Triplet, of=F.triplet_margin_loss):
+class TripletMarginLoss(_Triplet, of="triplet_margin_loss"):
     """``max(d(anchor, positive) - d(anchor, negative) + margin, 0)``: see `F.triplet_margin_loss`."""
 
     def __init__(
@@ -236,7 +236,7 @@ class TripletMarginLoss(_Triplet, of=F.triplet_margin_loss):
         super().__init__(size_average, reduce, reduction, margin=margin, p=p, eps=eps, swap=swap)
 
 
-class TripletMarginWithDistanceLoss(_Triplet, of=F.triplet_margin_with_distance_loss):
+class TripletMarginWithDistanceLoss(_Triplet, of="triplet_margin_with_distance_loss"):
     """`TripletMarginLoss` with another distance: `functional.triplet_margin_with_distance_loss`."""
 
     def __init__(
@@ -246,11 +246,11 @@ class TripletMarginWithDistanceLoss(_Triplet, of=F.triplet_margin_with_distance_
         super().__init__(reduction=reduction, distance_function=distance, margin=margin, swap=swap)
 
 
-class SoftMarginLoss(_Loss, of=F.soft_margin_loss):
+class SoftMarginLoss(_Loss, of="soft_margin_loss"):
     """``log(1 + exp(-target input))``, for targets of 1 and -1."""
 
 
-class PoissonNLLLoss(_Reduced, of=F.poisson_nll_loss):
+class PoissonNLLLoss(_Reduced, of="poisson_nll_loss"):
     """-ln of Poisson's probability of counts, by the logarithms of the rates: see `F.poisson_nll_loss`."""
 
     def __init__(
@@ -265,17 +265,17 @@ class PoissonNLLLoss(_Reduced, of=F.poisson_nll_loss):
         super().__init__(size_average, reduce, reduction, log_input=log_input, full=full, eps=eps)
 
     def forward(self, log_input: Tensor, target: Tensor) -> Any:
-        return self._of(log_input, target, **self._keywords())
+        return getattr(F, self.applies)(log_input, target, **self._keywords())
 
 
-class GaussianNLLLoss(_Reduced, of=F.gaussian_nll_loss):
+class GaussianNLLLoss(_Reduced, of="gaussian_nll_loss"):
     """-ln of the normal density of targets, by mean and variance: see `F.gaussian_nll_loss`."""
 
     def __init__(self, *, full: bool = False, eps: float = 1e-6, reduction: str = "mean") -> None:
         super().__init__(reduction=reduction, full=full, eps=eps)
 
     def forward(self, input: Tensor, target: Tensor, var: Tensor | float) -> Any:
-        return self._of(input, target, var, **self._keywords())
+        return getattr(F, self.applies)(input, target, var, **self._keywords())
 
 
 class CosineSimilarity(Module):
@@ -300,7 +300,7 @@ class PairwiseDistance(Module):
         return F.pairwise_distance(x1, x2, self.norm, self.eps, self.keepdim)
 
 
-class MultiMarginLoss(_OfTarget, of=F.multi_margin_loss):
+class MultiMarginLoss(_OfTarget, of="multi_margin_loss"):
     """How far each wrong class comes within `margin` of the right one: `functional.multi_margin_loss`."""
 
     def __init__(
@@ -315,9 +315,9 @@ class MultiMarginLoss(_OfTarget, of=F.multi_margin_loss):
         super().__init__(size_average, reduce, reduction, weights={"weight": weight}, p=p, margin=margin)
 
 
-class MultiLabelMarginLoss(_Loss, of=F.multilabel_margin_loss):
+class MultiLabelMarginLoss(_Loss, of="multilabel_margin_loss"):
     """How far each wrong class comes within 1 of each right one: `functional.multilabel_margin_loss`."""
 
 
-class MultiLabelSoftMarginLoss(_Weighted, of=F.multilabel_soft_margin_loss):
+class MultiLabelSoftMarginLoss(_Weighted, of="multilabel_soft_margin_loss"):
     """The mean over classes, each there or not, of ``softplus(x) - target * x``, times `weight` (C,)."""

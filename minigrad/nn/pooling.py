@@ -47,11 +47,11 @@ class _MaxPool(AppliedToInput):
         super().__init__(kernel_size=kernel_size, stride=stride, padding=padding, **more)
 
 
-class MaxPool1d(_MaxPool, of=F.max_pool1d):
+class MaxPool1d(_MaxPool, of="max_pool1d"):
     """The largest number of each window along (N, C, L): `functional.max_pool1d`."""
 
 
-class MaxPool2d(_MaxPool, of=F.max_pool2d):
+class MaxPool2d(_MaxPool, of="max_pool2d"):
     """The largest number of each window of (N, C, H, W): `functional.max_pool2d`.
 
     >>> import minigrad as mg
@@ -60,11 +60,11 @@ class MaxPool2d(_MaxPool, of=F.max_pool2d):
     """
 
 
-class MinPool2d(_MaxPool, of=F.min_pool2d):
+class MinPool2d(_MaxPool, of="min_pool2d"):
     """The smallest number of each window of (N, C, H, W), which PyTorch does not have: `functional.min_pool2d`."""
 
 
-class AvgPool1d(AppliedToInput, of=F.avg_pool1d):
+class AvgPool1d(AppliedToInput, of="avg_pool1d"):
     """The mean of each window along (N, C, L): `functional.avg_pool1d`."""
 
     _shown = ("kernel_size", "stride", "padding")
@@ -84,7 +84,7 @@ class AvgPool1d(AppliedToInput, of=F.avg_pool1d):
         super().__init__(kernel_size=size, stride=stride, padding=padding, **more)
 
 
-class AvgPool2d(AppliedToInput, of=F.avg_pool2d):
+class AvgPool2d(AppliedToInput, of="avg_pool2d"):
     """The mean of each window of (N, C, H, W): `functional.avg_pool2d`."""
 
     _shown = ("kernel_size", "stride", "padding")
@@ -110,11 +110,11 @@ class _Power(AppliedToInput):
         super().__init__(norm_type=norm_type, kernel_size=kernel_size, stride=stride, ceil_mode=ceil_mode)
 
 
-class LPPool1d(_Power, of=F.lp_pool1d):
+class LPPool1d(_Power, of="lp_pool1d"):
     """The `norm_type`-norm of each window of (N, C, L): `functional.lp_pool1d`."""
 
 
-class LPPool2d(_Power, of=F.lp_pool2d):
+class LPPool2d(_Power, of="lp_pool2d"):
     """The `norm_type`-norm of each window of (N, C, H, W): `functional.lp_pool2d`."""
 
 
@@ -126,14 +126,14 @@ class _Unpool(Applied):
         super().__init__(**{name: ints_of(x, self.dims, type(self).__name__, name) for name, x in given.items()})
 
     def forward(self, input: Tensor, indices: Tensor, output_size: Any = None) -> Any:
-        return self._of(input, indices, output_size=output_size, **self._keywords())
+        return getattr(F, self.applies)(input, indices, output_size=output_size, **self._keywords())
 
 
-class MaxUnpool1d(_Unpool, of=F.max_unpool1d):
+class MaxUnpool1d(_Unpool, of="max_unpool1d"):
     """A `MaxPool1d` with ``return_indices`` backwards: `functional.max_unpool1d`."""
 
 
-class MaxUnpool2d(_Unpool, of=F.max_unpool2d):
+class MaxUnpool2d(_Unpool, of="max_unpool2d"):
     """A `MaxPool2d` with ``return_indices`` backwards: `functional.max_unpool2d`."""
 
     dims = 2
@@ -144,11 +144,11 @@ class _Adaptive(AppliedToInput):
         super().__init__(output_size=output_size)
 
 
-class AdaptiveAvgPool1d(_Adaptive, of=F.adaptive_avg_pool1d):
+class AdaptiveAvgPool1d(_Adaptive, of="adaptive_avg_pool1d"):
     """The means of `output_size` windows that together cover (N, C, L)."""
 
 
-class AdaptiveAvgPool2d(_Adaptive, of=F.adaptive_avg_pool2d):
+class AdaptiveAvgPool2d(_Adaptive, of="adaptive_avg_pool2d"):
     """The means of `output_size` windows, (height, width), that together cover (N, C, H, W); None keeps a size."""
 
 
@@ -159,15 +159,15 @@ class _AdaptiveMax(AppliedToInput):
         super().__init__(output_size=output_size, return_indices=return_indices)
 
 
-class AdaptiveMaxPool1d(_AdaptiveMax, of=F.adaptive_max_pool1d):
+class AdaptiveMaxPool1d(_AdaptiveMax, of="adaptive_max_pool1d"):
     """The largest numbers of `output_size` windows that together cover (N, C, L)."""
 
 
-class AdaptiveMaxPool2d(_AdaptiveMax, of=F.adaptive_max_pool2d):
+class AdaptiveMaxPool2d(_AdaptiveMax, of="adaptive_max_pool2d"):
     """The largest numbers of `output_size` windows, (height, width), that together cover (N, C, H, W)."""
 
 
-class Upsample(AppliedToInput, of=F.interpolate):
+class Upsample(AppliedToInput, of="interpolate"):
     """(N, C, …) resized to `size`, or by `scale_factor`: `functional.interpolate`.
 
     >>> import minigrad as mg

@@ -31,14 +31,14 @@ __all__ = [
 ]
 
 
-class ChannelShuffle(AppliedToInput, of=F.channel_shuffle):
+class ChannelShuffle(AppliedToInput, of="channel_shuffle"):
     """The channels of (N, C, …) dealt out anew, one of each of `groups` in turn: `functional.channel_shuffle`."""
 
     def __init__(self, groups: int) -> None:
         super().__init__(groups=groups)
 
 
-class Flatten(AppliedToInput, of=F.flatten):
+class Flatten(AppliedToInput, of="flatten"):
     """The dimensions `start_dim` to `end_dim` as one: by default all but the batch."""
 
     def __init__(self, start_dim: int = 1, end_dim: int = -1) -> None:
@@ -59,14 +59,14 @@ class Unflatten(Module):
         return f"dim={self.dim}, unflattened_size={self.unflattened_size}"
 
 
-class Unfold(AppliedToInput, of=F.unfold):
+class Unfold(AppliedToInput, of="unfold"):
     """The windows of images as columns: `functional.unfold`."""
 
     def __init__(self, kernel_size: Ints, dilation: Ints = 1, padding: Ints = 0, stride: Ints = 1) -> None:
         super().__init__(kernel_size=kernel_size, dilation=dilation, padding=padding, stride=stride)
 
 
-class Fold(AppliedToInput, of=F.fold):
+class Fold(AppliedToInput, of="fold"):
     """Images in which columns are added up where their windows lie: `functional.fold`."""
 
     def __init__(
@@ -76,14 +76,14 @@ class Fold(AppliedToInput, of=F.fold):
         super().__init__(output_size=output_size, kernel_size=kernel_size, **more)
 
 
-class PixelShuffle(AppliedToInput, of=F.pixel_shuffle):
+class PixelShuffle(AppliedToInput, of="pixel_shuffle"):
     """Channels as pixels: (…, C r², H, W) to (…, C, H r, W r), r the `upscale_factor`. Shi et al. 2016."""
 
     def __init__(self, upscale_factor: int) -> None:
         super().__init__(upscale_factor=upscale_factor)
 
 
-class PixelUnshuffle(AppliedToInput, of=F.pixel_unshuffle):
+class PixelUnshuffle(AppliedToInput, of="pixel_unshuffle"):
     """Pixels as channels: (…, C, H r, W r) to (…, C r², H, W), r the `downscale_factor`."""
 
     def __init__(self, downscale_factor: int) -> None:

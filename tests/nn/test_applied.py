@@ -8,26 +8,38 @@ import minigrad as mg
 from minigrad.nn.applied import Applied, AppliedToInput
 
 
-class Scaled(AppliedToInput, of=lambda input, by=2.0, inplace=False: input * by):
-    def __init__(self, by: float = 2.0, inplace: bool = False) -> None:
-        super().__init__(by=by, inplace=inplace)
+class Leaky(AppliedToInput, of="leaky_relu"):
+    def __init__(self, negative_slope: float = 0.5, inplace: bool = False) -> None:
+        super().__init__(negative_slope=negative_slope, inplace=inplace)
 
 
 def test_settings_are_attributes_that_are_read_at_each_call():
-    layer = Scaled(by=3.0)
-    assert layer(mg.tensor([1.0, 2.0])).tolist() == [3.0, 6.0]
-    layer.by = 5.0
-    assert layer(mg.tensor([1.0, 2.0])).tolist() == [5.0, 10.0]
-    assert repr(layer) == "Scaled(by=5.0)"
-    assert repr(Scaled(inplace=True)) == "Scaled(by=2.0, inplace=True)"
+    layer = Leaky()
+    assert layer(mg.tensor([-1.0, 2.0])).tolist() == [-0.5, 2.0]
+    layer.negative_slope = 0.25
+    assert layer(mg.tensor([-1.0, 2.0])).tolist() == [-0.25, 2.0]
+    assert repr(layer) == "Leaky(negative_slope=0.25)"
+    assert repr(Leaky(inplace=True)) == "Leaky(negative_slope=0.5, inplace=True)"
 
 
 def test_a_subclass_has_its_function_and_settings():
-    class Halved(Scaled):
+    class Halved(Leaky):
         def __init__(self) -> None:
-            super().__init__(0.5)
+            super().__init__(0.125)
 
-    assert Halved()(mg.tensor([4.0])).tolist() == [2.0]
+    assert Halved()(mg.tensor([-8.0])).tolist() == [-1.0]
+
+
+def test_a_function_that_is_patched_is_the_one_that_is_applied(monkeypatch):
+    layer = Leaky()
+    monkeypatch.setattr(mg.functional, "leaky_relu", lambda input, **settings: input * 3.0)
+    assert layer(mg.tensor([-1.0])).tolist() == [-3.0]
+
+
+@pytest.mark.parametrize("layer", [x for x in vars(mg.nn.activation).values() if isinstance(x, type)])
+def test_the_function_of_a_layer_is_there(layer):
+    if issubclass(layer, Applied) and hasattr(layer, "applies"):
+        assert callable(getattr(mg.functional, layer.applies))
 
 
 def test_a_subclass_that_makes_a_bare_module_applies_its_function():

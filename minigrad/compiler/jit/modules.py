@@ -49,7 +49,7 @@ def describe_module(found: Object) -> None:
         found.links += [Link(None, hook[0], f"a hook of {of}") for hook in tuple(registry.values())]
     found.links.append(Link(None, kind, of))
     if origin_of(kind) == "engine" and isinstance(kind.forward, FunctionType):
-        found.own(*_calls_of(kind.forward))
+        found.own(*_calls_of(kind.forward, getattr(kind, "applies", "")))
     rest = [name for name in tuple(table) if name not in _TABLES]
     read = {"training", *rest} if origin_of(kind) == "engine" else library_names(kind) & set(rest)
     for name in sorted(read):
@@ -58,9 +58,10 @@ def describe_module(found: Object) -> None:
     found.tables.append((from_table(table, of), [name for name in rest if name not in read]))
 
 
-def _calls_of(forward: FunctionType) -> Iterator[Guard]:
-    """The functions that `forward` of a layer finds in a Python module, as ``F.relu``, which a user may patch."""
-    names = names_in(forward.__code__)
+def _calls_of(forward: FunctionType, applied: str) -> Iterator[Guard]:
+    """The functions that `forward` of a layer finds in a Python module, as ``F.relu``, which a user may patch; one of
+    them by the name that its class says."""
+    names = names_in(forward.__code__) | {applied}
     for module in [x for name, x in tuple(forward.__globals__.items()) if name in names and isinstance(x, ModuleType)]:
         table = vars(module)
         yield from [entry(table, name, f"{module.__name__}.{name}") for name in sorted(names & table.keys())]
