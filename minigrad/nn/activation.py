@@ -162,6 +162,8 @@ class GLU(AppliedToInput, of="glu"):
 class _Plain(AppliedToInput):
     """A function without settings."""
 
+    _settings = ()
+
     def __init__(self) -> None:
         super().__init__()
 

@@ -26,7 +26,7 @@ class Applied(Module):
 
     applies: ClassVar[str]
     """The name of the function in `minigrad.functional`, where it is looked up at each call."""
-    _settings: tuple[str, ...] = ()
+    _settings: tuple[str, ...]
     _shown: ClassVar[tuple[str, ...] | None] = None  # the settings that its repr has: all of them, if None
 
     def __init_subclass__(cls, of: str | None = None, **kwargs: Any) -> None:

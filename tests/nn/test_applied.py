@@ -69,3 +69,10 @@ def test_inputs_may_be_named(layer, asked):
 def test_what_is_no_setting_is_refused(layer):
     with pytest.raises(TypeError, match="unexpected keyword argument 'slope'"):
         layer(slope=1.0)
+
+
+def test_a_layer_of_a_pickle_without_its_settings_does_not_take_the_defaults():
+    layer = mg.nn.ELU(0.5)
+    del layer.__dict__["_settings"]
+    with pytest.raises(AttributeError, match="_settings"):
+        layer(mg.zeros(1))
