@@ -16,8 +16,6 @@ an iterator or file       refused: what it gives next is not known
 
 from __future__ import annotations
 
-import builtins
-import dis
 import gc
 import io
 import os
@@ -35,19 +33,18 @@ from contextvars import ContextVar
 from enum import Enum
 from functools import cached_property, lru_cache, partial, partialmethod
 from operator import attrgetter, methodcaller
-from types import CodeType, FunctionType, MethodType, ModuleType
+from types import FunctionType, MethodType, ModuleType
 from typing import Any
 
 import numpy as np
 
 from minigrad.compiler.jit.classes import library_names, origin_of, slots, variables
+from minigrad.compiler.jit.functions import describe_function
 from minigrad.compiler.jit.guards import (
     MISSING,
     Guard,
-    absence,
     attribute,
     calls,
-    cell,
     computed,
     contents,
     entries,
@@ -56,7 +53,6 @@ from minigrad.compiler.jit.guards import (
 )
 from minigrad.compiler.jit.links import Link, Object, from_table, of_class, table_of
 from minigrad.compiler.jit.modules import describe_module, describe_optimizer, is_module
-from minigrad.compiler.jit.watch import by_identity, is_user_code, names_in
 from minigrad.core.op import Op
 from minigrad.core.storage import Storage
 from minigrad.core.tensor import Tensor
@@ -95,68 +91,6 @@ def describe(found: Object) -> None:
         _container(found)
     else:
         _instance(found)
-
-
-def _function(found: Object) -> None:
-    f: FunctionType = found.x
-    found.code = code = f.__code__
-    what = f"the code of {found.path}"
-    read = _attributes(f, "__code__", "__defaults__", "__kwdefaults__")
-    values = read()
-    found.own(
-        Guard(
-            "{0}.__code__ is {1} and {0}.__defaults__ is {2} and {0}.__kwdefaults__ is {3}",
-            (f, *values),
-            read,
-            values,
-            f"{what} or its defaults",
-        )
-    )
-    for name, x in zip(code.co_freevars, f.__closure__ or (), strict=False):
-        guard = cell(x, name)
-        found.links.append(Link(guard, guard.value, name))
-    positional = code.co_varnames[: code.co_argcount][-len(f.__defaults__ or ()) or None :]
-    for name, x in [*zip(positional, f.__defaults__ or (), strict=False), *(f.__kwdefaults__ or {}).items()]:
-        found.links.append(Link(None, x, f"the default {name} of {f.__name__}"))
-    if f.__kwdefaults__:
-        found.own(entries(f.__kwdefaults__, f"the defaults of {f.__name__}"))
-    if f.__dict__:
-        found.tables.append((from_table(f.__dict__, found.path), f.__dict__))
-    if is_user_code(code, f.__globals__):
-        _globals(found, f.__globals__, code)
-
-
-def _globals(found: Object, table: dict[str, Any], code: CodeType) -> None:
-    named = _globals_in(code)
-    if named & {"globals", "eval", "exec"}:
-        named |= table.keys()
-    for name in sorted(named & table.keys()):
-        guard = entry(table, name, name)
-        found.links.append(Link(guard, guard.value, name))
-    if builtin := named - table.keys():
-        found.own(absence(table, builtin, "a global that hides a builtin"))
-        known = vars(builtins)
-        guards = [entry(known, name, f"the builtin {name}") for name in sorted(builtin & known.keys())]
-        found.links += [Link(guard, guard.value, guard.what) for guard in guards]
-    for name in sorted(names_in(code)):  # import inside of a function
-        if name not in table and isinstance(module := _imported(name), ModuleType):
-            found.links.append(Link(None, module, name))
-
-
-@by_identity
-def _globals_in(code: CodeType) -> frozenset[str]:
-    """The globals that a function, and those inside it, read or write."""
-    blank = code.replace(co_consts=tuple([None for _ in code.co_consts]))  # `dis` looks at them, and some are symbolic
-    found = {x.argval for x in dis.get_instructions(blank) if x.opname in ("LOAD_GLOBAL", "LOAD_NAME", "STORE_GLOBAL")}
-    return frozenset(found.union(*[_globals_in(x) for x in code.co_consts if isinstance(x, CodeType)]))
-
-
-def _imported(name: str) -> Any:
-    return sys.modules.get(name)
-
-
-def _attributes(x: Any, *names: str) -> Callable[[], tuple[Any, ...]]:
-    return lambda: tuple([getattr(x, name) for name in names])
 
 
 def _wrapped(*names: str) -> Callable[[Object], None]:
@@ -372,7 +306,7 @@ def _a(x: Any) -> str:
 
 
 _KINDS: list[tuple[Any, Callable[[Object], None]]] = [
-    (FunctionType, _function),
+    (FunctionType, describe_function),
     (partial, _partial),
     (partialmethod, _partial),
     (MethodType, _wrapped("__func__", "__self__")),
