@@ -116,7 +116,7 @@ def test_types_that_have_no_page_are_not_hidden_from_nitpick():
 def test_the_types_that_public_names_return_have_a_place(inventory):
     wanted = [
         "core.graph.Node",
-        "core.op.Plan",
+        "core.rules.SavePlan",
         "core.storage.Transfers",
         "profiling.profiler._Row",
         "training.stopping.Best",
