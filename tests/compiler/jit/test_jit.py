@@ -521,15 +521,14 @@ def test_memory_stays_as_it_was():
 
 SAMPLES = all_samples()
 READERS = {  # what looks at values, or gives shapes that depend on them
-    "arranged": ("cov, counted", "cov, weighed"),
-    "composed": ("embedding_bag with offsets", "embedding_bag, weighed"),
     "counting": ("bincount", "unique"),
     "distance": ("gaussian_nll_loss",),
     "draws": ("multinomial",),
     "elementwise": ("by whole numbers",),
+    "embedding": ("embedding_bag with offsets", "embedding_bag, weighed"),
     "indexing": ("x[", "one_hot, counted", "masked_", "nonzero", "argwhere"),
-    "quantiles": ("quantile", "nanquantile"),
     "shape": ("repeat_interleave by", "tensor_split at a tensor", "tensor_split by a 0-d"),
+    "statistics": ("cov, counted", "cov, weighed", "quantile", "nanquantile"),
 }
 
 
