@@ -58,7 +58,7 @@ class DataLoader:
     Raises ArgumentError for options that exclude each other or are out of range.
 
     >>> import minigrad as mg
-    >>> data = TensorDataset(mg.arange(5), mg.arange(5) * 10)
+    >>> data = mg.data.TensorDataset(mg.arange(5), mg.arange(5) * 10)
     >>> for x, y in DataLoader(data, batch_size=2):
     ...     print(x, y)
     tensor([0, 1]) tensor([ 0, 10])

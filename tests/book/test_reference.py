@@ -106,7 +106,7 @@ def test_types_that_have_no_page_are_not_hidden_from_nitpick():
     space = {"__file__": str(BOOK / "conf.py")}
     exec((BOOK / "conf.py").read_text(encoding="utf-8"), space)
     assert space["nitpicky"] is True
-    assert space["nitpick_ignore"] == [("py:class", "minigrad.compiler.jit.recording.Recording")]
+    assert space["nitpick_ignore"] == [("py:class", "minigrad.compiler.jit.recording.StepRecording")]
     own = ["Node", "minigrad.Value", "minigrad.core.graph.Node", "minigrad_viz.Trace", "mg.Op"]
     for kind, pattern in space["nitpick_ignore_regex"]:
         assert kind == "py:class"

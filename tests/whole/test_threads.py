@@ -11,14 +11,13 @@ import numpy as np
 import pytest
 
 import minigrad as mg
-import minigrad.compiler.jit as jit_module
 from crowd import Pause, crowd
 from minigrad.backends.numpy import threads as numpy_threads
 from minigrad.backends.taichi.runtime import buffers, checks, kernel
 from minigrad.backends.taichi.runtime.array import Pool
 from minigrad.backends.taichi.runtime.locking import muted
 from minigrad.backends.taichi.runtime.offsets import moved
-from minigrad.compiler.jit import scalars
+from minigrad.compiler.jit import recording, scalars
 from minigrad.core import step, tensor
 from minigrad.core.dispatch import tap
 from minigrad.core.effects import Effects, listen
@@ -507,7 +506,7 @@ def own_operations():
 @pytest.mark.usefixtures("compiled_on_cpu", "litter")
 def test_threads_capture_compile_replay_and_merge_at_once(monkeypatch, own_operations):
     """Each of eight captures a step of its own, all share another, and all accumulate into one leaf."""
-    monkeypatch.setattr(jit_module, "JOINED", 2)
+    monkeypatch.setattr(recording, "JOINED", 2)
     common, here = mg.ones(3, requires_grad=True), threading.Barrier(8)
 
     def step_of(k):
