@@ -19,7 +19,7 @@ from minigrad.core.shapes import overlapping
 from minigrad.core.step import Step, constant
 from minigrad.core.storage import owns
 
-__all__ = ["check_memory", "check_writable", "link", "rebase", "refresh", "replay", "stride_of"]
+__all__ = ["check_memory", "check_writable", "link", "rebase", "refresh", "replay", "stride_of", "write_into"]
 
 
 _overwrite = forward("overwrite")
@@ -122,3 +122,8 @@ def rebase(target: Any, step: Step | None) -> None:
         listener.graph_rebased(target if base is None else base)
     storage.rebased += 1
     refresh(target)
+
+
+def write_into(target: Any, op: Op, inputs: tuple[Any, ...], attrs: Mapping[str, Any]) -> Any:
+    """Compute `op` of `inputs` into the memory of the tensor `target`, and return it. Raises as `check_writable`."""
+    return target._write(op, inputs, attrs)

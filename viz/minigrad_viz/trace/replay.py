@@ -21,6 +21,7 @@ from minigrad.core.snapshot import FREED, NodeRecord, node_of
 from minigrad.core.step import SMALL
 from minigrad.core.storage import PLACES
 from minigrad.core.tensor import Tensor, wrap
+from minigrad.core.views import write_into
 from minigrad.nn.hooks import passes_gradients
 from minigrad.profiling.tidying import Freed
 
@@ -114,7 +115,7 @@ class Replay:
         attrs = {name: step.attrs[name] for name in op.attrs}
         made = op(*given, **attrs)
         if op.outputs == 1 and (made.shape, made.dtype.name) != (step.shape, step.dtype):  # it was in place
-            made = made.new_empty(step.shape, dtype=as_dtype(step.dtype))._write(op, tuple(given), attrs)
+            made = write_into(made.new_empty(step.shape, dtype=as_dtype(step.dtype)), op, tuple(given), attrs)
         return made
 
 
