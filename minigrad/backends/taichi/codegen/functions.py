@@ -83,14 +83,14 @@ FUNCTIONS: dict[str, str] = {
     rest = ti.select(x < 0, rest * -1, rest)
     rest = ti.select((rest == 0) | ((rest < 0) == (y < 0)), rest, rest + y)
     return ti.select(rest == 0, ti.abs(rest) * ti.select(y < 0, -1, 1), rest)""",
-    # the last: CUDA makes products of two quotients by y
+    # one quotient by y alone: of two CUDA makes products with 1 / y, which is rounded
     "quotient": """rest = left_over(x, y)
     rest = ti.select(x < 0, rest * -1, rest)
     whole = (x - rest) / y
     whole = ti.select((rest == 0) | ((rest < 0) == (y < 0)), whole, whole - 1)
     low = ti.floor(whole)
     near = ti.select(whole - low > 0.5, low + 1, low)
-    return ti.select(y == 0, x / (y * 0.5), ti.select(near == 0, x / y * 0, near))""",
+    return ti.select(y == 0, x / (y * 0.5), ti.select(near == 0, x / (y + y) * 0, near))""",
     "sigmoid": """small = ti.exp(ti.abs(x) * -1)
     return ti.select(x >= 0, small * 0 + 1, small) / (1 + small)""",
     "softplus": "return ti.max(x, 0) + log1p(ti.exp(ti.abs(x) * -1))",
