@@ -1,0 +1,73 @@
+"""What is saved and read in tests of files, and the pieces that files of PyTorch's are made of."""
+
+import io
+import zipfile
+
+import minigrad as mg
+
+
+def written(obj):
+    file = io.BytesIO()
+    mg.save(obj, file)
+    return file.getvalue()
+
+
+def read(data, **options):
+    return mg.load(io.BytesIO(data), **options)
+
+
+def same(a, b):
+    """Whether two nests are equal: the types of all that is in them, and the bits of tensors."""
+    if isinstance(a, mg.Tensor):
+        return (a.dtype, a.shape, a.device) == (
+            b.dtype,
+            b.shape,
+            b.device,
+        ) and a.detach().numpy().tobytes() == b.detach().numpy().tobytes()
+    if isinstance(a, dict):
+        return type(b) is dict and list(a) == list(b) and all(same(a[key], b[key]) for key in a)
+    if isinstance(a, list | tuple):
+        return type(a) is type(b) and len(a) == len(b) and all(map(same, a, b))
+    return type(a) is type(b) and repr(a) == repr(b)
+
+
+# --- files of PyTorch ---
+
+
+def of_torch(torch, obj, **options):
+    file = io.BytesIO()
+    torch.save(obj, file, **options)
+    return file.getvalue()
+
+
+def changed(data, changes, compress=zipfile.ZIP_STORED):
+    """A zip file in which entries, by the end of their names, are replaced by what a function makes of their bytes."""
+    out = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(data)) as old, zipfile.ZipFile(out, "w", compress) as new:
+        for name in old.namelist():
+            change = changes.get(name.partition("/")[2], lambda x: x)
+            new.writestr(name, change(old.read(name)))
+    return out.getvalue()
+
+
+# --- hostile files ---
+
+
+def pt(pickled, **records):
+    """A file as torch.save writes, with this pickle."""
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w") as file:
+        file.writestr("archive/data.pkl", pickled)
+        for name, data in records.items():
+            file.writestr(f"archive/data/{name.removeprefix('n')}", data)
+    return out.getvalue()
+
+
+FLOATS = b"\x00\x00\x80?" * 4
+TENSOR = b"ctorch._utils\n_rebuild_tensor_v2\n"
+STORAGE = b"(\x8c\x07storagectorch\nFloatStorage\n\x8c\x010\x8c\x03cpuK\x04tQ"  # of four numbers
+
+
+def tensor_of(offset=b"K\x00", size=b"K\x04\x85", stride=b"K\x01\x85", rest=b"\x89}", storage=STORAGE):
+    """The pickle of one tensor, made of these pieces of pickle."""
+    return b"\x80\x02" + TENSOR + b"(" + storage + offset + size + stride + rest + b"tR."
