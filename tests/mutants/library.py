@@ -109,14 +109,14 @@ MUTANTS = (
         "minigrad/training/evaluation.py",
         "self.totals[name] += number * count",
         "self.totals[name] += number",
-        ("training/test_training.py",),
+        ("training/test_evaluation.py",),
     ),
     Mutant(
         "a checkpoint forgets the random state",
         "minigrad/training/run.py",
         '            set_rng_state(state["random"])\n',
         "",
-        ("training/test_training.py",),
+        ("training/test_run.py",),
     ),
     Mutant(
         "a replica adds up the gradients of its pieces without weighing them",
