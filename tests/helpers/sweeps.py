@@ -1,11 +1,15 @@
 """Sweeps as they are when their trials have ended, without Ray."""
 
+import csv
+import io
 from pathlib import Path
 
 from minigrad.distributed import Sweep
 from minigrad.distributed.sweeps.plan import planned
 
-__all__ = ["made"]
+__all__ = ["JOBS", "ended", "made", "plan", "read"]
+
+JOBS = Path(__file__).parents[1] / "distributed" / "sweep_jobs.py"  # what the sweeps of tests/distributed train
 
 
 def made(folder=".", count=12, goal="min val_loss", states=(), **options):
@@ -24,3 +28,23 @@ def made(folder=".", count=12, goal="min val_loss", states=(), **options):
     for trial, state in zip(found.trials, states, strict=False):
         trial.state = state
     return found
+
+
+def plan(**options):
+    return planned("sweep", **{"goal": "min val_loss", "grid": {"lr": [0.1, 0.2, 0.4]}, **options})
+
+
+def ended(folder, goals, states=(), **options):
+    """A sweep over lr whose trials ended with these goals, each after an epoch with a worse one."""
+    made = Sweep(plan(grid={"lr": [0.1 * k for k in range(1, len(goals) + 1)]}, **options), Path(folder))
+    for trial, goal in zip(made.trials, goals, strict=True):
+        trial.hear(made.plan, 1, goal + 1.0, {"val_loss": goal + 1.0})
+        trial.hear(made.plan, 2, goal, {"val_loss": goal, "val_accuracy": 1 - goal})
+        trial.state, trial.seconds = "done", 1.5
+    for trial, state in zip(made.trials, states, strict=False):
+        trial.state = state
+    return made
+
+
+def read(path):
+    return list(csv.DictReader(io.StringIO(path.read_text(encoding="utf-8"))))

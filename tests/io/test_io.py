@@ -20,7 +20,6 @@ from strategies import PARITY
 
 needs("safetensors")
 
-
 NESTED = {
     "model": {"layer.weight": [[1.5, -2.0], [0.0, 3.0]], "layer.bias": [0.1, 0.2]},
     "whole": [1, 2**40],

@@ -130,7 +130,7 @@ MUTANTS = (
         "minigrad/distributed/sweeps/plan.py",
         "divmod(number - 1, len(points))",
         "divmod(number, len(points))",
-        ("distributed/test_sweeps.py",),
+        ("distributed/sweeps/test_plan.py",),
     ),
     Mutant(
         "importing minigrad does not listen for interrupted cells",

@@ -1,0 +1,45 @@
+"""What is wrong with the function that is trained with is told with its line."""
+
+import sys
+
+import pytest
+
+from minigrad.core.errors import (
+    ArgumentError,
+    MinigradError,
+)
+from minigrad.distributed import sweep
+from minigrad.distributed.sweeps import asked
+from needs import needs
+
+needs("safetensors")
+
+
+@pytest.mark.parametrize(
+    ("source", "said"),
+    [
+        ("import nothing_of_this_name", "line 1 of swept.py raises ModuleNotFoundError"),
+        ("x = 1\nx.y", "line 2 of swept.py raises AttributeError: 'int' object has no attribute 'y'"),
+        ("def train(:", "line 1 of swept.py raises SyntaxError"),
+        ("train = 3", "'train' in swept.py is an int, not a function"),
+        ("def train(lr): pass", "train has no parameter 'report', by which it says how good it is"),
+        ("", "swept.py has no 'train'; it has no function"),
+    ],
+)
+def test_what_is_wrong_with_the_function_is_told_with_its_line(source, said, tmp_path, monkeypatch):
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    (tmp_path / "swept.py").write_text(source, encoding="utf-8")
+    (tmp_path / "s.toml").write_text('train = "swept.py:train"\ngoal = "min x"\n[grid]\nlr = [1]', encoding="utf-8")
+    try:
+        with pytest.raises(MinigradError) as raised:
+            sweep(**asked(tmp_path / "s.toml"))
+    finally:
+        sys.modules.pop("swept", None)
+    assert said in str(raised.value)
+
+
+def test_a_file_with_the_name_of_a_module_is_told_to_take_another(tmp_path):
+    (tmp_path / "json.py").write_text("def train(lr, report): pass", encoding="utf-8")
+    (tmp_path / "s.toml").write_text('train = "json.py:train"\ngoal = "min x"\n[grid]\nlr = [1]', encoding="utf-8")
+    with pytest.raises(ArgumentError, match="Python has a module 'json' already"):
+        sweep(**asked(tmp_path / "s.toml"))

@@ -1,0 +1,46 @@
+"""A report is a callback of fit, can be called by hand, and has the goal."""
+
+import math
+
+import numpy as np
+import pytest
+
+import minigrad as mg
+import sweep_jobs as jobs
+from minigrad.core.errors import (
+    ArgumentError,
+    DivergedError,
+    DTypeError,
+)
+from minigrad.distributed import Report
+from needs import needs
+
+needs("safetensors")
+
+
+def test_a_report_is_a_callback_of_fit_and_can_be_called_by_hand():
+    report = Report("val_loss")
+    jobs.net(0.1, 0, report)
+    assert [sorted(row) for row in report.epochs] == [["loss", "lr", "val_loss"]] * 3
+    report = Report()
+    report(loss=mg.tensor(2.0), epoch=3)
+    report(loss=np.float32(1.0))
+    assert (report.epoch, report.epochs) == (4, [{"loss": 2.0}, {"loss": 1.0}])
+
+
+@pytest.mark.parametrize(
+    ("numbers", "kind", "said"),
+    [
+        ({"loss": 1.0}, ArgumentError, "train reports loss, and the goal is val_loss.\n  Write report(val_loss=…)"),
+        ({}, ArgumentError, "train reports nothing, and the goal is val_loss"),
+        ({"val_loss": "low"}, DTypeError, "report: val_loss is a str, not a number"),
+        ({"val_loss": math.inf}, DivergedError, "report: val_loss is inf in epoch 2"),
+        ({"val_loss": 1.0, "epoch": 1}, ArgumentError, "report: epoch=1 does not come after 1"),
+    ],
+)
+def test_a_report_without_its_goal_is_refused(numbers, kind, said):
+    report = Report("val_loss")
+    report(val_loss=1.0)
+    with pytest.raises(kind) as raised:
+        report(**numbers)
+    assert said in str(raised.value)

@@ -1,0 +1,238 @@
+"""What the desk of a sweep hears; and with Ray, what is run, stopped and gone on with."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+import minigrad as mg
+import sweep_jobs as jobs
+from minigrad.core.errors import (
+    ArgumentError,
+    WorkerError,
+)
+from minigrad.distributed import Halving, Report, Sweep, sweep
+from minigrad.distributed.sweeps import asked
+from minigrad.distributed.sweeps.tuning import Desk
+from needs import needs
+from sweeps import JOBS, plan, read
+
+needs("safetensors")
+
+PATIENCE = 180  # seconds until the last of Ray's processes has seen that the one which started it is gone
+
+
+def test_three_that_fail_end_a_sweep_of_which_none_has_ended_well(tmp_path):
+    made = Sweep(plan(grid={"lr": [0.1, 0.2, 0.3, 0.4, 0.5]}), tmp_path)
+    told = []
+    desk = Desk(made, [told.append])
+    for number in (1, 2, 3, 4):
+        desk.start(number)
+    desk.hear(4, {"epoch": 1, "goal": 0.5, "numbers": {"val_loss": 0.5}, "seconds": 1.0})
+    for number in (1, 2, 3):
+        assert desk.mistake == ""
+        desk.hear(number, {"end": "failed", "error": "LookupError: x", "seconds": 0.5})
+        desk.end(number)
+    assert desk.mistake.startswith("sweep: 3 trials have failed, and none has ended well: LookupError: x.\n")
+    desk.end(4)  # as Tune ends what runs then
+    assert [trial.state for trial in made.trials] == [*["failed"] * 3, "interrupted", "waiting"]
+    assert [trial.seconds for trial in made.trials] == [0.5, 0.5, 0.5, 1.0, 0.0]
+    assert len(told) == 9
+    assert Sweep.read(tmp_path).trials == made.trials
+
+
+def test_seconds_are_those_of_all_runs_only_where_a_trial_goes_on(tmp_path):
+    made = Sweep(plan(), tmp_path)
+    desk = Desk(made, [])
+
+    def epoch(at):
+        desk.hear(1, {"epoch": at, "goal": 1.0, "numbers": {"val_loss": 1.0}, "seconds": 2.0})
+        return made.trials[0].seconds
+
+    desk.start(1)
+    assert epoch(1) == 2.0
+    desk.close()
+    desk.start(1)
+    assert epoch(2) == 4.0
+    desk.close()
+    desk.start(1)
+    assert epoch(1) == 2.0
+
+
+# --- with Ray --------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def on_numpy():
+    """Tensors are made there, also by workers, which then load no Taichi."""
+    before = mg.get_default_device()
+    mg.set_default_device("numpy")
+    yield
+    mg.set_default_device(str(before))
+
+
+@pytest.mark.usefixtures("ray", "on_numpy")
+def test_a_sweep_is_the_function_called_for_each_point(tmp_path, capsys):
+    found = sweep(
+        jobs.net, "min val_loss", grid={"lr": [0.05, 0.5]}, random={"seed": [1, 2, 3]}, samples=2, folder=tmp_path
+    )
+    assert [trial.state for trial in found.trials] == ["done"] * 4
+    for trial in found.trials:
+        report = Report()
+        jobs.net(**trial.values, report=report)
+        losses = [row["val_loss"] for row in report.epochs]
+        assert [goal for _, goal in trial.curve] == pytest.approx(losses, rel=1e-9)
+        assert trial.goal == pytest.approx(min(losses), rel=1e-9)
+        assert mg.load(tmp_path / "trials" / f"{trial.number:04d}" / "checkpoint")["fit"]["epoch"] == 3
+    assert found.best().goal == min(trial.goal for trial in found.trials)
+    rows = read(tmp_path / "results.csv")
+    assert [float(row["val_loss"]) for row in rows] == [trial.goal for trial in found.trials]
+    printed = capsys.readouterr()
+    assert printed.out.splitlines()[-6:-4] == ["4 of 4 trials", repr(found).splitlines()[1]]
+    assert (len(printed.out.splitlines()), printed.err) == (10, "")
+    assert not (tmp_path / ".tune").exists()
+    before = (tmp_path / "sweep.json").read_bytes()
+    again = sweep(
+        jobs.net, "min val_loss", grid={"lr": [0.05, 0.5]}, random={"seed": [1, 2, 3]}, samples=2, folder=tmp_path
+    )
+    assert again.trials == found.trials
+    assert (tmp_path / "sweep.json").read_bytes() == before
+
+
+@pytest.mark.nightly
+@pytest.mark.usefixtures("ray")
+def test_halving_stops_what_is_behind_also_what_came_before_it_was_interrupted(tmp_path):
+    rates = [0.3, 0.2, 0.1, 0.05, 0.02, 0.01]  # from the best on: each later one is behind at the first epoch
+    options = {"stop": Halving(1, 2), "workers": 1, "progress": False, "fixed": {"epochs": 6}}
+    found = sweep(jobs.bowl, "min val_loss", grid={"lr": rates}, folder=tmp_path, **options)
+    assert [(trial.state, trial.epochs) for trial in found.trials] == [("done", 6), *[("stopped", 1)] * 5]
+    found.trials[4].state = "interrupted"
+    found.save()
+    again = sweep(jobs.bowl, "min val_loss", grid={"lr": rates}, folder=tmp_path, **options)
+    assert (again.trials[4].state, again.trials[4].epochs) == ("stopped", 1)
+    assert again.trials[:4] == found.trials[:4]
+
+
+@pytest.mark.nightly
+@pytest.mark.usefixtures("ray")
+def test_a_trial_that_fails_dies_or_diverges_is_told_and_the_others_go_on(tmp_path):
+    found = sweep(
+        jobs.mixed,
+        "min val_loss",
+        grid={"how": ["well", "raise", "nan", "die", "once"]},
+        workers=2,
+        folder=tmp_path,
+        progress=False,
+    )
+    states = [trial.state for trial in found.trials]
+    assert states == ["done", "failed", "diverged", "failed", "done"]
+    assert (found.trials[4].goal, found.trials[4].epochs) == (1.0, 1)  # of its first process
+    assert found.trials[3].error.startswith("its process died twice")
+    assert "Traceback" in (tmp_path / "trials" / "0002" / "output.txt").read_text(encoding="utf-8")
+
+
+@pytest.mark.nightly
+@pytest.mark.usefixtures("ray")
+def test_a_goal_that_is_never_reported_ends_the_sweep_with_one_sentence(tmp_path):
+    options = {"workers": 1, "folder": tmp_path, "progress": False}
+    with pytest.raises(
+        ArgumentError, match=r"train reports val_loss, x, and the goal is loss\.\n  Write report\(loss="
+    ):
+        sweep(jobs.bowl, "min loss", grid={"lr": [0.1, 0.2, 0.3, 0.4]}, **options)
+    with pytest.raises(
+        ArgumentError, match=r"train ended and had reported nothing, so there is no loss\.\n  Write fit\("
+    ):
+        sweep(jobs.mixed, "min loss", grid={"how": ["silent", "well", "better", "best"]}, anew=True, **options)
+    assert [trial.state for trial in Sweep.read(tmp_path).trials][1:] == ["waiting"] * 3
+
+
+@pytest.mark.nightly
+@pytest.mark.usefixtures("ray")
+def test_what_no_trial_would_ever_have_is_told_at_once(tmp_path):
+    with pytest.raises(WorkerError, match=r"each trial asks for abacus=2, and Ray has 0 of it here"):
+        sweep(jobs.bowl, "min val_loss", grid={"lr": [0.1]}, resources={"abacus": 2}, folder=tmp_path)
+
+
+@pytest.mark.nightly
+@pytest.mark.usefixtures("ray")
+def test_where_ray_goes_on_an_interrupted_sweep_leaves_none_of_its_processes(tmp_path):
+    def stop(found):
+        if found.trials[0].curve:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        sweep(jobs.waits, "min pid", grid={"k": [1]}, folder=tmp_path, progress=False, callbacks=[stop])
+    trial = Sweep.read(tmp_path).trials[0]
+    assert trial.state == "interrupted"
+    end = time.monotonic() + PATIENCE
+    while Path(f"/proc/{trial.goal:.0f}").exists() and time.monotonic() < end:
+        time.sleep(0.05)
+    assert not Path(f"/proc/{trial.goal:.0f}").exists()
+
+
+TOML = """
+train = "{jobs}:slow"
+goal = "max score"
+workers = 2
+[grid]
+k = [1, 2, 3, 4]
+[fixed]
+log = "{log}"
+"""
+
+
+def processes(mark):
+    found = []
+    for entry in Path("/proc").iterdir():
+        try:
+            if mark.encode() in (entry / "environ").read_bytes():
+                found.append(int(entry.name))
+        except OSError:  # no process, or one that has just ended
+            continue
+    return found
+
+
+@pytest.mark.nightly
+@pytest.mark.needs("Linux")
+@pytest.mark.usefixtures("ray")
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
+def test_the_same_command_goes_on_after_an_end_and_no_process_stays(how, tmp_path):
+    log, file = tmp_path / "log", tmp_path / "sweep.toml"
+    file.write_text(TOML.format(jobs=JOBS, log=log), encoding="utf-8")
+    mark = f"mark-{os.getpid()}-{how}"
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "MINIGRAD_TEST_MARK": mark}
+    command = [sys.executable, "-m", "minigrad", "sweep", str(file)]
+    options = {"env": environment, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+
+    child = subprocess.Popen(command, start_new_session=True, **options)
+    for line in child.stdout:
+        if line.startswith("trial 4 done"):
+            break
+    os.killpg(child.pid, how) if how == signal.SIGINT else child.kill()
+    said, errors = child.communicate(timeout=120)
+    end = time.monotonic() + PATIENCE
+    while (left := processes(mark)) and time.monotonic() < end:
+        time.sleep(0.1)
+    assert left == []
+    assert sorted(log.read_text(encoding="utf-8").split()) == ["1", "2", "3", "4"]
+    if how == signal.SIGINT:
+        assert (child.returncode, errors) == (130, "")
+        assert f"The same command goes on: minigrad sweep {file}" in said
+        assert Sweep.read(tmp_path / "sweep").trials[2].state == "interrupted"
+    assert [row["trial"] for row in read(tmp_path / "sweep" / "results.csv")] == ["1", "2", "4"]
+
+    if how == signal.SIGINT:
+        sweep(**asked(file), progress=False)  # in Ray that runs here: to start it takes seconds
+    else:
+        done = subprocess.run(command, timeout=300, **options)
+        assert (done.returncode, done.stderr) == (0, "")
+        assert "trial 3 done after 2 epochs: k=3, score 3.5 at epoch 2" in done.stdout
+        assert processes(mark) == []
+    assert sorted(log.read_text(encoding="utf-8").split()) == ["1", "2", "3", "3", "4"]
+    rows = read(tmp_path / "sweep" / "results.csv")
+    assert [(row["trial"], row["k"], row["score"]) for row in rows] == [(f"{k}", f"{k}", f"{k}.5") for k in range(1, 5)]
+    assert (tmp_path / "sweep" / "parallel.svg").read_text(encoding="utf-8").startswith("<svg")
