@@ -1,0 +1,42 @@
+"""What the tests of optimizers update, and an optimizer of their own."""
+
+import numpy as np
+
+import minigrad as mg
+
+NAMES = ["SGD", "Adam", "AdamW", "Adamax", "NAdam", "RAdam", "Adagrad", "Adadelta", "RMSprop", "Lion", "Muon"]
+KEPT = {"SGD": {"momentum": 0.9}, "Adam": {"amsgrad": True}, "RMSprop": {"momentum": 0.9, "centered": True}}
+
+
+def made(name, params, **options):
+    return getattr(mg.optim, name)(params, **{**KEPT.get(name, {}), **options})
+
+
+def leaf(*shape, seed=0, dtype="float32", device=None):
+    x = np.random.default_rng(seed).normal(size=shape).astype(dtype)
+    return mg.tensor(x, device=device, requires_grad=True)
+
+
+def give(params, k):
+    for i, p in enumerate(params):
+        numbers = np.random.default_rng(100 * k + i).normal(size=p.shape)
+        p.grad = mg.tensor(numbers.astype(p.dtype.name), device=p.device)
+
+
+def run(optimizer, params, first, last):
+    for k in range(first, last):
+        give(params, k)
+        optimizer.step()
+
+
+class Halving(mg.optim.Optimizer):
+    """A step of its own, as optimizers of PyTorch's are written, that steps by that of its base class too."""
+
+    def __init__(self, params):
+        super().__init__(params, {"lr": 0.5})
+
+    def update(self, p, grad, state, group):
+        p.mul_(group["lr"])
+
+    def step(self, closure=None):
+        return super().step(closure)

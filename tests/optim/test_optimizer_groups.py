@@ -1,0 +1,191 @@
+"""Groups of parameters, their options and names, and what is refused."""
+
+import inspect
+import re
+
+import numpy as np
+import pytest
+
+import minigrad as mg
+from cases import merge_cases
+from minigrad.core.errors import ArgumentError, DTypeError, ShapeError
+from stepped import NAMES, give, leaf, made, run
+
+
+def test_groups_have_their_own_rates():
+    p, q = leaf(2), leaf(2, seed=1)
+    starts = p.tolist(), q.tolist()
+    optimizer = mg.optim.SGD([{"params": [p], "lr": 0.5}, {"params": q}], lr=0.25)
+    for x in (p, q):
+        x.grad = mg.ones(2)
+    optimizer.step()
+    assert np.allclose(p.tolist(), np.array(starts[0]) - 0.5)
+    assert np.allclose(q.tolist(), np.array(starts[1]) - 0.25)
+    assert [group["momentum"] for group in optimizer.param_groups] == [0.0, 0.0]
+
+
+def test_a_group_can_be_added_later():
+    p, q = leaf(2), leaf(2, seed=1)
+    optimizer = mg.optim.SGD([p], lr=0.25)
+    optimizer.add_param_group({"params": [q], "momentum": 0.9})
+    run(optimizer, [p, q], 0, 1)
+    assert "momentum_buffer" in optimizer.state[q]
+    assert "momentum_buffer" not in optimizer.state[p]
+
+
+def test_an_optimizer_prints_its_options():
+    text = repr(mg.optim.Adagrad([leaf(2)], lr=0.5))
+    assert text == (
+        "Adagrad (\nParameter Group 0\n    differentiable: False\n    eps: 1e-10\n    foreach: None\n    fused: None\n"
+        "    initial_accumulator_value: 0.0\n    lr: 0.5\n    lr_decay: 0.0\n    maximize: False\n"
+        "    weight_decay: 0.0\n)"
+    )
+
+
+WAYS = ("foreach", "fused", "capturable")
+OF_PYTORCH = [name for name in NAMES if name not in ("Lion", "Muon")]
+
+
+@pytest.mark.parametrize("name", OF_PYTORCH)
+def test_ways_to_compute_that_pytorch_is_told_of_are_taken_and_change_no_bit(name):
+    taken = [way for way in WAYS if way in inspect.signature(getattr(mg.optim, name)).parameters]
+    assert "foreach" in taken
+    p, found = leaf(3, 4), []
+    for options in [{}, *({way: True} for way in taken)]:
+        q = p.detach().clone().requires_grad_()
+        optimizer = made(name, [q], **options)
+        run(optimizer, [q], 0, 3)
+        found.append(q.tolist())
+        assert optimizer.param_groups[0].items() >= options.items()
+    assert found == [found[0]] * len(found)
+
+
+@pytest.mark.parametrize("name", OF_PYTORCH)
+def test_a_step_that_gradients_flow_through_is_refused(name):
+    text = f"{name}: differentiable=True asks that gradients flow through the steps"
+    with pytest.raises(ArgumentError, match=text):
+        made(name, [leaf(2)], differentiable=True)
+    optimizer = made(name, [leaf(2)])
+    with pytest.raises(ArgumentError, match=text):
+        optimizer.add_param_group({"params": [leaf(3)], "differentiable": True})
+
+
+@pytest.mark.parity
+@pytest.mark.parametrize("name", OF_PYTORCH)
+def test_arguments_are_pytorch_s_in_its_order(torch, name):
+    mine, its = (inspect.signature(getattr(library.optim, name)).parameters for library in (mg, torch))
+    places = [[p.name for p in given.values() if p.kind is p.POSITIONAL_OR_KEYWORD] for given in (mine, its)]
+    assert places[0] == places[1]
+    assert set(mine) == set(its)
+
+
+REFUSALS = [
+    (
+        lambda p: mg.optim.Adam([p], foreach=True, fused=True),
+        ArgumentError,
+        "Adam: foreach=True and fused=True are two",
+    ),
+    (lambda p: mg.optim.SGD([p], lr=-1), ArgumentError, "SGD: lr=-1, and it must be 0 or more."),
+    (lambda p: mg.optim.SGD([p], lr="fast"), DTypeError, "SGD: lr='fast' is not made of numbers."),
+    (
+        lambda p: mg.optim.Adam([p], betas=(0.9, 1.0)),
+        ArgumentError,
+        "Adam: betas=(0.9, 1.0), and it must be from 0 up to, and without, 1.",
+    ),
+    (lambda p: mg.optim.Lion([p], betas=0.9), ArgumentError, "Lion: betas=0.9, and there are two"),
+    (lambda p: mg.optim.SGD([{"params": [p], "lr": -1}]), ArgumentError, "SGD: lr=-1, and it must be"),
+    (lambda p: mg.optim.SGD([p], nesterov=True), ArgumentError, "SGD: nesterov=True looks ahead along the momentum"),
+    (lambda p: mg.optim.SGD(p), DTypeError, "SGD: params is a Tensor, and not an iterable of tensors or dicts."),
+    (lambda p: mg.optim.SGD([]), ArgumentError, "SGD: there are no parameters to update"),
+    (lambda p: mg.optim.SGD([p, p]), ArgumentError, "SGD: a parameter of shape (2, 2) is given twice"),
+    (
+        lambda p: mg.optim.SGD([{"params": [p]}, {"params": [p]}]),
+        ArgumentError,
+        "SGD: a parameter of shape (2, 2) is given twice",
+    ),
+    (lambda p: mg.optim.SGD([p * 2]), ArgumentError, "SGD: a tensor of shape (2, 2) is no leaf"),
+    (lambda p: mg.optim.SGD([1.0]), DTypeError, "SGD: it updates tensors, and got a float: 1.0."),
+    (lambda p: mg.optim.SGD([{"lr": 1}]), DTypeError, 'SGD: a group is a dict with its tensors under "params"'),
+    (lambda p: mg.optim.SGD([{"params": [p]}, leaf(2)]), DTypeError, "SGD: a group is a dict with its tensors under"),
+    (lambda p: mg.optim.SGD([{"params": {p}}]), DTypeError, "SGD: the parameters of a group have an order"),
+    (lambda p: mg.optim.Muon([leaf(3)]), ShapeError, "Muon: it updates matrices, and a parameter has shape (3,)."),
+    (lambda p: mg.optim.Muon([p], adjust_lr_fn="x"), ArgumentError, "Muon: adjust_lr_fn='x'; there are"),
+]
+
+
+@merge_cases
+@pytest.mark.parametrize(("make", "error", "text"), REFUSALS, ids=range(len(REFUSALS)))
+def test_mistakes_are_named(make, error, text):
+    with pytest.raises(error, match=re.escape(text)):
+        make(leaf(2, 2))
+
+
+# --- options that are tensors, and names ---
+
+
+@pytest.mark.parity
+@pytest.mark.parametrize("jitted", [False, True])
+@pytest.mark.parametrize("name", NAMES)
+def test_options_may_be_tensors_as_in_pytorch(torch, name, jitted):
+    """Each option as a tensor, which is halved after some steps, and another number after more."""
+    for option, default in inspect.signature(getattr(mg.optim, name)).parameters.items():
+        number = default.default
+        if option == "ns_steps" or type(number) not in (float, int, tuple):
+            continue
+        found = []
+        for library in (mg, torch):
+            if library is torch and name in ("Lion", "Muon"):
+                continue
+            p = library.tensor([[1.0, 2.0], [3.0, 4.0]]).requires_grad_()
+            given = tuple(map(library.tensor, number)) if type(number) is tuple else library.tensor(number or 0.3)
+            momentum = {"momentum": 0.9} if name in ("SGD", "RMSprop") else {}
+            optimizer = getattr(library.optim, name)([p], **{**momentum, option: given})
+
+            def step(optimizer=optimizer, p=p):
+                optimizer.zero_grad()
+                (p * p).sum().backward()
+                optimizer.step()
+
+            run_one = mg.jit(step) if jitted and library is mg else step
+            for k in range(12):
+                run_one()
+                if k == 6 and type(number) is not tuple:
+                    with library.no_grad():
+                        given.mul_(0.5)
+                if k == 9:
+                    optimizer.param_groups[0][option] = number or 0.3
+            found.append(p.detach().tolist())
+        assert np.array(found[0]) == pytest.approx(np.array(found[-1]), rel=1e-4), option
+
+
+def test_an_option_that_is_several_numbers_is_refused_before_anything_changes():
+    p = leaf(2)
+    with pytest.raises(ArgumentError, match=re.escape("SGD: lr is a tensor of shape (2,), and it is one number.")):
+        mg.optim.SGD([p], lr=mg.ones(2))
+    with pytest.raises(ArgumentError, match=re.escape("SGD: lr=tensor(-1.), and it must be 0 or more.")):
+        mg.optim.SGD([p], lr=mg.tensor(-1.0))
+    optimizer = mg.optim.SGD([p], lr=0.1)
+    optimizer.param_groups[0]["lr"] = mg.ones(2)
+    give([p], 0)
+    before = p.tolist()
+    with pytest.raises(ArgumentError, match="lr is a tensor of shape"):
+        optimizer.step()
+    assert p.tolist() == before
+
+
+@pytest.mark.parity
+def test_parameters_may_have_names_as_in_pytorch(torch):
+    found = []
+    for library in (mg, torch):
+        model = library.nn.Linear(2, 1)
+        optimizer = library.optim.SGD(model.named_parameters(), lr=0.5)
+        state = optimizer.state_dict()
+        nameless = library.optim.SGD(model.parameters(), lr=0.1)
+        nameless.load_state_dict(state)
+        group = nameless.param_groups[0]
+        found.append((optimizer.param_groups[0]["param_names"], state["param_groups"][0]["param_names"], group["lr"]))
+        assert optimizer.param_groups[0]["params"][0] is model.weight
+        for bad in ([("a", model.weight), model.bias], [{"params": [("a", model.weight)]}, {"params": model.bias}]):
+            with pytest.raises(ValueError, match=r"names|have a name"):
+                library.optim.SGD(bad)
+    assert found[0] == found[1]
