@@ -11,7 +11,7 @@ from needs import needs
 FAMILIES = ("elementwise", "indexing", "linalg", "random", "rows", "sorting")
 ON_GPU = ["gpu/test_gpu.py", "whole/test_programs.py", "optim/test_optimizer.py", "autograd/test_autograd.py"]
 ON_GPU += [f"optim/test_{name}.py" for name in ("optimizer_groups", "optimizer_state", "hooks")]
-ON_GPU += ["ops/test_ops.py", "functional/test_reduce.py", "test_views.py"]
+ON_GPU += ["ops/test_ops.py", "functional/test_reduce.py", "core/test_views.py"]
 ON_GPU += [f"backends/taichi/kernels/test_{family}.py" for family in FAMILIES]
 
 
