@@ -4,7 +4,7 @@ import pytest
 
 import minigrad as mg
 from minigrad import nn
-from minigrad.core.errors import DTypeError, ShapeError
+from minigrad.core.errors import ArgumentError, DTypeError, ShapeError
 
 
 def three():
@@ -140,3 +140,48 @@ def test_a_dict_of_parameters_has_the_methods_of_a_dict_as_in_pytorch(torch):
         listed += [library.zeros(2)]
         found.append([*told, list(listed.state_dict())])
     assert found[0] == found[1]
+
+
+CIRCLES = {
+    "attribute": lambda m: setattr(m, "a", m),
+    "add_module": lambda m: m.add_module("a", m),
+    "append": lambda m: m.append(m),
+    "insert": lambda m: m.insert(0, m),
+    "extend": lambda m: m.extend([mg.nn.ReLU(), m]),
+    "+=": lambda m: m.__iadd__([mg.nn.ReLU(), m]),
+    "item": lambda m: m.__setitem__(0, m),
+    "around": lambda m: m.append(mg.nn.Sequential(m)),
+    "far around": lambda m: m.append(mg.nn.ModuleDict({"a": mg.nn.Sequential(mg.nn.ReLU(), m)})),
+    "within": lambda m: setattr(m[0], "a", m),
+}
+
+
+@pytest.mark.parametrize("add", CIRCLES.values(), ids=CIRCLES)
+def test_a_module_is_no_part_of_itself(add):
+    model = mg.nn.ModuleList([mg.nn.Linear(1, 1), mg.nn.ReLU()])
+    shown, names = repr(model), list(model.state_dict())
+    with pytest.raises(ArgumentError, match="there would be no end of modules in modules"):
+        add(model)
+    assert (repr(model), list(model.state_dict()), len(list(model.modules()))) == (shown, names, 3)
+
+
+def test_a_module_dict_takes_all_or_none():
+    model = mg.nn.ModuleDict({"a": mg.nn.ReLU()})
+    for given in ({"b": mg.nn.ReLU(), "c": model}, {"b": mg.nn.ReLU(), "c": 3}):
+        with pytest.raises((ArgumentError, DTypeError)):
+            model.update(given)
+        assert list(model) == ["a"]
+
+
+def test_a_list_of_modules_is_as_it_was_after_something_else_is_put_in():
+    model = mg.nn.ModuleList([mg.nn.Linear(1, 1), mg.nn.ReLU()])
+    for add in (lambda: model.insert(0, "a"), lambda: model.extend([mg.nn.ReLU(), "a"])):
+        with pytest.raises(DTypeError, match="is a str, not a module"):
+            add()
+        assert [type(module).__name__ for module in model] == ["Linear", "ReLU"]
+
+
+def test_the_same_module_may_be_in_two_places():
+    one = mg.nn.Linear(1, 1)
+    model = mg.nn.Sequential(one, mg.nn.Sequential(one), one)
+    assert len(list(model.parameters())) == 2
