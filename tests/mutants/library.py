@@ -17,7 +17,7 @@ MUTANTS = (
         "minigrad/optim/lr_scheduler/factors.py",
         "bisect_right(self.milestones, e)",
         "bisect_right(self.milestones, e - 1)",
-        ("optim/test_lr_scheduler.py",),
+        ("optim/lr_scheduler/test_lr_scheduler.py",),
     ),
     Mutant(
         "kaiming takes fan_in where fan_out is asked for",

@@ -1,7 +1,6 @@
-"""Schedulers set PyTorch's rates for 100 steps, alone, chained and in sequence, and can be saved and gone on from."""
+"""Each scheduler sets PyTorch's rates for 100 steps, and can be saved and gone on from."""
 
 import copy
-import math
 import re
 import warnings
 
@@ -11,88 +10,9 @@ import minigrad as mg
 from cases import merge_cases
 from minigrad.core.errors import ArgumentError, DTypeError
 from needs import needs
-from strategies import PYTORCH
+from scheduled import ALL, JOINED, STEPS, close, lambdas, optimizer_of, seen
 
 needs("numpy")
-
-
-STEPS = 100
-
-
-def lambdas(e):
-    return 0.95**e
-
-
-CASES = [
-    ("StepLR", {"step_size": 7}),
-    ("StepLR", {"step_size": 30, "gamma": 0.5}),
-    ("MultiStepLR", {"milestones": [40, 10, 10, 80], "gamma": 0.3}),
-    ("ConstantLR", {}),
-    ("ConstantLR", {"factor": 0.25, "total_iters": 20}),
-    ("LinearLR", {}),
-    ("LinearLR", {"start_factor": 0.01, "end_factor": 0.5, "total_iters": 50}),
-    ("ExponentialLR", {"gamma": 0.9}),
-    ("CosineAnnealingLR", {"T_max": 100}),
-    ("CosineAnnealingLR", {"T_max": 13, "eta_min": 0.01}),
-    ("CosineAnnealingWarmRestarts", {"T_0": 9}),
-    ("CosineAnnealingWarmRestarts", {"T_0": 5, "T_mult": 2, "eta_min": 0.01}),
-    ("OneCycleLR", {"max_lr": 0.5, "total_steps": 101}),
-    ("OneCycleLR", {"max_lr": 0.5, "total_steps": 100}),  # as loops have it: a step of it after each of training
-    ("OneCycleLR", {"max_lr": [0.5, 0.7], "total_steps": 120, "pct_start": 0.5, "anneal_strategy": "linear"}),
-    ("OneCycleLR", {"max_lr": 0.5, "epochs": 11, "steps_per_epoch": 10, "three_phase": True, "base_momentum": 0.5}),
-    ("OneCycleLR", {"max_lr": 0.5, "total_steps": 101, "cycle_momentum": False}),
-    ("LambdaLR", {"lr_lambda": lambdas}),
-    ("LambdaLR", {"lr_lambda": [lambdas, lambda e: 1 / (1 + e)]}),
-    ("MultiplicativeLR", {"lr_lambda": [lambda e: 0.97, lambda e: 1 - 1 / (e + 2)]}),
-    ("PolynomialLR", {}),
-    ("PolynomialLR", {"total_iters": 60, "power": 0.9}),
-    ("CyclicLR", {"base_lr": 0.01, "max_lr": [0.1, 0.2], "step_size_up": 7}),
-    ("CyclicLR", {"base_lr": 0.01, "max_lr": 0.1, "step_size_up": 5, "step_size_down": 11, "mode": "triangular2"}),
-    ("CyclicLR", {"base_lr": 0.0, "max_lr": 0.1, "step_size_up": 9, "mode": "exp_range", "gamma": 0.98}),
-    ("CyclicLR", {"base_lr": 0.0, "max_lr": 0.1, "step_size_up": 9, "scale_fn": lambda cycle: 1 / cycle}),
-]
-ALL = {f"{name} {k}": (name, options) for k, (name, options) in enumerate(CASES)}
-JOINED = {
-    "warm-up, then a cosine": lambda s, o: s.SequentialLR(
-        o, [s.LinearLR(o, 0.1, total_iters=10), s.CosineAnnealingLR(o, T_max=90)], [10]
-    ),
-    "three in sequence": lambda s, o: s.SequentialLR(
-        o, [s.ConstantLR(o, 0.1, 5), s.ExponentialLR(o, 0.9), s.StepLR(o, 10)], [20, 50]
-    ),
-    "restarts after a warm-up": lambda s, o: s.SequentialLR(
-        o, [s.LinearLR(o, 0.1, total_iters=8), s.CosineAnnealingWarmRestarts(o, T_0=11)], [8]
-    ),
-    "two at once": lambda s, o: s.ChainedScheduler([s.ConstantLR(o, 0.1, 20), s.ExponentialLR(o, 0.9)]),
-    "two waves at once": lambda s, o: s.ChainedScheduler(
-        [s.CosineAnnealingLR(o, T_max=40, eta_min=0.01), s.StepLR(o, 30), s.LinearLR(o)]
-    ),
-}
-
-
-def optimizer_of(library, kind="SGD"):
-    """Two groups of different rates, stepped without gradients."""
-    params = [library.ones(2).requires_grad_() for _ in range(2)]
-    groups = [{"params": [params[0]]}, {"params": [params[1]], "lr": 0.02}]
-    options = {"lr": 0.1, "momentum": 0.9} if kind == "SGD" else {"lr": 0.1}
-    return getattr(library.optim, kind)(groups, **options)
-
-
-def seen(library, make, kind="SGD", steps=STEPS):
-    """The rates and momenta of all groups before each step, and what the scheduler says that it set last."""
-    optimizer = optimizer_of(library, kind)
-    scheduler = make(library.optim.lr_scheduler, optimizer)
-    found = []
-    for _ in range(steps):
-        momenta = [group.get("momentum", group.get("betas", (0.0,))[0]) for group in optimizer.param_groups]
-        found.append([*(group["lr"] for group in optimizer.param_groups), *momenta, *scheduler.get_last_lr()])
-        optimizer.step()
-        scheduler.step()
-    return found
-
-
-def close(found, expected):
-    for k, (row, its) in enumerate(zip(found, expected, strict=True)):
-        assert row == pytest.approx(its, rel=PYTORCH, abs=PYTORCH), f"step {k}"
 
 
 @pytest.mark.parity
@@ -104,28 +24,6 @@ def test_rates_are_pytorch_s_for_100_steps(torch, name, options, kind):
         return getattr(schedulers, name)(optimizer, **options)
 
     close(seen(mg, make, kind), seen(torch, make, kind))
-
-
-@pytest.mark.parity
-@pytest.mark.filterwarnings("ignore")  # PyTorch's SequentialLR warns of how it calls itself
-@pytest.mark.parametrize("make", JOINED.values(), ids=JOINED)
-def test_joined_schedulers_set_pytorch_s_rates(torch, make):
-    close(seen(mg, make), seen(torch, make))
-
-
-@pytest.mark.parity
-def test_restarts_can_be_told_where_they_are_between_epochs(torch):
-    found = []
-    for library in (mg, torch):
-        optimizer = optimizer_of(library)
-        scheduler = library.optim.lr_scheduler.CosineAnnealingWarmRestarts(optimizer, T_0=3, T_mult=2)
-        rates = []
-        for k in range(40):
-            optimizer.step()
-            scheduler.step(k / 4)
-            rates.append(scheduler.get_last_lr())
-        found.append(rates)
-    close(*found)
 
 
 def resumed(library, name, options, n):
@@ -235,42 +133,6 @@ def test_an_epoch_that_is_told_is_deprecated_and_refused_where_others_count():
         s.ChainedScheduler([s.StepLR(optimizer, 3)]).step(4)
 
 
-def test_a_chain_can_be_any_part_of_a_sequence():
-    def first(s, o):
-        return s.SequentialLR(o, [chain(s, o), s.ExponentialLR(o, 0.5)], [3])
-
-    def second(s, o):
-        return s.SequentialLR(o, [s.ExponentialLR(o, 0.5), chain(s, o)], [3])
-
-    def chain(s, o):
-        return s.ChainedScheduler([s.LinearLR(o, 0.1, total_iters=4), s.ExponentialLR(o, 0.9)])
-
-    alone = [row[0] for row in seen(mg, chain, steps=6)]
-    assert alone[:3] == pytest.approx([0.01, 0.0325 * 0.9, 0.055 * 0.81])
-    assert [row[0] for row in seen(mg, first, steps=6)] == pytest.approx([*alone[:3], 0.1, 0.05, 0.025])
-    assert [row[0] for row in seen(mg, second, steps=7)] == pytest.approx([0.1, 0.05, 0.025, *alone[:4]])
-
-
-@pytest.mark.parity
-@pytest.mark.filterwarnings("ignore")
-def test_sequences_of_all_kinds_set_pytorch_s_rates(torch):
-    makes = [
-        lambda s, o: s.SequentialLR(
-            o, [s.LinearLR(o, 0.1), s.MultiplicativeLR(o, lambdas), s.LambdaLR(o, lambdas)], [2, 5]
-        ),
-        lambda s, o: s.SequentialLR(o, [s.LinearLR(o, 0.1), s.CyclicLR(o, 0.1, 0.3, 3), s.PolynomialLR(o, 6)], [2, 9]),
-        lambda s, o: s.SequentialLR(o, [s.MultiStepLR(o, [1, 2]), s.OneCycleLR(o, 0.5, 60)], [4]),
-        lambda s, o: s.SequentialLR(
-            o, [s.SequentialLR(o, [s.LinearLR(o, 0.1), s.ExponentialLR(o, 0.9)], [2]), s.StepLR(o, 2)], [5]
-        ),
-        lambda s, o: s.ChainedScheduler(
-            [s.SequentialLR(o, [s.LinearLR(o, 0.1), s.ExponentialLR(o, 0.9)], [2]), s.StepLR(o, 3)]
-        ),
-    ]
-    for make in makes:
-        close(seen(mg, make, steps=40), seen(torch, make, steps=40))
-
-
 @pytest.mark.parity
 def test_a_rate_that_is_a_tensor_stays_that_tensor_and_gets_pytorch_s_numbers(torch):
     for name, options in [x for x in ALL.values() if not any(isinstance(y, list) for y in x[1].values())]:
@@ -309,31 +171,6 @@ def test_attributes_of_a_callable_object_are_saved_with_its_scheduler():
     assert scheduler.get_last_lr() == [0.05, 0.02 * 0.95]
 
 
-PLATEAUS = [
-    {"patience": 3},
-    {"patience": 0, "cooldown": 4, "factor": 0.5},
-    {"mode": "max", "patience": 2, "threshold": 0.1, "min_lr": [0.01, 0.001]},
-    {"patience": 2, "threshold": 0.05, "threshold_mode": "abs"},
-    {"mode": "max", "patience": 2, "threshold": 0.05, "threshold_mode": "abs", "eps": 0.005},
-]
-
-
-@pytest.mark.parity
-@pytest.mark.parametrize("options", PLATEAUS, ids=str)
-def test_plateaus_lower_the_rate_where_pytorch_does(torch, options):
-    found = []
-    for library in (mg, torch):
-        optimizer = optimizer_of(library)
-        scheduler = library.optim.lr_scheduler.ReduceLROnPlateau(optimizer, **options)
-        rates = []
-        for k in range(STEPS):
-            scheduler.step(math.cos(k / 3.0) / (1 + k % 17))
-            rates.append([*(group["lr"] for group in optimizer.param_groups), *scheduler.get_last_lr()])
-        found.append(rates)
-    close(*found)
-    assert found[0][0] != found[0][-1]
-
-
 @merge_cases
 @pytest.mark.parametrize("key", [*ALL, *JOINED])
 def test_a_saved_scheduler_goes_on_as_if_uninterrupted(key):
@@ -360,24 +197,6 @@ def test_a_saved_scheduler_goes_on_as_if_uninterrupted(key):
         again.step()
         resumed.step()
     assert rates == [row[:2] for row in expected[37:]]
-
-
-def test_a_saved_plateau_goes_on_as_if_uninterrupted():
-    found = []
-    for interrupted in (False, True):
-        optimizer = optimizer_of(mg)
-        scheduler = mg.optim.lr_scheduler.ReduceLROnPlateau(optimizer, patience=2, cooldown=3)
-        for k in range(40):
-            if interrupted and k == 17:
-                saved = copy.deepcopy((optimizer.state_dict(), scheduler.state_dict()))
-                optimizer = optimizer_of(mg)
-                scheduler = mg.optim.lr_scheduler.ReduceLROnPlateau(optimizer, factor=0.9)
-                optimizer.load_state_dict(saved[0])
-                scheduler.load_state_dict(saved[1])
-            scheduler.step(mg.tensor(1.0 + k % 5))
-        found.append((scheduler.get_last_lr(), scheduler.state_dict()))
-    assert found[0] == found[1]
-    assert found[0][0][0] < 0.1
 
 
 def test_a_rate_that_somebody_changes_is_multiplied_further():
@@ -455,16 +274,6 @@ REFUSALS = [
 def test_mistakes_are_named(make, error, text):
     with pytest.raises(error, match=re.escape(text)):
         make(mg.optim.lr_scheduler, optimizer_of(mg))
-
-
-def test_one_cycle_refuses_a_step_more_than_it_has():
-    optimizer = optimizer_of(mg)
-    scheduler = mg.optim.lr_scheduler.OneCycleLR(optimizer, 0.1, total_steps=3)
-    for _ in range(3):
-        optimizer.step()
-        scheduler.step()
-    with pytest.raises(ArgumentError, match="it was made for 3 steps, and all were taken"):
-        scheduler.step()
 
 
 def test_a_scheduler_that_is_refused_changes_nothing():

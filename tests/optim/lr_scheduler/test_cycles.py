@@ -1,0 +1,35 @@
+"""Cycles of rates: restarts between epochs, and the end of the only cycle."""
+
+import pytest
+
+import minigrad as mg
+from minigrad.core.errors import ArgumentError
+from needs import needs
+from scheduled import close, optimizer_of
+
+needs("numpy")
+
+
+@pytest.mark.parity
+def test_restarts_can_be_told_where_they_are_between_epochs(torch):
+    found = []
+    for library in (mg, torch):
+        optimizer = optimizer_of(library)
+        scheduler = library.optim.lr_scheduler.CosineAnnealingWarmRestarts(optimizer, T_0=3, T_mult=2)
+        rates = []
+        for k in range(40):
+            optimizer.step()
+            scheduler.step(k / 4)
+            rates.append(scheduler.get_last_lr())
+        found.append(rates)
+    close(*found)
+
+
+def test_one_cycle_refuses_a_step_more_than_it_has():
+    optimizer = optimizer_of(mg)
+    scheduler = mg.optim.lr_scheduler.OneCycleLR(optimizer, 0.1, total_steps=3)
+    for _ in range(3):
+        optimizer.step()
+        scheduler.step()
+    with pytest.raises(ArgumentError, match="it was made for 3 steps, and all were taken"):
+        scheduler.step()

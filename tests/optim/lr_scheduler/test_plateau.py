@@ -1,0 +1,54 @@
+"""Plateaus lower the rate where PyTorch does, and go on where they were saved."""
+
+import copy
+import math
+
+import pytest
+
+import minigrad as mg
+from needs import needs
+from scheduled import STEPS, close, optimizer_of
+
+needs("numpy")
+
+PLATEAUS = [
+    {"patience": 3},
+    {"patience": 0, "cooldown": 4, "factor": 0.5},
+    {"mode": "max", "patience": 2, "threshold": 0.1, "min_lr": [0.01, 0.001]},
+    {"patience": 2, "threshold": 0.05, "threshold_mode": "abs"},
+    {"mode": "max", "patience": 2, "threshold": 0.05, "threshold_mode": "abs", "eps": 0.005},
+]
+
+
+@pytest.mark.parity
+@pytest.mark.parametrize("options", PLATEAUS, ids=str)
+def test_plateaus_lower_the_rate_where_pytorch_does(torch, options):
+    found = []
+    for library in (mg, torch):
+        optimizer = optimizer_of(library)
+        scheduler = library.optim.lr_scheduler.ReduceLROnPlateau(optimizer, **options)
+        rates = []
+        for k in range(STEPS):
+            scheduler.step(math.cos(k / 3.0) / (1 + k % 17))
+            rates.append([*(group["lr"] for group in optimizer.param_groups), *scheduler.get_last_lr()])
+        found.append(rates)
+    close(*found)
+    assert found[0][0] != found[0][-1]
+
+
+def test_a_saved_plateau_goes_on_as_if_uninterrupted():
+    found = []
+    for interrupted in (False, True):
+        optimizer = optimizer_of(mg)
+        scheduler = mg.optim.lr_scheduler.ReduceLROnPlateau(optimizer, patience=2, cooldown=3)
+        for k in range(40):
+            if interrupted and k == 17:
+                saved = copy.deepcopy((optimizer.state_dict(), scheduler.state_dict()))
+                optimizer = optimizer_of(mg)
+                scheduler = mg.optim.lr_scheduler.ReduceLROnPlateau(optimizer, factor=0.9)
+                optimizer.load_state_dict(saved[0])
+                scheduler.load_state_dict(saved[1])
+            scheduler.step(mg.tensor(1.0 + k % 5))
+        found.append((scheduler.get_last_lr(), scheduler.state_dict()))
+    assert found[0] == found[1]
+    assert found[0][0][0] < 0.1
