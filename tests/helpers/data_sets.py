@@ -1,4 +1,4 @@
-"""Datasets that worker processes can import."""
+"""Datasets that worker processes can import, and loaders of rows."""
 
 import os
 import random
@@ -7,7 +7,7 @@ import sys
 import numpy as np
 
 import minigrad as mg
-from minigrad.data import Dataset, IterableDataset, get_worker_info
+from minigrad.data import DataLoader, Dataset, IterableDataset, TensorDataset, get_worker_info
 
 
 class Squares(Dataset):
@@ -97,3 +97,18 @@ class Marked(Squares):
 
     def __getitem__(self, index):
         return int(os.environ["WORKER"])
+
+
+def rows(n=10):
+    """k as a row of one number, and ten times k."""
+    return TensorDataset(mg.arange(n, dtype=mg.float32).reshape(n, 1), mg.arange(n) * 10)
+
+
+def seen(loader):
+    """The second parts of an epoch, as lists."""
+    return [batch[1].tolist() for batch in loader]
+
+
+def drawn(seed=0, **options):
+    """A loader that shuffles rows."""
+    return DataLoader(rows(), batch_size=3, shuffle=True, generator=mg.Generator(seed), **options)

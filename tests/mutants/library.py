@@ -45,7 +45,7 @@ MUTANTS = (
         "minigrad/data/loader.py",
         "enumerate(batches, skipped + 1)",
         "enumerate(batches, skipped)",
-        ("data/test_loader.py",),
+        ("data/test_loader_state.py",),
     ),
     Mutant(
         "the checksum of an archive is not compared",
