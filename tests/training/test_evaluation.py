@@ -7,9 +7,7 @@ import pytest
 
 import minigrad as mg
 from minigrad import nn
-from minigrad.core.errors import (
-    ShapeError,
-)
+from minigrad.core.errors import ShapeError
 from minigrad.data import DataLoader
 from minigrad.functional import cross_entropy
 from minigrad.optim import SGD

@@ -6,11 +6,7 @@ import pytest
 
 import minigrad as mg
 from minigrad import nn, training
-from minigrad.core.errors import (
-    ArgumentError,
-    DivergedError,
-    DTypeError,
-)
+from minigrad.core.errors import ArgumentError, DivergedError, DTypeError
 from minigrad.data import DataLoader, TensorDataset
 from minigrad.functional import cross_entropy, mse_loss
 from minigrad.optim import SGD

@@ -6,9 +6,7 @@ import sys
 import pytest
 
 from minigrad import nn
-from minigrad.core.errors import (
-    MissingPackageError,
-)
+from minigrad.core.errors import MissingPackageError
 from minigrad.data import DataLoader
 from minigrad.functional import cross_entropy
 from minigrad.optim import SGD

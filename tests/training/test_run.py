@@ -8,10 +8,7 @@ import pytest
 
 import minigrad as mg
 from minigrad import nn, training
-from minigrad.core.errors import (
-    ArgumentError,
-    FileFormatError,
-)
+from minigrad.core.errors import ArgumentError, FileFormatError
 from minigrad.functional import cross_entropy, mse_loss
 from minigrad.optim import SGD, Adam, lr_scheduler
 from minigrad.training import EarlyStop, fit

@@ -6,9 +6,7 @@ import pytest
 
 import minigrad as mg
 from minigrad import nn
-from minigrad.core.errors import (
-    ArgumentError,
-)
+from minigrad.core.errors import ArgumentError
 from minigrad.optim import SGD
 from minigrad.training import EarlyStop, fit
 from needs import needs

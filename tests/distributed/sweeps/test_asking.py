@@ -7,13 +7,7 @@ import pytest
 
 import sweep_jobs as jobs
 from minigrad import cli
-from minigrad.core.errors import (
-    ArgumentError,
-    DTypeError,
-    FileFormatError,
-    MissingFileError,
-    MissingPackageError,
-)
+from minigrad.core.errors import ArgumentError, DTypeError, FileFormatError, MissingFileError, MissingPackageError
 from minigrad.distributed import Halving, Report, sweep
 from minigrad.distributed.sweeps import asked
 from needs import needs

@@ -4,10 +4,7 @@ import sys
 
 import pytest
 
-from minigrad.core.errors import (
-    ArgumentError,
-    MinigradError,
-)
+from minigrad.core.errors import ArgumentError, MinigradError
 from minigrad.distributed import sweep
 from minigrad.distributed.sweeps import asked
 from needs import needs

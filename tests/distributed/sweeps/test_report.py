@@ -7,11 +7,7 @@ import pytest
 
 import minigrad as mg
 import sweep_jobs as jobs
-from minigrad.core.errors import (
-    ArgumentError,
-    DivergedError,
-    DTypeError,
-)
+from minigrad.core.errors import ArgumentError, DivergedError, DTypeError
 from minigrad.distributed import Report
 from needs import needs
 

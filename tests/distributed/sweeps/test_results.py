@@ -4,11 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from minigrad.core.errors import (
-    ArgumentError,
-    FileFormatError,
-    MissingFileError,
-)
+from minigrad.core.errors import ArgumentError, FileFormatError, MissingFileError
 from minigrad.distributed import Halving, Sweep
 from needs import needs
 from sweeps import ended, plan, read

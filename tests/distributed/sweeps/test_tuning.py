@@ -11,10 +11,7 @@ import pytest
 
 import minigrad as mg
 import sweep_jobs as jobs
-from minigrad.core.errors import (
-    ArgumentError,
-    WorkerError,
-)
+from minigrad.core.errors import ArgumentError, WorkerError
 from minigrad.distributed import Halving, Report, Sweep, sweep
 from minigrad.distributed.sweeps import asked
 from minigrad.distributed.sweeps.tuning import Desk
