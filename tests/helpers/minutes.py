@@ -27,7 +27,7 @@ PARTS = {
     "viewer in a browser": r"tests/viz/browser/",
     "viewer": r"tests/viz/|viz/",
     "book": r"tests/book/|tests/project/test_readme",
-    "jit and tape": r"(tests|minigrad)/compiler/|tests/backends/taichi/codegen/test_fusing",
+    "jit and tape": r"(tests|minigrad)/compiler/|tests/backends/taichi/codegen/test_(fusing|source)",
     "operations": r"tests/ops/",
     "kernels": r"tests/backends/",
     "devices": r"tests/whole/test_(devices|on_gpu)",

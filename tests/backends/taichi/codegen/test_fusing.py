@@ -6,7 +6,6 @@ import re
 import pytest
 
 import minigrad as mg
-from minigrad.backends.taichi.codegen import source
 from minigrad.backends.taichi.codegen.source import CORES, SERIAL_WIDE
 from minigrad.compiler.jit import recording
 from needs import needs
@@ -15,13 +14,8 @@ from tiers import mark_nightly
 needs("numpy")
 
 F = mg.functional
-pytestmark = pytest.mark.needs("the device cpu")
 
-
-@pytest.fixture(autouse=True)
-def _soon(monkeypatch):
-    """Fused on the third run, not after many."""
-    monkeypatch.setattr(recording, "JOINED", 1)
+pytestmark = [pytest.mark.needs("the device cpu"), pytest.mark.usefixtures("soon")]
 
 
 def same(function, *arguments):
@@ -354,107 +348,3 @@ def test_what_a_gradient_was_before_the_update_changed_its_sign_is_what_others_r
     for _ in range(5):
         assert (jitted(x) == x * 3).all()
     assert "fused into 1" in jitted.program
-
-
-# --- results that are larger than caches ---
-
-SIDE = 400  # numbers a side that are many for these tests, and more than one core takes
-
-
-@pytest.fixture
-def _many(monkeypatch):
-    monkeypatch.setattr(source, "PAST", SIDE * SIDE)
-
-
-def beyond(test):
-    """A test in which so many numbers are more than caches keep."""
-    test = pytest.mark.needs("fused multiply-add")(test)
-    return pytest.mark.usefixtures("_many")(test)
-
-
-def bits(function, *arguments):
-    """As `same`, by bytes, which of many numbers is quicker."""
-    jitted = mg.jit(function)
-    for _ in range(3):
-        found, expected = jitted(*arguments), function(*arguments)
-        assert [x.numpy().tobytes() for x in found] == [x.numpy().tobytes() for x in expected]
-    return jitted, jitted.program.partition("\n\n")[2]
-
-
-def normed(x):
-    x = x - x.mean(-1, keepdim=True)
-    return (x / ((x * x).mean(-1, keepdim=True) + 1e-5).sqrt(),)
-
-
-def centred(x):
-    y = x - x.mean(-1, keepdim=True)
-    return y, y / ((y * y).mean(-1, keepdim=True) + 1e-5).sqrt()
-
-
-def counts(x):
-    y = (x * 3).tanh()
-    z = y.cumsum(-1)
-    return (z * y).tanh(), z * 2
-
-
-LARGE = {  # and how many results are stored past the cache, of arrays that lie so; of a cumsum none
-    "a chain": (lambda x: ((x * x + 1).tanh(),), 1),
-    "one launch": (lambda x: (x * 2,), 1),
-    "two results": (lambda x: ((x * x).tanh(), x * x), 2),
-    "rows": (normed, 1),
-    "rows of which a later pass reads one result": (centred, 1),
-    "rows and a number for each": (lambda x: (x.sum(-1), x * 2 - x.mean(-1, keepdim=True)), 1),
-    "a bias": (lambda x: ((x + x[0]).tanh(),), 1),
-    "what a launch of another kind reads in between": (counts, 3),
-}
-
-
-@beyond
-@pytest.mark.parametrize("name", mark_nightly(LARGE, ["a chain", "one launch", "two results", "rows"]))
-def test_a_large_result_is_stored_past_the_cache_and_a_small_one_is_not(name):
-    function, stores = LARGE[name]
-    large, _ = bits(function, mg.randn(SIDE, SIDE))
-    assert large.source.count("muladd.stream(") == stores
-    assert "muladd.streamed()" in large.source
-    small, _ = bits(function, mg.randn(SIDE - 16, SIDE))
-    assert "muladd.stream(" not in small.source
-
-
-@beyond
-def test_what_is_not_joined_is_stored_past_the_cache_too(monkeypatch):
-    monkeypatch.setattr(recording, "MOST", 0)
-    jitted, how = bits(normed, mg.randn(SIDE, SIDE))
-    assert "one by one" in how
-    assert jitted.source.count("muladd.stream(") == 1
-
-
-@beyond
-@pytest.mark.parametrize("more", mark_nightly([1, 15, 16], [1]))
-def test_a_large_row_that_is_no_whole_vectors_or_begins_in_the_middle_has_the_same_bits(more):
-    n = SIDE * SIDE
-    x = mg.randn(n + more)
-    for part in (x, x[more:], x[:-more]):
-        bits(lambda x: ((x * x + 1).tanh(), x * 2), part)
-
-    def inside(x):
-        y = mg.zeros(n + more)
-        y[more:] = (x * x + 1).tanh()
-        return (y * 2, y)
-
-    bits(inside, x[:-more])
-
-
-@beyond
-def test_what_is_overwritten_was_read_and_is_stored_by_way_of_the_cache():
-    y = mg.randn(SIDE, SIDE)
-
-    def function(x):
-        y.mul_(0.5).add_(x)
-        return y.sum()
-
-    jitted, x = mg.jit(function), mg.ones(SIDE, SIDE)
-    expected = mg.tensor(y.numpy().copy())
-    for _ in range(5):
-        assert jitted(x).item() == expected.mul_(0.5).add_(x).sum().item()
-    assert "fused" in jitted.program
-    assert "muladd.stream(" not in jitted.source
