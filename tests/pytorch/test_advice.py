@@ -1,0 +1,143 @@
+"""What an import or a name that is not here is told: what to write instead."""
+
+import re
+import warnings
+from importlib import import_module
+
+import pytest
+
+import minigrad as mg
+from minigrad.pytorch import coverage
+from needs import needs
+
+needs("numpy")
+
+MODULES = sorted(
+    {family for kind in ("", "+") for family in coverage.names(kind)}
+    | {f"{family}.{name}" for family, own in coverage.names("+").items() for name, rest in own.items() if rest == "."}
+)
+
+
+def test_every_module_of_pytorch_can_be_imported_or_says_what_to_write():
+    """Each is a file of ours, or a module with those of its names that are here, or is refused with its name."""
+    refused, made = [], []
+    for path in MODULES:
+        ours = path.replace("torch", "minigrad", 1)
+        family, _, name = path.rpartition(".")
+        if path == "torch.Tensor" or coverage.names().get(family, {}).get(name):  # a class, or a function
+            continue
+        try:
+            with warnings.catch_warnings():  # an old path of ours that is a module of PyTorch's too
+                warnings.filterwarnings("ignore", message=r"minigrad\.storage is minigrad\.core\.storage now")
+                module = import_module(ours)
+        except ModuleNotFoundError as error:
+            refused.append((path, str(error)))
+            continue
+        if module.__spec__.origin is None:
+            made.append(path)
+            for name in module.__all__:
+                assert getattr(module, name) is getattr(coverage.place_of(coverage.names("+")[path][name]), name)
+    assert {"torch.nn.modules", "torch.nn.modules.linear", "torch.utils.data.dataloader", "torch.optim.adamw"} <= set(
+        made
+    )
+    for path, said in refused:
+        assert re.match(r"No module named 'minigrad[\w.]*'\.\n  PyTorch's torch[\w.]* is not here", said), (path, said)
+    gone = {"torch.amp", "torch.utils.checkpoint", "torch.utils.tensorboard", "torch.nn.parallel", "torch.onnx"}
+    assert gone <= {path for path, _ in refused}
+    from minigrad.distributions.categorical import Categorical
+    from minigrad.nn.modules.conv import Conv2d
+
+    assert (Categorical, Conv2d) == (mg.distributions.Categorical, mg.nn.Conv2d)
+    assert mg.nn.modules.conv.Conv2d is Conv2d
+
+
+@pytest.mark.parametrize(
+    ("statement", "kind", "text"),
+    [
+        (
+            "from minigrad.amp import autocast",
+            ModuleNotFoundError,
+            (
+                "No module named 'minigrad.amp'.\n  PyTorch's torch.amp is not here: numbers are float32 or float64: "
+                "leave autocast and GradScaler out."
+            ),
+        ),
+        (
+            "from minigrad import amp",
+            ModuleNotFoundError,
+            "No module named 'minigrad.amp'.\n  PyTorch's torch.amp is not",
+        ),
+        (
+            "from minigrad import compile",
+            ImportError,
+            "cannot import name 'compile' from 'minigrad'.\n  PyTorch's torch.compile is not here: leave the line out",
+        ),
+        (
+            "from minigrad.nn.functional import ctc_loss",
+            ImportError,
+            "cannot import name 'ctc_loss' from 'minigrad.nn.functional'.\n  PyTorch's torch.nn.functional.ctc_loss is",
+        ),
+        ("from minigrad.nn.modules import Conv3d", ImportError, "images of two dimensions are the most there is."),
+        ("import minigrad.nonsense", ModuleNotFoundError, "No module named 'minigrad.nonsense'"),
+        ("from minigrad.nn import nonsense", ImportError, "cannot import name 'nonsense' from 'minigrad.nn' ("),
+    ],
+)
+def test_an_import_of_what_is_not_here_says_what_to_write_instead(statement, kind, text):
+    with pytest.raises(ImportError) as caught:
+        exec(statement, {})
+    assert type(caught.value) is kind
+    assert text in str(caught.value)
+
+
+def test_an_attribute_of_a_module_that_was_made_says_what_to_write_instead():
+    with pytest.raises(
+        AttributeError, match=r"no attribute 'Conv3d'\.\n  PyTorch's torch\.nn\.modules\.Conv3d is not here"
+    ):
+        mg.nn.modules.Conv3d  # noqa: B018 -- asking is the test
+    with pytest.raises(AttributeError, match=r"PyTorch's torch\.distributions\.Gamma is not here\."):
+        mg.distributions.Gamma  # noqa: B018 -- asking is the test
+
+
+@pytest.mark.parametrize(
+    ("ask", "text"),
+    [
+        (
+            lambda: mg.compile,
+            (
+                "module 'minigrad' has no attribute 'compile'.\n  PyTorch's torch.compile is not here: leave the "
+                "line out; mg.jit records a whole step of training."
+            ),
+        ),
+        (lambda: mg.fft, "torch.fft is not here: there are no Fourier transforms, and no complex numbers."),
+        (
+            lambda: mg.amp,
+            "torch.amp is not here: numbers are float32 or float64: leave autocast and GradScaler out.",
+        ),
+        (lambda: mg.autocast, "leave autocast and GradScaler out."),
+        (lambda: mg.float16, "torch.float16 is not here: float32 is the smallest float."),
+        (lambda: mg.FloatTensor, "mg.tensor(data, dtype=mg.float32), or mg.empty(sizes)."),
+        (lambda: mg.relu_, "torch.relu_ is not here: the method: x.relu_(…)."),
+        (lambda: mg.nn.DataParallel, "one device computes: leave it out, and use the module itself."),
+        (lambda: mg.nn.Conv3d, "images of two dimensions are the most there is."),
+        (lambda: mg.nn.functional.leaky_relu_, "F.leaky_relu(x, inplace=True)."),
+        (lambda: mg.optim.LBFGS, "torch.optim.LBFGS is not here: optim.Adam, or SGD."),
+        (
+            lambda: mg.linalg.qr,
+            "products, solve, inv, det, cholesky, svdvals are here; else take NumPy: np.linalg on x.numpy().",
+        ),
+        (
+            lambda: mg.cuda.amp,
+            "torch.cuda.amp is not here: numbers are float32 or float64: leave autocast and GradScaler out.",
+        ),
+    ],
+)
+def test_a_name_that_is_not_here_says_what_to_write_instead(ask, text):
+    with pytest.raises(AttributeError) as error:
+        ask()
+    assert str(error.value).endswith(text)
+
+
+def test_a_name_that_pytorch_has_not_either_is_told_plainly():
+    with pytest.raises(AttributeError) as error:
+        mg.no_such_name  # noqa: B018 -- asking is the test
+    assert str(error.value) == "module 'minigrad' has no attribute 'no_such_name'"
