@@ -347,3 +347,40 @@ def test_an_argument_without_floats_is_the_object_that_was_given():
 def test_a_jitted_step_in_another_takes_its_floats():
     inner = mg.jit(lambda x, by: x * by)
     both(lambda x, by: inner(x, by + 1.0), *[((mg.ones(1), by), {}) for by in (1.0, 2.0, 3.0)], traces=1)
+
+
+def test_arguments_like_the_last_ones_are_known_at_once_and_others_are_not():
+    """Called twice with the same kind of arguments, a step does not look its recording up; whatever differs is seen."""
+
+    @mg.jit
+    def double(x, y):
+        return (x + y) * 2
+
+    x, y = mg.ones(2, 4) * 1, mg.ones(2, 4) * 1
+    for _ in range(3):
+        double(x, y)
+    assert len(double.captures) == 1
+
+    def captured(*arguments):
+        expected = (arguments[0] + arguments[1]) * 2
+        assert double(*arguments).tolist() == expected.tolist()
+        found = len(double.captures)
+        for _ in range(3):
+            double(x, y)  # the last ones are these again
+        assert len(double.captures) == found
+        return found
+
+    assert captured(y, x) == 1
+    assert captured(x, x) == 2
+    assert captured(x.T, y.T) == 3
+    assert captured(x, mg.ones(2, 4, requires_grad=True)) == 4
+    assert captured(x, mg.ones(2, 4, dtype=mg.float64)) == 5
+    assert captured(x, mg.ones(4)) == 6
+    assert captured(x, 1.0) == 7
+    with mg.no_grad():
+        assert captured(x, y) == 8
+    whole = mg.ones(4, 4) * 1
+    assert captured(whole[:2], whole[2:]) == 8
+    assert captured(whole[:2], whole[:2]) == 9
+    with pytest.raises(CaptureError, match="was computed, and has a graph"):
+        double(x, mg.ones(2, 4, requires_grad=True) * 2)

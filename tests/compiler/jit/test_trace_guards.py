@@ -370,43 +370,6 @@ def test_asking_a_generator_for_its_state_is_refused(what):
         mg.jit(lambda: getattr(mg, what)())()
 
 
-def test_arguments_like_the_last_ones_are_known_at_once_and_others_are_not():
-    """Called twice with the same kind of arguments, a step does not look its recording up; whatever differs is seen."""
-
-    @mg.jit
-    def double(x, y):
-        return (x + y) * 2
-
-    x, y = mg.ones(2, 4) * 1, mg.ones(2, 4) * 1
-    for _ in range(3):
-        double(x, y)
-    assert len(double.captures) == 1
-
-    def captured(*arguments):
-        expected = (arguments[0] + arguments[1]) * 2
-        assert double(*arguments).tolist() == expected.tolist()
-        found = len(double.captures)
-        for _ in range(3):
-            double(x, y)  # the last ones are these again
-        assert len(double.captures) == found
-        return found
-
-    assert captured(y, x) == 1
-    assert captured(x, x) == 2
-    assert captured(x.T, y.T) == 3
-    assert captured(x, mg.ones(2, 4, requires_grad=True)) == 4
-    assert captured(x, mg.ones(2, 4, dtype=mg.float64)) == 5
-    assert captured(x, mg.ones(4)) == 6
-    assert captured(x, 1.0) == 7
-    with mg.no_grad():
-        assert captured(x, y) == 8
-    whole = mg.ones(4, 4) * 1
-    assert captured(whole[:2], whole[2:]) == 8
-    assert captured(whole[:2], whole[:2]) == 9
-    with pytest.raises(CaptureError, match="was computed, and has a graph"):
-        double(x, mg.ones(2, 4, requires_grad=True) * 2)
-
-
 def test_a_tensor_from_elsewhere_keeps_its_shape_in_a_recorded_step():
     kept = mg.ones(2, 2)
     for step in (mg.jit(lambda x: x.t_() * 1), mg.jit(lambda x: kept.unsqueeze_(0) * x)):
