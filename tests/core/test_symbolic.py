@@ -256,7 +256,7 @@ def test_a_call_traced_with_some_floats_is_right_for_others(key):
         given = tuple([x * factor for x in floats])
         expected, found = outcome(step, sample, given), outcome(jitted, sample, given)
         if found is None:
-            return  # it looks at elements of tensors: see `test_jit`
+            return  # it looks at elements of tensors: see `test_capture`
         assert type(found) is type(expected)
         if isinstance(expected, str):
             assert found == expected

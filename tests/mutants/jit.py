@@ -115,7 +115,7 @@ MUTANTS = (
         "minigrad/compiler/jit/capture.py",
         "        self._refuse(_of_reading(caller_line()))\n",
         "        _of_reading(caller_line())\n",
-        ("compiler/jit/test_jit.py",),
+        ("compiler/jit/test_capture.py",),
     ),
     Mutant(
         "the next step writes over a result that is still held",

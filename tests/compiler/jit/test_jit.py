@@ -1,4 +1,4 @@
-"""`mg.jit`: a step that was recorded computes what it does without, and says when and why it cannot."""
+"""`mg.jit`: a step that was recorded computes what it does without, whatever changes between its calls."""
 
 import collections
 import itertools
@@ -9,7 +9,7 @@ import pytest
 import minigrad as mg
 import parity
 from minigrad.core.dispatch import dispatch
-from minigrad.core.errors import CaptureError, DTypeError, ShapeError
+from minigrad.core.errors import CaptureError, DTypeError
 from samples import all_samples
 from tiers import NIGHTLY
 
@@ -191,191 +191,6 @@ def test_modules_that_are_switched_are_recorded_again():
     assert function.captures[1:] == ["Dropout.training changed from True to False"]
 
 
-READS = {
-    "item": lambda x: x.sum().item(),
-    "tolist": lambda x: x.tolist(),
-    "numpy": lambda x: x.numpy(),
-    "repr": repr,
-    "array": np.asarray,
-    "dlpack": np.from_dlpack,
-    "float": lambda x: float(x.sum()),
-    "format": lambda x: f"{x.sum():.1f}",
-    "in": lambda x: 1.0 in x,
-}
-
-
-@pytest.mark.parametrize("how", READS)
-def test_to_read_a_value_is_refused_with_the_line(how):
-    function = mg.jit(lambda x: READS[how](x + 1))
-    with pytest.raises(CaptureError, match=r"a value is read while the step is captured, at .*test_jit\.py:"):
-        function(mg.ones(2))
-    assert mg.ones(2).tolist() == [1.0, 1.0]  # and all is as before
-
-
-def branching(x):
-    if x.sum() > 0:
-        return x
-    return -x
-
-
-def looping(x):
-    while x.sum() < 100:
-        x = x * 2
-    return x
-
-
-def asserting(x):
-    assert x.sum() > 0
-    return x
-
-
-@pytest.mark.parametrize(
-    ("step", "said", "advice"),
-    [
-        (
-            branching,
-            r"data-dependent control flow: `if` reads a tensor .*: if x\.sum\(\) > 0:",
-            r"mg\.where\(condition",
-        ),
-        (looping, r"data-dependent control flow: `while` reads a tensor .*: while x\.sum\(\) < 100", r"mg\.where"),
-        (lambda x: 1 if x.sum() else 2, r"data-dependent control flow: `if` reads a tensor", r"as an argument"),
-        (asserting, r"an assert reads a tensor .*: assert x\.sum\(\) > 0", r"return the tensor, and assert outside"),
-    ],
-)
-def test_control_flow_that_reads_a_tensor_is_named_with_what_to_write_instead(step, said, advice):
-    with pytest.raises(CaptureError, match=said) as caught:
-        mg.jit(step)(mg.ones(2))
-    assert caught.match(advice)
-
-
-def test_a_step_whose_own_leaves_get_gradients_is_captured_once():
-    w = mg.tensor([[1.0, 2.0]], requires_grad=True)
-    optimizer = mg.optim.SGD([w], lr=0.015625)
-
-    def siren(x):
-        """The loss of a gradient by coordinates, which are a leaf of the step's own."""
-        coordinates = x.clone().detach().requires_grad_(True)
-        (slope,) = mg.grad((w @ coordinates).sin().sum(), coordinates, create_graph=True)
-        optimizer.zero_grad()
-        loss = (slope - 1).square().mean()
-        loss.backward()
-        optimizer.step()
-        return loss
-
-    def maml(x):
-        """One step of an inner loop on a copy of the weights, which gets its gradient by backward."""
-        fast = w.detach().clone().requires_grad_(True)
-        ((fast @ x) ** 2).sum().backward()
-        inner = fast - 0.25 * fast.grad
-        optimizer.zero_grad()
-        loss = (((w + (inner - fast).detach()) @ x) ** 2).sum()
-        loss.backward()
-        optimizer.step()
-        return loss
-
-    for step in (siren, maml):
-        found = []
-        for function in (step, jitted := mg.jit(step)):
-            with mg.no_grad():
-                w.copy_(mg.tensor([[1.0, 2.0]]))
-            found.append(
-                [function(mg.tensor([[0.5, k], [0.25, 1.0]])).item() for k in range(20)] + w.flatten().tolist()
-            )
-        assert found[0] == pytest.approx(found[1], rel=1e-6)
-        assert len(jitted.captures) <= 2, jitted.captures  # the first ones find gradients that are None
-
-
-def test_shapes_that_depend_on_numbers_are_refused():
-    function = mg.jit(lambda x: x[x > 0])
-    with pytest.raises(
-        CaptureError, match=r"nonzero makes a tensor whose shape depends on the numbers, at .*test_jit\.py"
-    ):
-        function(mg.ones(2))
-
-
-def test_gradients_may_be_added_up_zeroed_outside_or_filled_with_zeros():
-    def runs(wrap, before, inside):
-        w = mg.ones(2, requires_grad=True)
-
-        def step(x):
-            inside(w)
-            ((w * x) ** 2).sum().backward()
-
-        function, found = wrap(step), []
-        for k in range(5):
-            before(w)
-            function(mg.tensor([1.0, float(k)]))
-            found.append(w.grad.tolist())
-        return found
-
-    def nothing(w):
-        pass
-
-    def none(w):
-        w.grad = None
-
-    def zeros(w):
-        if w.grad is not None:
-            w.grad = w.grad.detach()
-            w.grad.zero_()
-
-    for before, inside in [(nothing, nothing), (none, nothing), (nothing, none), (zeros, nothing), (nothing, zeros)]:
-        assert runs(mg.jit, before, inside) == runs(lambda step: step, before, inside)
-
-
-def test_a_gradient_is_taken_away_also_where_there_was_none_when_the_step_was_traced():
-    w = mg.ones(2, requires_grad=True)
-
-    @mg.jit
-    def step(x):
-        w.grad = None
-        return x * 2
-
-    for k in range(4):
-        w.grad = mg.ones(2) if k else None
-        step(mg.ones(1))
-        assert w.grad is None
-    assert step.trace_count == 1
-
-
-def test_a_gradient_that_is_only_read_may_be_exchanged_come_or_go():
-    w = mg.ones(2, requires_grad=True)
-    optimizer = mg.optim.SGD([w], lr=1.0)
-    update, scaled = mg.jit(optimizer.step), mg.jit(lambda: None if w.grad is None else w.grad * 2)
-    for k in range(4):  # the same memory, with other numbers
-        w.grad = mg.zeros(2) if k == 0 else w.grad
-        w.grad.fill_(k)
-        update()
-        assert scaled().tolist() == [2.0 * k] * 2
-    assert w.tolist() == [-5.0] * 2
-    assert len(update.captures) == len(scaled.captures) == 1
-    w.grad = mg.full((2,), 10.0)
-    update()
-    assert w.tolist() == [-15.0] * 2
-    assert scaled().tolist() == [20.0] * 2
-    assert update.captures[1:] == ["a gradient from before the step was replaced"]
-    w.grad = None
-    update()
-    assert w.tolist() == [-15.0] * 2
-    assert scaled() is None
-    assert update.captures[2:] == ["a gradient is None that was not"]
-
-
-def test_a_gradient_that_is_kept_is_not_written_over():
-    w = mg.ones(2, requires_grad=True)
-
-    @mg.jit
-    def step(x):
-        w.grad = None
-        (w * x).sum().backward()
-
-    kept = []
-    for k in range(4):
-        step(mg.full((2,), float(k)))
-        kept.append(w.grad)
-    assert [g.tolist() for g in kept] == [[k, k] for k in (0.0, 1.0, 2.0, 3.0)]
-
-
 def test_a_parameter_that_is_exchanged_is_recorded_again_and_so_is_a_new_shape():
     model = nn.Linear(2, 1, bias=False)
     function = mg.jit(lambda x: model(x))
@@ -434,16 +249,6 @@ def test_what_stays_is_written_and_counted():
     write(x)
     with pytest.raises(mg.errors.GraphError, match="overwritten by jit"):
         y.sum().backward()
-
-
-def test_an_argument_with_a_graph_is_refused():
-    w = mg.ones(2, requires_grad=True)
-    with pytest.raises(CaptureError, match=r"the argument `x`, of shape \(2,\), was computed, and has a graph"):
-        mg.jit(lambda x: x)(w * 2)
-    function = mg.jit(lambda x: x)
-    function(w)
-    with pytest.raises(CaptureError, match="was computed, and has a graph"):
-        function(w * 2)  # of the same kind as one that was recorded
 
 
 def test_captures_name_the_scalars_that_a_step_was_traced_for():
@@ -586,13 +391,3 @@ def assert_alike(a, b):
 def test_only_a_function_can_be_recorded():
     with pytest.raises(DTypeError, match="jit: 3 is an int, not a function"):
         mg.jit(3)
-
-
-@pytest.mark.parametrize("device", ["numpy", "cpu"])
-def test_an_index_that_a_recorded_step_cannot_look_at_is_refused_as_a_shape(device):
-    x = mg.ones(3, device=device)
-    for take in (lambda x: x[[7]], lambda x: x[:0][[0]], lambda x: x.gather(0, mg.tensor([-5], device=device))):
-        step = mg.jit(lambda x, take=take: take(x) * 1)
-        for _ in range(3):
-            with pytest.raises(ShapeError, match="an index is out of range: "):
-                step(x)
