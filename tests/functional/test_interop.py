@@ -38,7 +38,6 @@ ASKED = {
     "nbytes": lambda x: x.nbytes,
     "is_floating_point": lambda x: x.is_floating_point(),
 }
-
 HELD = {
     "0-d float": 2.5,
     "0-d int": 2,
