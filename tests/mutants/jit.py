@@ -31,7 +31,7 @@ MUTANTS = (
         "minigrad/compiler/jit/__init__.py",
         " & {*elsewhere.changed}:",
         " & set():",
-        ("whole/test_threads.py",),
+        ("whole/test_threads_jit.py",),
     ),
     Mutant(
         "a replay draws what another thread has drawn meanwhile",
@@ -45,7 +45,7 @@ MUTANTS = (
         "minigrad/compiler/jit/recording.py",
         "grad_lock if capture.grads or capture.grads_read else RLock()",
         "RLock()",
-        ("whole/test_threads.py",),
+        ("whole/test_threads_jit.py",),
     ),
     Mutant(
         "traces are kept without an end",
@@ -143,7 +143,7 @@ MUTANTS = (
         "minigrad/compiler/tape_program.py",
         "        for one in read:\n            users[one].append(k)",
         "        for one in set(read):\n            users[one].append(k)",
-        ("compiler/test_tape.py",),
+        ("compiler/test_tape_program.py",),
     ),
     Mutant(
         "a tape differentiates stale values after its step",

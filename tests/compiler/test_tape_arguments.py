@@ -1,0 +1,99 @@
+"""What a tape is given: leaves by place and by label, numbers, samples, outputs; and what it refuses."""
+
+import numpy as np
+import pytest
+
+import minigrad as mg
+from minigrad import Value
+from minigrad.core.errors import ArgumentError, DeviceError, DTypeError, GraphError, ShapeError
+
+
+def test_leaves_are_found_by_place_and_by_label(device):
+    a, b = Value(2.0, "a"), Value(3.0)
+    tape = mg.Tape(a * b, device=device)
+    assert tape.inputs[0] is a
+    assert tape.inputs["a"] is a
+    assert tape.inputs[1:] == (b,)
+    assert b in tape.inputs
+    assert Value(2.0) not in tape.inputs  # == compares numbers, and this is no leaf
+
+
+def test_numbers_are_given_by_value_by_label_or_in_order_and_stay(device):
+    a, b = Value(2.0, "a"), Value(3.0, "b")
+    tape = mg.Tape(a - b, device=device)
+    assert tape.forward() == -1.0
+    assert tape.forward({a: 5.0}) == 2.0
+    assert tape.forward({"b": 4.0}) == 1.0
+    assert tape.forward() == 1.0
+    assert tape.forward([7.0, 1.0]) == 6.0
+    assert tape.forward(np.array([1, 2])) == -1.0
+    assert (a.data, b.data) == (2.0, 3.0)
+
+
+def test_what_does_not_fit_is_refused_in_words_and_changes_nothing(device):
+    a, b, other = Value(2.0, "a"), Value(3.0, "b"), Value(1.0, "c")
+    c = a * b
+    tape = mg.Tape(c + 1.0, device=device)
+    refusals = [
+        (lambda: tape.forward([1.0]), ShapeError, r"1 numbers were given, and the tape has 2 leaves \(tape.inputs\)"),
+        (lambda: tape.forward({"q": 1.0}), ArgumentError, r"no leaf is called 'q'; there are 'a', 'b'"),
+        (lambda: tape.forward({"a": 9.0, other: 1.0}), ArgumentError, r"Value\(1.0, label='c'\) is not on this tape"),
+        (lambda: tape.forward({c: 1.0}), GraphError, r"was computed by mul, and only leaves have numbers to choose"),
+        (lambda: tape.forward({0: 1.0}), DTypeError, r"0 is an int; a leaf is named by its Value or its label"),
+        (lambda: tape.forward({"a": "x"}), DTypeError, r"'x' is a str, not a real number"),
+        (lambda: tape.forward(3.0), DTypeError, r"3.0 is neither a mapping nor a sequence"),
+        (lambda: tape.step(0.1), GraphError, r"step: there are no gradients yet"),
+        (lambda: tape.gradients, GraphError, r"gradients: there are none yet"),
+        (lambda: tape.backward([1.0, 2.0]), ShapeError, r"gradient has shape \(2,\); what was computed has shape \(\)"),
+        (lambda: tape.backward("one"), DTypeError, r"backward: 'one' is no array of real numbers"),
+    ]
+    for call, error, words in refusals:
+        with pytest.raises(error, match=words):
+            call()
+    assert tape.forward() == 7.0
+
+
+def test_only_values_of_a_graph_make_a_tape():
+    with pytest.raises(DTypeError, match=r"Tape: 3\.0 is a float, not a Value"):
+        mg.Tape(3.0)
+    with pytest.raises(DTypeError, match="is a Tensor, not a Value"):
+        mg.Tape(mg.tensor([1.0]))
+    with pytest.raises(ShapeError, match="there is no output"):
+        mg.Tape([])
+    with pytest.raises(ArgumentError, match=r"parameters: .* is not on this tape"):
+        mg.Tape(Value(1.0) * 2.0, parameters=[Value(1.0)])
+    with pytest.raises(DeviceError, match="there is no device 'tpu'"):
+        mg.Tape(Value(1.0) * 2.0, device="tpu")
+
+
+def test_labels_that_two_leaves_share_name_neither():
+    tape = mg.Tape(Value(1.0, "a") * Value(2.0, "a"))
+    with pytest.raises(ArgumentError, match=r"2 leaves are called 'a'\. Say which by the Value itself"):
+        tape.forward({"a": 1.0})
+
+
+def test_several_outputs_need_a_gradient_each(device):
+    a = Value(2.0)
+    tape = mg.Tape([a * 3.0, a * a], device=device)
+    assert tape.forward() == [6.0, 4.0]
+    with pytest.raises(GraphError, match=r"has 2 outputs, and each needs a gradient: tape.backward\(\[…\]\)"):
+        tape.backward()
+    tape.backward([1.0, 10.0])
+    assert tape.gradients == {a: 43.0}
+
+
+def test_samples_that_do_not_fit_are_refused_in_words():
+    w, x = Value(3.0, "w"), Value(1.0, "x")
+    tape = mg.Tape(w * x, parameters=[w])
+    for samples, error, words in [
+        (np.ones((3, 2)), ShapeError, r"samples of shape \(3, 2\) have 2 columns, for 1 leaves \(x\)"),
+        (np.ones(3), ShapeError, r"an array of shape \(3,\) was given, and \(samples, columns\) is asked for"),
+        ({"w": [1.0], "x": [1.0, 2.0]}, ShapeError, r"columns of \[1, 2\] numbers were given"),
+        ({}, ShapeError, r"columns of no numbers were given"),
+        (np.ones((0, 1)), ShapeError, "there are no samples"),
+        ([["a"]], DTypeError, r"batch: \[\['a'\]\] is no array of real numbers"),
+    ]:
+        with pytest.raises(error, match=words):
+            tape.batch(samples)
+    with pytest.raises(ShapeError, match="for 0 leaves: all are parameters"):
+        mg.Tape(w * x).batch(np.ones((3, 1)))

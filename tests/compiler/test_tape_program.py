@@ -1,0 +1,231 @@
+"""What a tape computes: the numbers and gradients of the graph, for each operation and for random graphs."""
+
+import math
+import random
+
+import numpy as np
+import pytest
+
+import minigrad as mg
+from cases import merge_cases
+from minigrad import Value
+from minigrad.core.errors import DeviceError, GraphError
+from minigrad.nn.scalar import MLP
+from strategies import ATTRS, DIFFERENTIABLE, RELATIVE, ROUNDING, applied, points, random_expression
+from taped import DEVICES, close, held_to_graph, xor_loss
+from tiers import NIGHTLY
+
+inf, nan = math.inf, math.nan
+
+# --- the whole table, from its declarations ---
+
+
+@pytest.fixture(scope="module", params=DEVICES)
+def whole_table(request):
+    """For each op its results at its sample points, and the gradients of operands: by the graph, and by one tape."""
+    called = {op.name: [([Value(x) for x in point]) for point in points(op)] for op in DIFFERENTIABLE}
+    outputs = [(op.name, applied(op)(*values)) for op in DIFFERENTIABLE for values in called[op.name]]
+    tape = mg.Tape([y for _, y in outputs], device=request.param)
+    found = tape.forward()
+    weights = np.linspace(-1.0, 2.0, len(outputs))
+    tape.backward(weights)
+    gradients = tape.gradients
+    table = {name: ([], []) for name in called}
+    for (name, y), number, weight in zip(outputs, found, weights, strict=True):
+        y.backward(float(weight))
+        table[name][0].append((number, y.data))
+    for name, points_of in called.items():
+        for values in points_of:
+            table[name][1].extend((gradients.get(x), x.grad) for x in values)
+    return table
+
+
+@merge_cases
+@pytest.mark.parametrize("op", DIFFERENTIABLE, ids=lambda op: op.name)
+def test_each_operation_has_the_value_and_gradients_of_the_graph(op, whole_table):
+    values, gradients = whole_table[op.name]
+    assert values
+    close(*zip(*values, strict=True), RELATIVE["float64"])
+    assert [a is None for a, _ in gradients] == [b is None for _, b in gradients]
+    numbers = [pair for pair in gradients if pair[0] is not None]
+    close(*zip(*numbers, strict=True), RELATIVE["float64"])
+
+
+@pytest.mark.slow
+def test_operations_in_a_batch_have_the_numbers_of_their_samples(device):
+    some = DIFFERENTIABLE[:: 1 if NIGHTLY else 12]  # to compile all of them takes a third of a minute
+    places = {op.name: points(op, 3) for op in some}
+    leaves = {op.name: [Value(x) for x in places[op.name][0]] for op in some}
+    tape = mg.Tape([applied(op)(*leaves[op.name]) for op in some], device=device)
+    columns = {
+        leaf: [place[k] for place in places[name]]
+        for name, operands in leaves.items()
+        for k, leaf in enumerate(operands)
+        if leaf in tape.inputs  # but conditions
+    }
+    found = tape.batch(columns)
+    tape.backward([1.0] * len(leaves))
+    sums, singly = tape.gradients, dict.fromkeys(tape.inputs, 0.0)
+    for k, outputs in enumerate(found):
+        close(outputs, tape.forward({leaf: column[k] for leaf, column in columns.items()}))
+        tape.backward([1.0] * len(leaves))
+        for leaf, gradient in tape.gradients.items():
+            singly[leaf] += gradient
+    close([sums.get(leaf, 0.0) for leaf in tape.inputs], list(singly.values()))
+
+
+CORNERS = (0.0, -0.0, 1.0, -1.0, 0.5, -2.0, 3.0, 1e-300, 1e300, 800.0, -800.0, inf, -inf, nan)
+
+
+def test_powers_quotients_and_choices_have_the_corners_of_the_graph(device):
+    ops = [mg.ops.div, mg.ops.pow, mg.ops.maximum, mg.ops.minimum, mg.ops.relu, mg.ops.abs, mg.ops.sqrt, mg.ops.log]
+    outputs = []
+    for op in ops:
+        for a in CORNERS:
+            for b in CORNERS if len(op.inputs) == 2 else (0.0,):
+                outputs.append(op(*[Value(x) for x in (a, b)[: len(op.inputs)]]))
+    tape = mg.Tape(outputs, device=device)
+    np.testing.assert_allclose(tape.forward(), [y.data for y in outputs], rtol=ROUNDING)
+    tape.backward([1.0] * len(outputs))
+    for y in outputs:
+        y.backward()
+    found = [tape.gradients.get(x) for x in tape.inputs]
+    np.testing.assert_allclose(found, [x.grad for x in tape.inputs], rtol=ROUNDING)
+
+
+# --- graphs ---
+
+
+@pytest.mark.parametrize("seed", range(12 if NIGHTLY else 4))
+def test_random_graphs_have_the_same_numbers(seed, device):
+    generator = random.Random(seed)
+    leaves = [Value(generator.uniform(-2.0, 2.0), name) for name in "abcd"]
+    y = random_expression(generator, leaves, 60).tanh()
+    held_to_graph(y, mg.Tape(y, device=device))
+
+
+@pytest.mark.parametrize("seed", range(5 if NIGHTLY else 1))
+def test_random_graphs_of_all_operations_have_the_same_numbers(seed, device):
+    generator = random.Random(seed)
+    pool = [Value(generator.uniform(0.3, 0.8)) for _ in range(6)]
+    leaves = list(pool)
+    for op in DIFFERENTIABLE * 3:
+        operands = [0.5 + 0.3 * generator.choice(pool).tanh() for _ in op.inputs]
+        operands = [float(x) > 0 if rule is None else x for x, rule in zip(operands, op.vjp, strict=True)]
+        if op.name == "acosh":
+            operands = [x + 1.5 for x in operands]
+        pool.append(op(*operands, **ATTRS.get(op.name, {})).tanh())
+    y = sum(pool[len(leaves) :])
+    held_to_graph(y, mg.Tape(y, device=device))
+
+
+def test_an_operand_that_is_used_twice_gets_both_products(device):
+    a = Value(3.0, "a")
+    y = a * a + a + a / a
+    held_to_graph(y, mg.Tape(y, device=device))
+
+
+def test_constants_and_attributes_differ_from_node_to_node(device):
+    a = Value(0.75, "a")
+    clamped = [mg.ops.clamp(a * k, min=low, max=high) for k, low, high in [(1, 0.8, None), (2, None, 1.0), (1, -1, 1)]]
+    steep = [mg.ops.leaky_relu(a - k, negative_slope=slope) for k, slope in [(1.0, 0.1), (2.0, 0.3), (-1.0, 0.5)]]
+    y = sum([*clamped, *steep]) * 3.0 + 2.0**a - 0.5 / a
+    held_to_graph(y, mg.Tape(y, device=device))
+
+
+def test_a_bound_of_nan_gives_nan_and_one_of_none_is_open(device):
+    a, ends = Value(2.0), [(nan, None), (None, nan), (nan, 1.0), (1.0, nan), (1.0, None), (None, 1.0)]
+    tape = mg.Tape([mg.ops.clamp(a, min=low, max=high) for low, high in ends], device=device)
+    np.testing.assert_array_equal(tape.forward(), [nan, nan, nan, nan, 2.0, 1.0])
+
+
+def test_a_leaf_as_an_output_and_an_output_given_twice_get_their_gradients(device):
+    a, b = Value(2.0), Value(3.0)
+    c = a * b
+    tape = mg.Tape([a, c, c, c + b], device=device)
+    assert tape.forward() == [2.0, 6.0, 6.0, 9.0]
+    tape.backward([1.0, 10.0, 100.0, 1000.0])
+    assert tape.gradients == {a: 3331.0, b: 3220.0}
+
+
+def test_where_no_gradient_arrives_none_is_computed(device):
+    a, b, c = Value(0.0, "a"), Value(2.0, "b"), mg.Value(5.0, "c")
+    y = b * mg.ops.sqrt(a).detach() + b * c.detach() + mg.ops.where(mg.ops.sqrt(a), b, c)
+    held_to_graph(y, mg.Tape(y, device=device))  # the slope of sqrt at 0 is inf, and 0 * inf is nan
+    with mg.no_grad():
+        z = a * b
+    tape = mg.Tape(z, device=device)
+    assert tape.forward() == 0.0
+    with pytest.raises(GraphError, match=r"need no gradient: they were made by detach\(\), inside no_grad\(\)"):
+        tape.backward()
+
+
+@pytest.mark.parametrize("device", DEVICES[-1:])
+def test_a_chain_of_100_000_operations_has_the_same_numbers(device):
+    y = Value(0.5)
+    for _ in range(50_000):
+        y = y * 0.9999 + 0.001
+    tape = mg.Tape(y, device=device)
+    held_to_graph(y, tape)
+    assert repr(tape).endswith("2 constants, 100,000 operations in 100,000 runs, on " + device + ")")
+
+
+def test_a_long_sum_is_one_run(device):
+    leaves = [Value(float(k)) for k in range(500)]
+    y = sum(leaves)
+    tape = mg.Tape(y, device=device)
+    held_to_graph(y, tape)
+    assert repr(tape).endswith(" 500 operations in 2 runs, on " + device + ")")  # the first adds to a constant, 0
+
+
+def test_two_runs_have_equal_bits(device):
+    model = MLP([2, 5, 1], seed=3)
+    tape = mg.Tape(xor_loss(model), device=device)
+    results = []
+    for _ in range(2):
+        tape.forward()
+        tape.backward()
+        results.append(str(tape) + repr(tape.gradients))
+    assert results[0] == results[1]
+
+
+# --- what a reader declares, and sees ---
+
+
+@pytest.fixture
+def declared():
+    """Declare operations, which are gone afterwards."""
+    names = []
+
+    def declare(name, formula, rule, kernel):
+        names.append(name)
+        mg.kernel(name, "python")(kernel)
+        return mg.Op(name, formula, vjp=(rule,), domain=(mg.Domain(-2.0, 2.0),))
+
+    yield declare
+    for name in names:
+        mg.OPS.pop(name)
+
+
+def test_operations_of_the_reader_are_computed_from_their_declaration(declared, device):
+    cube = declared("cubed", "{a}^3", lambda g, a: g * (3.0 * a * a), lambda a: a * a * a)
+    softish = declared("softish", r"\frac{a}{1 + e^{-{a}}}", lambda g, y, a: g * (y + mg.sigmoid(a) * (1.0 - y)),
+                       lambda a: a / (1.0 + math.exp(-a)))  # fmt: skip
+    a = Value(0.5)
+    y = cube(a * 2.0) + softish(a) * cube(softish(a))
+    held_to_graph(y, mg.Tape(y, device=device))
+
+
+def test_what_cannot_be_said_in_numbers_is_refused_by_name_when_the_tape_is_made(declared):
+    chosen = declared("chosen_by_if", "{a}", lambda g, a: g if a > 0 else 0.0, lambda a: a)
+    with pytest.raises(DeviceError, match=r"chosen_by_if cannot be on a tape. A derivative rule of chosen_by_if is no"):
+        mg.Tape(chosen(Value(1.0)))
+
+
+@pytest.mark.needs("taichi")
+def test_a_formula_that_taichi_cannot_compute_is_numpys(declared):
+    gamma = declared("half_gamma", r"\Gamma({a})", lambda g, y: g * y, lambda a: math.gamma(a) / 2.0)
+    y = gamma(Value(3.0)) * 2.0
+    with pytest.raises(DeviceError, match=r'half_gamma cannot be on a tape.*\n.*mg.Tape\(…, device="numpy"\)'):
+        mg.Tape(y, device="cpu")
+    held_to_graph(y, mg.Tape(y, device="numpy"))
