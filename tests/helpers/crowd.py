@@ -4,7 +4,11 @@ import contextlib
 import sys
 import threading
 
-__all__ = ["Pause", "crowd"]
+from minigrad.core.dispatch import tap
+
+__all__ = ["DEVICES", "Pause", "crowd", "pausing"]
+
+DEVICES = ["cpu", "numpy"]
 
 
 @contextlib.contextmanager
@@ -74,3 +78,11 @@ class Pause:
         assert self._done.wait(60), "the other thread waits for ever"
         if self._errors:
             raise self._errors[0]
+
+
+def pausing(op, other, waits=False):
+    """Run ``other()`` in another thread as soon as the kernel of `op` has run in this one, inside the block."""
+    stack = contextlib.ExitStack()
+    pause = stack.enter_context(Pause(other, waits))
+    stack.enter_context(tap(lambda call: pause() if call.op == op else None))
+    return stack

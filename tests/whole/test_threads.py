@@ -1,41 +1,26 @@
-"""Threads that share tensors, generators, kernels and recorded steps."""
+"""Threads that share tensors, generators, optimizers and kernels."""
 
 import contextlib
 import gc
-import os
-import threading
-import time
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 import minigrad as mg
-from crowd import Pause, crowd
+from crowd import DEVICES, Pause, crowd, pausing
 from minigrad.backends.numpy import threads as numpy_threads
-from minigrad.backends.taichi.runtime import buffers, checks, kernel
+from minigrad.backends.taichi.runtime import buffers, kernel
 from minigrad.backends.taichi.runtime.array import Pool
 from minigrad.backends.taichi.runtime.locking import muted
 from minigrad.backends.taichi.runtime.offsets import moved
-from minigrad.compiler.jit import recording, scalars
+from minigrad.compiler.jit import scalars
 from minigrad.core import step, tensor
-from minigrad.core.dispatch import tap
-from minigrad.core.effects import Effects, listen
 from minigrad.core.errors import GraphError
 from minigrad.core.graph import Node
-from minigrad.core.op import ANY, OPS
 from minigrad.profiling import memory_report, tidying
 
-DEVICES = ["cpu", "numpy"]
 SIZES = [4, 20_000]  # NumPy releases the interpreter while it adds more than 500 elements
-
-
-def pausing(op, other, waits=False):
-    """Run ``other()`` in another thread as soon as the kernel of `op` has run in this one, inside the block."""
-    stack = contextlib.ExitStack()
-    pause = stack.enter_context(Pause(other, waits))
-    stack.enter_context(tap(lambda call: pause() if call.op == op else None))
-    return stack
 
 
 # --- gradients ---
@@ -349,195 +334,3 @@ def test_elements_are_in_a_gpu_buffer_before_another_thread_reads_it(monkeypatch
     with Pause(lambda: (block.above or block.raise_up(), done.append("read")), waits=True) as pause:
         block.raise_up()
     assert done == ["moved", "read"]
-
-
-# --- recorded steps ---
-
-
-def training(w, factor, device):
-    """Return a jitted step, with an optimizer of its own, that subtracts `factor` from each element of `w`."""
-    optimizer, x = mg.optim.SGD([w], lr=1.0), mg.full(w.shape, factor, device=device)
-
-    @mg.jit
-    def step():
-        optimizer.zero_grad()
-        loss = (w * x).sum() * 1.0
-        loss.backward()
-        optimizer.step()
-        return loss
-
-    return step
-
-
-@pytest.mark.parametrize("device", DEVICES)
-def test_recorded_steps_of_threads_that_train_one_parameter_run_one_after_the_other(device):
-    """A step captured while another replaced the gradient used to add to that one's memory from then on."""
-    for _ in range(5):
-        w = mg.zeros(8, device=device, requires_grad=True)
-        steps = [training(w, k + 1.0, device) for k in range(4)]
-        crowd(4, lambda k, steps=steps: [steps[k]() for _ in range(20)])
-        assert w.tolist() == [-200.0] * 8
-        for k, run in enumerate(steps):
-            with mg.no_grad():
-                w.zero_()
-            run()
-            assert (w.tolist(), w.grad.tolist()) == ([-k - 1.0] * 8, [k + 1.0] * 8)
-
-
-@pytest.mark.parametrize("device", DEVICES)
-def test_recorded_and_eager_passes_into_one_leaf_lose_nothing(device):
-    w = mg.zeros(3, device=device, requires_grad=True)
-    step = mg.jit(lambda: (w * 2.0).sum().backward())
-    for _ in range(3):
-        w.grad = None
-        step()
-    w.grad = None
-    with pausing("contiguous", step, waits=True):
-        w.backward(mg.ones(3, device=device))
-    assert (w.grad.tolist(), len(step.captures)) == ([3.0] * 3, 2)
-    crowd(4, lambda k: [step() if k < 2 else (w * 5.0).sum().backward() for _ in range(40)])
-    assert w.grad.tolist() == [3.0 + 40 * (2 + 2 + 5 + 5)] * 3
-
-
-@pytest.mark.parametrize("device", DEVICES)
-def test_a_step_whose_gradient_another_thread_changed_while_it_was_captured_is_captured_again(device):
-    w = mg.zeros(3, device=device, requires_grad=True)
-    optimizer = mg.optim.SGD([w], lr=1.0)
-
-    class Pausing(Effects):  # between zero_grad and backward, in a way that no guard sees
-        def memory_requested(self, memory):
-            pause()
-            return memory
-
-    @mg.jit
-    def step():
-        optimizer.zero_grad()
-        (w * 2.0).sum().backward()
-        optimizer.step()
-
-    with Pause(lambda: (w * 5.0).sum().backward()) as pause, listen(Pausing()):
-        step()
-    assert w.grad.tolist() == [7.0] * 3
-    step()
-    assert len(step.captures) == 2
-    for _ in range(3):
-        step()
-    assert len(step.captures) == 2
-    assert (w.grad.tolist(), w.tolist()) == ([2.0] * 3, [-7.0 - 4 * 2.0] * 3)
-
-
-def test_a_container_may_be_changed_by_another_thread_during_a_capture():
-    class Key:
-        def __repr__(self):
-            pause()  # in the middle of the entries
-            return "key"
-
-    table = {Key(): 1.0, "one": 2.0}
-    step = mg.jit(lambda x: x + float(len(table)))
-    with Pause(lambda: table.update(another=3.0)) as pause:
-        step(mg.zeros(2))
-    for entries in (3.0, 3.0, 4.0):
-        if entries == 4.0:
-            table["more"] = 4.0
-        assert step(mg.zeros(2)).tolist() == [entries] * 2
-
-
-def test_one_step_is_captured_once_by_threads_that_call_it_first_at_once():
-    step = mg.jit(lambda x: (x * 2.0).sum())
-    found = crowd(8, lambda k: [step(mg.full((3,), k + 1.0)).item() for _ in range(6)])
-    assert found == [[6.0 * (k + 1.0)] * 6 for k in range(8)]
-    assert len(step.captures) == 1
-
-
-@pytest.mark.usefixtures("compiled_on_cpu")
-def test_what_is_wrong_in_a_recorded_step_is_not_taken_for_another_thread_s():
-    table = mg.ones(4, 2)
-    step = mg.jit(lambda at: mg.index_select(table, 0, at))
-    for _ in range(3):
-        step(mg.tensor([0, 3]))
-    (check,) = step.recording.launched._checks
-    slot, *complaint = check
-    assert checks.doubt(*complaint) is not slot
-    with pytest.raises(mg.errors.ShapeError, match="out of range"):
-        step(mg.tensor([0, 4]))
-    assert crowd(2, lambda k: step(mg.tensor([1, 2])).tolist()) == [[[1.0, 1.0]] * 2] * 2
-
-
-SEED = int(
-    os.environ.get("MINIGRAD_THREADS", "0")
-)  # choose another to compile kernels that no process has compiled yet
-
-
-@pytest.fixture
-def litter():
-    """Create cyclic garbage in another thread, so that its collection runs code at any point of all threads."""
-    over, threshold = threading.Event(), gc.get_threshold()
-
-    def make():
-        while not over.is_set():
-            cycle = [mg.ones(2) for _ in range(8)]
-            cycle.append(cycle)
-            del cycle
-            time.sleep(1e-4)
-
-    thread = threading.Thread(target=make, daemon=True)
-    gc.freeze()  # what exists already need not be traversed
-    gc.set_threshold(100)
-    thread.start()
-    yield
-    over.set()
-    thread.join()
-    gc.unfreeze()
-    gc.set_threshold(*threshold)
-
-
-@pytest.fixture
-def own_operations():
-    """Declare four operations, each with a kernel of its own, not compiled yet."""
-    names = [f"crowd_{SEED}_{k}" for k in range(4)]
-    for k, name in enumerate(names):
-        mg.Op(name, "2 {a}", vjp=(lambda g: g * 2.0,), domain=(ANY,), promotes="float")
-        mg.kernel(name, "cpu", f"a * 2.0 + {4 * SEED + k}.0")
-    yield [OPS[name] for name in names]
-    for name in names:
-        OPS.pop(name)
-
-
-@pytest.mark.usefixtures("compiled_on_cpu", "litter")
-def test_threads_capture_compile_replay_and_merge_at_once(monkeypatch, own_operations):
-    """Each of eight captures a step of its own, all share another, and all accumulate into one leaf."""
-    monkeypatch.setattr(recording, "JOINED", 2)
-    common, here = mg.ones(3, requires_grad=True), threading.Barrier(8)
-
-    def step_of(k):
-        w = mg.arange(6 + k, dtype=mg.float32).requires_grad_()
-        optimizer, shift = mg.optim.SGD([w], lr=0.5), float(2 * SEED + k // 4)  # part of the merged source
-
-        def step(x):
-            optimizer.zero_grad()
-            loss = (w * x + shift).relu().sum()
-            loss.backward()
-            optimizer.step()
-            return loss
-
-        return step
-
-    def work(k, jit, shared):
-        step, found = jit(step_of(k)), []
-        for i in range(6):
-            if jit is mg.jit:
-                here.wait(60)
-                for _ in range(5):
-                    (common * 2.0).sum().backward()
-            x = mg.full((6 + k,), float(i % 3))
-            found += [step(x).item(), shared(x).item(), own_operations[k // 2](x).sum().item()]
-        if jit is mg.jit:
-            assert "joined into" in step.program
-        return found
-
-    def plain(x):
-        return (x * 3.0 + 1.0).sum()
-
-    shared = mg.jit(plain)
-    assert crowd(8, lambda k: work(k, mg.jit, shared)) == [work(k, lambda step: step, plain) for k in range(8)]
-    assert common.grad.tolist() == [8 * 6 * 5 * 2.0] * 3
