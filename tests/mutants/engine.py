@@ -157,7 +157,7 @@ MUTANTS = (
         "minigrad/core/value.py",
         "(other, self) if reflected else (self, other)",
         "(self, other)",
-        ("core/test_value.py", "core/test_unrolled.py"),
+        ("core/test_value_operands.py", "core/test_unrolled.py"),
     ),
     Mutant(
         "a rule may ask for what nobody declared",
