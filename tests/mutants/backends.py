@@ -66,7 +66,7 @@ MUTANTS = (
         "minigrad/backends/formula/writing.py",
         "before + 1 if before == Op.COMPARISON else max(before, Op.PREFIX) + 1)",
         "before + 1 if before == Op.COMPARISON else max(before, Op.PREFIX))",
-        ("backends/formula/test_formula.py",),
+        ("backends/formula/test_formula.py", "backends/formula/test_writing.py"),
     ),
     Mutant(
         "a formula for the player raises to powers where it should square",
