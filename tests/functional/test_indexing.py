@@ -1,124 +1,18 @@
-"""Indexing beyond its samples: random keys against PyTorch, views, numbers written twice, and what is refused."""
+"""Indexing beyond its samples: views, numbers written twice, gradients, and what is refused."""
 
 import math
-import random
 
 import numpy as np
 import pytest
 
 import minigrad as mg
 from cases import merge_cases
+from counted import numbers
 from minigrad.backends.formula import expression
 from minigrad.core.errors import ArgumentError, DTypeError, GraphError, ShapeError
-from places import HERE, ON_GPU
+from places import HERE
 
 F = mg.functional
-
-
-def numbers(*shape):
-    return np.arange(1.0, 1.0 + np.prod(shape)).reshape(shape)
-
-
-# --- keys ---
-
-SIZES = (3, 4, 2, 3)
-
-
-def random_key(generator):
-    """A key for SIZES that PyTorch takes: parts of all kinds; arrays stand for tensors."""
-    together = generator.choice([(2,), (1, 2), (3,)])  # index tensors broadcast to this
-    key, dim = [], 0
-    while dim < len(SIZES) and generator.random() < 0.8:
-        size, kind = SIZES[dim], generator.choice(["int", "slice", "none", "index", "index", "one", "mask", "list"])
-        if kind == "none":
-            key.append(None)
-            continue
-        if kind == "mask":
-            mask = np.zeros(size, bool)
-            mask[generator.sample(range(size), generator.choice([1, min(together[-1], size)]))] = True
-            key.append(mask)
-        elif kind == "slice":
-            key.append(slice(generator.randrange(size), None, generator.choice([1, 2])))
-        elif kind == "index":
-            shape = together[generator.randrange(len(together)) :]
-            key.append(np.array([generator.randrange(-size, size) for _ in range(int(np.prod(shape)))]).reshape(shape))
-        else:
-            one = generator.randrange(-size, size)
-            key.append({"int": one, "one": np.array(one), "list": [one]}[kind])
-        dim += 1
-    if generator.random() < 0.3:
-        key.insert(generator.randrange(len(key) + 1), ...)
-    return tuple(key)
-
-
-def keyed(key, tensor):
-    return tuple(tensor(part) if isinstance(part, np.ndarray) else part for part in key)
-
-
-@pytest.mark.parity
-@merge_cases(by="first")
-@pytest.mark.parametrize("first", range(0, 300, 30))
-@pytest.mark.parametrize("offset", range(30))
-def test_random_keys_read_and_write_as_pytorch_s_and_so_do_their_gradients(torch, first, offset):
-    seed = first + offset
-    generator = random.Random(seed)
-    key = random_key(generator)
-    given = np.random.default_rng(seed).standard_normal(SIZES)
-    x, t = mg.tensor(given, requires_grad=True), torch.tensor(given, requires_grad=True)
-    ours, theirs = keyed(key, mg.tensor), keyed(key, torch.tensor)
-    try:
-        expected = t[theirs]
-    except IndexError:
-        with pytest.raises(ShapeError):
-            x[ours]
-        return
-    found = x[ours]
-    assert found.detach().tolist() == expected.tolist()
-    weight = np.random.default_rng(seed + 1).standard_normal(tuple(expected.shape))
-    found.backward(mg.tensor(weight))
-    expected.backward(torch.tensor(weight))
-    np.testing.assert_allclose(x.grad.numpy(), t.grad.numpy(), rtol=1e-12, atol=1e-12)
-
-    places = np.zeros(SIZES, np.int64)  # how often each is written: PyTorch says nothing about two writes to one
-    np.add.at(places.reshape(-1), torch.arange(places.size).reshape(SIZES)[theirs].numpy().reshape(-1), 1)
-    if places.max(initial=0) > 1:
-        return
-    v, u = mg.tensor(weight, requires_grad=True), torch.tensor(weight, requires_grad=True)
-    y, z = x * 2.0, t * 2.0
-    y[ours], z[theirs] = v, u
-    assert y.detach().tolist() == z.tolist()
-    (y * y).backward(mg.tensor(given))
-    x_grad, v_grad = x.grad.numpy() - t.grad.numpy(), v.grad
-    x_wanted, v_wanted = torch.autograd.grad(z * z, [t, u], torch.tensor(given))
-    np.testing.assert_allclose(x_grad, x_wanted.numpy(), rtol=1e-12, atol=1e-12)
-    np.testing.assert_allclose(v_grad.numpy(), v_wanted.numpy(), rtol=1e-12, atol=1e-12)
-
-
-def test_lists_of_lists_are_one_index_as_in_numpy():
-    given = numbers(3, 4)  # PyTorch used to read this as x[[0, 1], [1, 2]], and says that it will not
-    assert mg.tensor(given)[[[0, 1], [1, 2]]].tolist() == given[[[0, 1], [1, 2]]].tolist()
-
-
-def test_an_int_does_not_count_as_an_index_tensor_that_stands_apart():
-    """NumPy puts the 2 first in x[0, :, [0, 1]]; PyTorch and we take the int first."""
-    assert mg.zeros(2, 3, 4)[0, :, [0, 1]].shape == (3, 2)
-    assert mg.zeros(2, 3, 4)[mg.tensor(0), :, [0, 1]].shape == (3, 2)
-    assert mg.zeros(2, 3, 4)[[0, 0], :, [0, 1]].shape == (2, 3)
-
-
-def test_keys_may_hold_arrays_and_numbers_of_numpy():
-    x = mg.tensor(numbers(3, 4))
-    assert x[np.int64(1), np.array([0, -1])].tolist() == [5.0, 8.0]
-    assert x[np.array([True, False, True])].shape == (2, 4)
-
-
-def test_indexing_by_tensors_copies_and_by_ints_and_slices_does_not():
-    x = mg.zeros(3, 4)
-    x[[0, 1]].add_(1.0)
-    assert not x.numpy().any()
-    x[0:2].add_(1.0)
-    x[mg.tensor(2)].add_(1.0)
-    assert x.numpy().all()
 
 
 # --- written ---
@@ -204,15 +98,6 @@ def test_a_step_that_was_written_by_index_since_is_refused():
         z.backward(mg.ones(2))
 
 
-def test_writing_by_one_index_goes_through_no_other_numbers():
-    x, calls = mg.zeros(3, 4), []
-    with mg.tap(calls.append):
-        x[1:][[1, 0]] = 2.0
-    written = calls[-1]
-    assert (written.op, written.out.shape) == ("index_copy", (2, 4))
-    assert ON_GPU or np.shares_memory(written.result, x.numpy())
-
-
 @pytest.mark.parametrize("value", [300, float("inf"), float("nan"), -256])
 def test_a_number_that_the_type_cannot_hold_is_not_written(value):
     x, at = mg.tensor([1, 2], dtype=mg.uint8), mg.tensor([1])
@@ -225,12 +110,6 @@ def test_a_number_that_the_type_cannot_hold_is_not_written(value):
             write()
     x[[0]], x[1] = -1, 2.9
     assert x.tolist() == [255, 2]
-
-
-def test_what_is_written_may_overlap_what_is_written_to():
-    x = mg.tensor([1.0, 2.0, 3.0, 4.0])
-    x[[1, 2, 3]] = x[:3]
-    assert x.tolist() == [1.0, 1.0, 2.0, 3.0]
 
 
 def test_an_index_that_was_overwritten_since_is_refused():
@@ -425,22 +304,6 @@ def test_an_error_says_what_was_asked_and_what_to_write(name):
     with pytest.raises(kind) as error:
         wrong(mg.tensor(numbers(3, 4)).to(mg.float32))
     assert str(error.value) == message
-
-
-def test_a_leaf_that_requires_a_gradient_is_not_written_by_index():
-    x = mg.tensor([1.0, 2.0], requires_grad=True)
-    with pytest.raises(GraphError, match="a leaf that requires a gradient cannot be written in place"):
-        x[[0]] = 1.0
-    with mg.no_grad():
-        x[[0]] = 5.0
-    assert x.tolist() == [5.0, 2.0]
-
-
-def test_indices_of_int32_and_steps_backwards_are_taken():
-    x = mg.tensor([1.0, 2.0, 3.0], requires_grad=True)
-    y = x[mg.tensor([2, 0], dtype=mg.int32)]
-    y.backward(mg.tensor([10.0, 1.0]))
-    assert (y.tolist(), x.grad.tolist(), x[::-1].tolist()) == ([3.0, 1.0], [1.0, 0.0, 10.0], [3.0, 2.0, 1.0])
 
 
 @pytest.mark.parametrize("device", ["numpy", HERE])
