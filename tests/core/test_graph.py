@@ -261,3 +261,27 @@ def test_a_generator_is_inside_the_block_between_its_yields_only():
     with pytest.raises(StopIteration, match="end"):
         next(generator)
     assert mg.is_grad_enabled()
+
+
+def test_a_second_backward_through_a_freed_graph_says_how_to_keep_it():
+    a = mg.tensor(2.0, requires_grad=True)
+    y = mg.tanh(a)
+    y.backward()
+    before = a.grad.item()
+    with pytest.raises(GraphError) as error:
+        y.backward()
+    assert str(error.value) == (
+        "backward: the graph behind tanh was freed by an earlier backward, to give its memory back.\n"
+        "  Write backward(retain_graph=True) the first time, or compute the expression again."
+    )
+    assert a.grad.item() == before
+
+
+def test_a_long_chain_is_differentiated_and_deleted_without_recursion():
+    x = mg.tensor(1.0, requires_grad=True)
+    y = x
+    for _ in range(20_000):
+        y = y + 0.001
+    y.backward()
+    assert x.grad.item() == 1.0
+    del y

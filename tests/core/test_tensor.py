@@ -104,24 +104,6 @@ def test_broadcasting_is_undone_in_the_gradient(torch, shapes):
     np.testing.assert_array_equal(b.grad.numpy(), tb.grad.numpy())
 
 
-@pytest.mark.parity
-@merge_cases
-@pytest.mark.parametrize("number", [True, 2, 2.5])
-@pytest.mark.parametrize("dtype", ["float64", "float32", "int64", "int32", "uint8", "bool"])
-@pytest.mark.parametrize("name", ["add", "mul", "div", "maximum", "lt", "exp"])
-def test_types_come_out_as_in_pytorch(torch, name, dtype, number):
-    op, theirs = mg.OPS[name], getattr(torch, name)
-    ours, twin = mg.tensor(np.ones(3, dtype)), torch.ones(3, dtype=getattr(torch, dtype))
-    if len(op.inputs) == 1:
-        y, z = op(ours), theirs(twin)
-    elif name == "maximum":
-        y, z = op(ours, mg.tensor(number)), theirs(twin, torch.tensor(number))
-    else:
-        y, z = op(ours, number), theirs(twin, number)
-    assert y.dtype.name == str(z.dtype)[6:]
-    np.testing.assert_allclose(y.numpy().astype(float), z.numpy().astype(float), rtol=RELATIVE["float32"])
-
-
 WRITES = {
     "add to a row": lambda y, w: y[0].add_(w),
     "multiply a row": lambda y, w: y[0].mul_(w),
@@ -164,20 +146,6 @@ def test_gradients_accumulate_in_memory_of_their_own():
     assert (a.grad.tolist(), b.grad.tolist()) == ([2.0, 2.0], [2.0, 2.0])
     a.grad.mul_(0.0)
     assert b.grad.tolist() == [2.0, 2.0]
-
-
-def test_a_second_backward_through_a_freed_graph_says_how_to_keep_it():
-    a = mg.tensor(2.0, requires_grad=True)
-    y = mg.tanh(a)
-    y.backward()
-    before = a.grad.item()
-    with pytest.raises(GraphError) as error:
-        y.backward()
-    assert str(error.value) == (
-        "backward: the graph behind tanh was freed by an earlier backward, to give its memory back.\n"
-        "  Write backward(retain_graph=True) the first time, or compute the expression again."
-    )
-    assert a.grad.item() == before
 
 
 def test_an_overwritten_number_that_a_rule_needs_is_refused_before_any_gradient_is_written():
@@ -250,21 +218,6 @@ def test_views_share_memory_and_versions():
 
 
 @in_memory
-@merge_cases
-@pytest.mark.parametrize(
-    "key", [0, -1, (1, 2), (..., 0), (0, ...), slice(None, None, 2), (slice(1, None), None, -1), None, ...], ids=repr
-)
-def test_basic_indexing_is_numpy_s_and_gives_views(key):
-    array = np.arange(12.0).reshape(3, 4)
-    a = mg.from_numpy(array)
-    view = a[key]
-    assert view.tolist() == array[key].tolist()
-    view.mul_(-1.0)
-    assert a[key].tolist() == array[key].tolist() == view.tolist()
-    assert (view.numpy() <= 0).all()
-
-
-@in_memory
 def test_from_numpy_shares_memory_and_tensor_copies():
     array = np.zeros(2)
     shared, copied = mg.from_numpy(array), mg.tensor(array)
@@ -285,16 +238,6 @@ def test_repr_shows_type_and_place_in_the_graph():
     assert repr(a) == "tensor([1., 2.], requires_grad=True)"
     assert repr(a * 2.0) == "tensor([2., 4.], grad_fn=<MulBackward>)"
     assert repr(mg.tensor([1.0], dtype=mg.float64)) == "tensor([1.], dtype=minigrad.float64)"
-
-
-def test_a_long_chain_is_differentiated_and_deleted_without_recursion():
-    x = mg.tensor(1.0, requires_grad=True)
-    y = x
-    for _ in range(20_000):
-        y = y + 0.001
-    y.backward()
-    assert x.grad.item() == 1.0
-    del y
 
 
 @merge_cases
@@ -437,12 +380,3 @@ def test_a_gradient_that_two_leaves_get_is_not_added_to_in_place():
     a, b, w = mg.ones(3, requires_grad=True), mg.ones(3, requires_grad=True), mg.tensor([2.0, 3.0, 4.0])
     (a[0] * 5.0 + ((a + b) * w).sum()).backward()  # the sum hands on one array to both, then the index adds its part
     assert (a.grad.tolist(), b.grad.tolist()) == ([7.0, 3.0, 4.0], [2.0, 3.0, 4.0])
-
-
-def test_a_gradient_has_the_type_of_its_tensor_in_each_order():
-    x = mg.ones(2, requires_grad=True)
-    y = (x + mg.ones(2, dtype=mg.float64)).square().sum()
-    (slope,) = mg.grad(y, x, create_graph=True)
-    y.backward(retain_graph=True)
-    assert (y.dtype, slope.dtype, x.grad.dtype) == (mg.float64, mg.float32, mg.float32)
-    assert mg.grad(slope.sum(), x)[0].dtype is mg.float32

@@ -9,7 +9,7 @@ import minigrad as mg
 from cases import merge_cases
 from counted import numbers
 from minigrad.core.errors import GraphError, ShapeError
-from places import ON_GPU
+from places import ON_GPU, in_memory
 
 # --- keys ---
 
@@ -111,6 +111,21 @@ def test_indexing_by_tensors_copies_and_by_ints_and_slices_does_not():
     x[0:2].add_(1.0)
     x[mg.tensor(2)].add_(1.0)
     assert x.numpy().all()
+
+
+@in_memory
+@merge_cases
+@pytest.mark.parametrize(
+    "key", [0, -1, (1, 2), (..., 0), (0, ...), slice(None, None, 2), (slice(1, None), None, -1), None, ...], ids=repr
+)
+def test_basic_indexing_is_numpy_s_and_gives_views(key):
+    array = np.arange(12.0).reshape(3, 4)
+    a = mg.from_numpy(array)
+    view = a[key]
+    assert view.tolist() == array[key].tolist()
+    view.mul_(-1.0)
+    assert a[key].tolist() == array[key].tolist() == view.tolist()
+    assert (view.numpy() <= 0).all()
 
 
 # --- written ---

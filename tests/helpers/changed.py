@@ -27,8 +27,10 @@ FLOOR = [
     "tests/core/test_dispatch.py",
     "tests/project/test_needs.py",
     "tests/ops/test_ops.py",
+    "tests/core/test_promotion.py",
     "tests/core/test_tensor.py",
     "tests/core/test_value.py",
+    "tests/core/test_value_operands.py",
 ]
 NBVAL = ["--nbval", "--nbval-sanitize-with", "notebooks/sanitize.cfg"]
 FEW = 12  # tests that import a module: of more, the floor stands for all

@@ -122,14 +122,14 @@ MUTANTS = (
         "minigrad/core/step.py",
         'return gradient if array.dtype is dtype else OPS["to"](gradient, dtype=as_dtype(dtype))',
         "return gradient",
-        ("core/test_tensor.py",),
+        ("core/test_promotion.py",),
     ),
     Mutant(
         "a tensor of no dimensions promotes as one that has some",
         "minigrad/core/promotion.py",
         "[x.dtype for x in tensors if x.ndim],",
         "[x.dtype for x in tensors],",
-        ("core/test_dtypes.py", "core/test_tensor.py"),
+        ("core/test_dtypes.py", "core/test_promotion.py"),
     ),
     Mutant(
         "a method in place computes with the numbers that it overwrites",
