@@ -1,4 +1,4 @@
-"""Channels of images exchanged for pixels, and dealt out anew between groups."""
+"""Rearrange the channels of images, with PyTorch's signatures: `pixel_shuffle`, `channel_shuffle` and inverses."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Comparisons beyond the operators: which numbers are close, or the larger of two where one is nan."""
+"""Comparisons beyond the operators, with PyTorch's signatures, as `isclose` and `fmax`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Diagonals and triangles of matrices: taken out, written, or made of a vector."""
+"""Diagonals and triangles of matrices, with PyTorch's signatures: extract, construct and overwrite them."""
 
 from __future__ import annotations
 

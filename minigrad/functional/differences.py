@@ -1,4 +1,4 @@
-"""Differences of neighbours, and the integral between them."""
+"""Finite differences along a dimension, and the trapezoidal rule, with PyTorch's signatures."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Distances and angles between vectors."""
+"""Distances and cosine similarity between vectors, with PyTorch's signatures."""
 
 from __future__ import annotations
 

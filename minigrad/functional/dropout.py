@@ -1,4 +1,4 @@
-"""Dropout of numbers and of channels."""
+"""Dropout of elements and of channels, with PyTorch's signatures."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Products that are named by letters or by dimensions: `einsum` and `tensordot`."""
+"""`einsum` and `tensordot`, with PyTorch's signatures: contractions over named or numbered dimensions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rows of a table by number: embeddings, alone and in bags, and one-hot vectors."""
+"""Embedding look-ups, bags of embeddings and one-hot encoding, with PyTorch's signatures."""
 
 from __future__ import annotations
 

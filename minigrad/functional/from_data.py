@@ -1,4 +1,4 @@
-"""What users give as numbers, lists of lists or arrays, as an array of NumPy's: `tensor` and its kin begin here."""
+"""Convert what users pass as data (numbers, nested lists, arrays) to NumPy arrays, with checks of type and range."""
 
 from __future__ import annotations
 

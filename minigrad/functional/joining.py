@@ -1,4 +1,4 @@
-"""Several tensors as one: side by side, on top of each other, in all combinations."""
+"""Concatenate and stack tensors, with PyTorch's signatures; also their Cartesian product and combinations."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What losses share: how they are reduced, and the checks of what they are given."""
+"""Helpers that losses share: the reduction, and the checks of input, target and weight."""
 
 from __future__ import annotations
 

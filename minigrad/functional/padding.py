@@ -1,4 +1,4 @@
-"""Numbers around a tensor: constant, mirrored, repeated or from the other end."""
+"""`pad`, with PyTorch's signature: constant, reflect, replicate and circular padding."""
 
 from __future__ import annotations
 

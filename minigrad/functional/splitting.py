@@ -1,4 +1,4 @@
-"""One tensor as several, which are views of it."""
+"""Split a tensor into several views, with PyTorch's signatures."""
 
 from __future__ import annotations
 

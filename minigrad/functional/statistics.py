@@ -1,4 +1,4 @@
-"""Medians, quantiles, covariances."""
+"""Quantiles, medians and covariance, with PyTorch's signatures."""
 
 from __future__ import annotations
 

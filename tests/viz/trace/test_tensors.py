@@ -9,6 +9,7 @@ import minigrad as mg
 from minigrad.core.errors import DTypeError
 from minigrad_viz import to_trace
 from minigrad_viz.trace.notation import plain
+from replayed import Cube
 
 F = mg.functional
 
@@ -235,17 +236,6 @@ def test_operand_that_was_left_out_has_no_edge():
 
 
 def test_operations_of_any_number_of_operands_and_of_ones_own():
-    class Cube(mg.autograd.Function):
-        @staticmethod
-        def forward(ctx, x):
-            ctx.save_for_backward(x)
-            return x * x * x
-
-        @staticmethod
-        def backward(ctx, g):
-            (x,) = ctx.saved_tensors
-            return g * 3.0 * x * x
-
     x, c = leaf(1.0, 2.0), mg.zeros(2)
     with mg.record():
         y = mg.cat([Cube.apply(x), c, x]).sum()
