@@ -1,0 +1,49 @@
+"""The commit-msg hook: `python commit_message.py FILE` fails if the message in FILE breaks a rule, and names it."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+__all__ = ["LONGEST_SUBJECT", "OBVIOUS", "problems"]
+
+LONGEST_SUBJECT = 60  # characters
+OBVIOUS = 20  # changed lines that need no body
+# Words that end like a participle or the third person, and are imperatives.
+_IMPERATIVES = set("address bring discuss embed express feed focus guess miss need pass process seed speed".split())
+_GENERATED = ("Merge ", "Revert ", "fixup! ", "squash! ")
+
+
+def problems(message: str, changed_lines: int) -> list[str]:
+    """Return what is wrong with a commit message, a sentence each."""
+    lines = [line for line in message.splitlines() if not line.startswith("#")]
+    subject = lines[0].strip() if lines else ""
+    if subject.startswith(_GENERATED):
+        return []
+    found = []
+    if not subject:
+        return ["The subject is empty."]
+    if len(subject) > LONGEST_SUBJECT:
+        found.append(f"The subject has {len(subject)} characters; at most {LONGEST_SUBJECT} are allowed.")
+    first = subject.split()[0]
+    if not first[0].isupper() or (re.search(r"(ed|ing|[^s]s)$", first.lower()) and first.lower() not in _IMPERATIVES):
+        found.append(f"The subject begins with {first!r}; begin with an imperative verb, as in 'Fix stale gradient'.")
+    if subject.endswith("."):
+        found.append("The subject ends with a full stop.")
+    body = [line for line in lines[1:] if line.strip()]
+    if body and lines[1].strip():
+        found.append("The line after the subject is not empty.")
+    if not body and changed_lines > OBVIOUS:
+        found.append(f"{changed_lines} lines change and there is no body; say why.")
+    return found
+
+
+def _changed_lines() -> int:
+    """Return the number of lines that the index adds and removes, those of binary files aside."""
+    listed = subprocess.run(["git", "diff", "--cached", "--numstat"], capture_output=True, text=True, check=True)
+    return sum(int(count) for line in listed.stdout.splitlines() for count in line.split()[:2] if count.isdigit())
+
+
+if __name__ == "__main__":
+    found = problems(Path(sys.argv[1]).read_text(encoding="utf-8"), _changed_lines())
+    sys.exit("\n".join(found) if found else 0)
