@@ -10,7 +10,7 @@ __all__ = ["LONGEST_SUBJECT", "OBVIOUS", "problems"]
 LONGEST_SUBJECT = 60  # characters
 OBVIOUS = 20  # changed lines that need no body
 # Words that end like a participle or the third person, and are imperatives.
-_IMPERATIVES = set("address bring discuss embed express feed focus guess miss need pass process seed speed".split())
+_IMPERATIVES = ("address", "bring", "discuss", "embed", "focus", "guess", "miss", "pass", "process")
 _GENERATED = ("Merge ", "Revert ", "fixup! ", "squash! ")
 
 
@@ -26,7 +26,9 @@ def problems(message: str, changed_lines: int) -> list[str]:
     if len(subject) > LONGEST_SUBJECT:
         found.append(f"The subject has {len(subject)} characters; at most {LONGEST_SUBJECT} are allowed.")
     first = subject.split()[0]
-    if not first[0].isupper() or (re.search(r"(ed|ing|[^s]s)$", first.lower()) and first.lower() not in _IMPERATIVES):
+    if not first[0].isupper() or (
+        re.search(r"([^e]ed|ing|[^s]s)$", first.lower()) and first.lower() not in _IMPERATIVES
+    ):
         found.append(f"The subject begins with {first!r}; begin with an imperative verb, as in 'Fix stale gradient'.")
     if subject.endswith("."):
         found.append("The subject ends with a full stop.")
