@@ -47,13 +47,6 @@ def readme_run() -> tuple[dict[str, Any], dict[str, str]]:
 # --- photographs of the player ---------------------------------------------------------------------------------------
 
 
-def backward(page: Any) -> None:
-    """In the middle of the backward pass: a product has just reached the first sum."""
-    page.get_by_role("button", name="First").click()
-    for _ in range(12):
-        page.keyboard.press("ArrowRight")
-
-
 def predict(page: Any) -> None:
     """A reader has lost the minus sign."""
     page.keyboard.press("p")
@@ -70,15 +63,19 @@ def what_if(page: Any) -> None:
 
 
 MOMENTS: dict[str, tuple[Callable[[Any], None], int]] = {
-    "backward": (backward, 1200),
     "predict": (predict, 880),
     "what_if": (what_if, 880),
 }
-"""For each photograph what is done before it, and how wide the player is, in pixels."""
+"""For each photograph the actions before it, and the width of the player in pixels."""
+
+FILM_WIDTH = 880  # pixels
+FRAME = 900  # milliseconds
+LAST_FRAME = 3000  # milliseconds
 
 
-def photographs(y: Any) -> Iterator[tuple[str, bytes]]:
-    """The player on the graph of `y`, at its moments, in light and in dark: names of files, and PNGs."""
+@contextlib.contextmanager
+def player(y: Any) -> Iterator[Callable[[int, str], Any]]:
+    """Export the graph of `y`; yield a function of width and colour scheme that opens its player in a new page."""
     from playwright.sync_api import sync_playwright
 
     from minigrad_viz import export
@@ -86,24 +83,63 @@ def photographs(y: Any) -> Iterator[tuple[str, bytes]]:
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
         file = Path(folder) / "y.html"
         export(y, file)
-        bare = file.with_name("bare.html")  # for the small ones
         figure, options = (
             '<figure class="minigrad"',
             """ data-minigrad='{"show": ["transport", "predict", "what-if"]}'""",
         )
-        bare.write_text(file.read_text(encoding="utf-8").replace(figure, figure + options), encoding="utf-8")
+        file.write_text(file.read_text(encoding="utf-8").replace(figure, figure + options), encoding="utf-8")
         browser = playwright.chromium.launch(executable_path=chromium(), args=FLAGS)
-        for name, (act, width) in MOMENTS.items():
-            for scheme in ("light", "dark"):
-                size = {"width": width, "height": 1200}
-                page = browser.new_page(viewport=size, color_scheme=scheme, reduced_motion="reduce", offline=True)
-                page.goto((file if width > 1000 else bare).as_uri())
-                page.get_by_role("button", name="Last").focus()
-                act(page)
-                page.evaluate("document.activeElement.blur(); scrollTo(0, 0)")
-                page.wait_for_timeout(300)
-                yield f"player_{name}_{scheme}.png", small(page.locator(".minigrad-player").screenshot())
+
+        def open_page(width: int, scheme: str) -> Any:
+            size = {"width": width, "height": 1200}
+            page = browser.new_page(viewport=size, color_scheme=scheme, reduced_motion="reduce", offline=True)
+            page.goto(file.as_uri())
+            page.get_by_role("button", name="Last").focus()
+            return page
+
+        yield open_page
         browser.close()
+
+
+def photograph(page: Any) -> bytes:
+    """Return a PNG of the player as it is now."""
+    page.evaluate("scrollTo(0, 0)")
+    page.wait_for_timeout(300)
+    return page.locator(".minigrad-player").screenshot()
+
+
+def photographs(y: Any) -> Iterator[tuple[str, bytes]]:
+    """Photograph the player of `y` in each of MOMENTS, light and dark, then film it; yield file names and contents."""
+    with player(y) as open_page:
+        for scheme in ("light", "dark"):
+            for name, (act, width) in MOMENTS.items():
+                page = open_page(width, scheme)
+                act(page)
+                page.evaluate("document.activeElement.blur()")
+                yield f"player_{name}_{scheme}.png", small(photograph(page))
+            yield f"player_steps_{scheme}.gif", film(open_page(FILM_WIDTH, scheme))
+
+
+def film(page: Any) -> bytes:
+    """Step the player from the first to the last moment; return a GIF with a frame per step."""
+    from PIL import Image
+
+    page.get_by_role("button", name="First").click()
+    page.mouse.move(0, 0)
+    shots = [photograph(page)]
+    forward = page.get_by_role("button", name="Step forward")
+    while forward.is_enabled():
+        forward.click()
+        shots.append(photograph(page))
+    frames = [Image.open(io.BytesIO(shot)).convert("RGB") for shot in shots]
+    height = min(frame.height for frame in frames)
+    frames = [frame.crop((0, 0, frame.width, height)) for frame in frames]
+    palette = frames[len(frames) // 2].quantize(128, method=Image.Quantize.MEDIANCUT)
+    frames = [frame.quantize(palette=palette, dither=Image.Dither.NONE) for frame in frames]
+    encoded = io.BytesIO()
+    times = [FRAME] * (len(frames) - 1) + [LAST_FRAME]
+    frames[0].save(encoded, "GIF", save_all=True, append_images=frames[1:], duration=times, loop=0, optimize=True)
+    return encoded.getvalue()
 
 
 KINDS = {

@@ -20,7 +20,7 @@ def pictures():
 def test_the_code_prints_what_its_comment_says(pictures, capsys):
     pictures["readme_run"]()
     printed = capsys.readouterr().out.splitlines()
-    assert printed[0] == "79.0 [9.0, 9.0, 5.0, 5.0, 7.0, 6.0, -1.0]"
+    assert printed[0] == "79.0 9.0 7.0 -1.0"
     assert f"# {printed[0]}" in README
     assert printed[1:4] == ["1.0 x 1.0 = 1.0", "1.0 x -1.0 = -1.0", "1.0 x 1.0 = 1.0"]
     assert printed[4:] == ["[[0.0, 0.0], [1.0, 3.0]]", "[[6.0, 0.0], [0.0, 18.0]]"]
@@ -34,17 +34,21 @@ def test_the_picture_is_the_one_that_the_code_draws(pictures):
         assert f"](book/images/{name})" in README
 
 
-def test_the_photographs_of_the_player_are_there_in_light_and_dark_and_small(pictures):
-    named = set(re.findall(r'"book/images/(player_\w+\.png)"', README))
-    assert named == {f"player_{name}_{scheme}.png" for name in pictures["MOMENTS"] for scheme in ("light", "dark")}
-    for name in named:
-        assert (ROOT / "book" / "images" / name).stat().st_size < 150_000
+def test_the_player_is_shown_in_light_and_dark_with_small_files(pictures):
+    shown = set(re.findall(r'"book/images/(player_\w+\.(?:png|gif))"', README))
+    names = [*(f"{name}_{{}}.png" for name in pictures["MOMENTS"]), "steps_{}.gif"]
+    assert shown == {"player_" + name.format(scheme) for name in names for scheme in ("light", "dark")}
+    for name in shown:
+        assert (ROOT / "book" / "images" / name).stat().st_size < (300_000 if name.endswith("gif") else 150_000)
 
 
-def test_it_opens_with_the_two_commands_then_a_picture_then_ten_lines_of_code():
-    commands, picture, code = (README.index(mark) for mark in ("```\nmake tour", "<picture>", "```python"))
-    assert commands < picture < code
+def test_it_answers_a_reader_s_questions_in_order():
+    headings = re.findall(r"^## (.+)$", README, flags=re.MULTILINE)
+    assert headings == ["Try it", "What it does", "How it compares", "Where next"]
+    film, code, commands = (README.index(mark) for mark in ("player_steps_light.gif", "```python", "```\nmake tour"))
+    assert film < code < commands
     assert README[commands:].splitlines()[2].startswith("make test ")
+    assert len(README.splitlines()) <= 120
     lines = [line for line in README[code:].split("```")[1].splitlines()[1:] if line.strip()]
     assert len(lines) == 10
 
