@@ -120,7 +120,7 @@ def test_colours_of_the_rooms_can_be_read(imports):
 
 
 def test_contributing_names_every_room_in_the_order_of_imports(imports):
-    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8").partition("Beside it there are")[0]
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8").partition("| folder |")[0]
     rows = [re.findall(r"`([^`]+)`", line.split("|")[1]) for line in text.splitlines() if line.startswith("| `")]
     rows = [[name.removeprefix("minigrad/").removesuffix(".py").strip("/") for name in row] for row in rows]
     floor = {"minigrad" if room == "__init__" else room: level for level, row in enumerate(rows) for room in row}

@@ -24,7 +24,7 @@ def test_each_file_of_tests_is_named_after_a_module_or_package_that_lies_likewis
     strangers = []
     for path in sorted(TESTS.rglob("test_*.py")):
         room = path.parent.relative_to(TESTS)
-        if room.as_posix() in APART:
+        if room.as_posix() in APART or path.name == "test_language.py":  # reads the whole project
             continue
         place = ROOT / "viz" / "minigrad_viz" if room.parts[:1] == ("viz",) else ROOT / "minigrad"
         package = place.joinpath(*[part for part in room.parts if part != "viz"])
