@@ -1,4 +1,4 @@
-"""Where a device ends: how many numbers it counts, and how much memory it has; and where a type of numbers does."""
+"""Limits of devices and dtypes: the largest array, the available memory, and the range of a dtype."""
 
 from __future__ import annotations
 
@@ -12,23 +12,25 @@ from minigrad.core.errors import DTypeError, OutOfMemoryError, ShapeError, a_kin
 
 __all__ = ["MOST", "beyond", "check_count", "number", "obtained", "size_text"]
 
-# The most numbers of an array on a device of Taichi's, which counts them in 32 bits. Its loops, and ours, round a count
-# up to whole stretches: of 2**31 - 1 numbers they silently leave almost all out.
+# The maximum number of elements of a Taichi array, which has 32-bit indices. Loops round their trip count up to a
+# multiple of the chunk size, so that 2**31 - 1 would overflow and silently skip almost all elements.
 MOST = 2**31 - 2**16
 
 
 def check_count(shape: tuple[int, ...], place: str, asked: str = "") -> None:
-    """Raise ShapeError if an array of `shape` has more numbers than a device can count."""
+    """Raise ShapeError if an array of `shape` has more elements than a device can index."""
     if len(shape) > 64:
-        raise ShapeError(f"{asked and f'{asked}: '}a tensor has at most 64 dimensions, and here are {len(shape)}.")
-    if 0 in shape and prod(filter(None, shape)) >= 2**60:  # NumPy counts them without the 0
-        raise ShapeError(f"{asked and f'{asked}: '}shape {shape} has sizes beside its 0 that cannot be counted.")
+        raise ShapeError(f"{asked and f'{asked}: '}a tensor has at most 64 dimensions, but got {len(shape)}.")
+    if 0 in shape and prod(filter(None, shape)) >= 2**60:  # NumPy multiplies the sizes without the 0
+        raise ShapeError(f"{asked and f'{asked}: '}the nonzero sizes of shape {shape} overflow the element count.")
     if place == "numpy" and prod(shape) >= 2**60:
-        raise ShapeError(f"{asked and f'{asked}: '}shape {shape} has {prod(shape):,} numbers, more than any memory.")
+        raise ShapeError(
+            f"{asked and f'{asked}: '}shape {shape} has {prod(shape):,} elements, which exceed any memory."
+        )
     if place != "numpy" and prod(shape) > MOST:
         raise ShapeError(
-            f"{asked and f'{asked}: '}shape {shape} has {prod(shape):,} numbers, and the device {place!r} counts to "
-            f'{MOST:,} in a tensor.\n  Make several smaller ones, or one with device="numpy".'
+            f"{asked and f'{asked}: '}shape {shape} has {prod(shape):,} elements, but a tensor on the device {place!r} "
+            f'has at most {MOST:,}.\n  Use several smaller tensors, or device="numpy".'
         )
 
 
@@ -41,7 +43,10 @@ _TOO_MANY_DIMENSIONS = ("maximum supported dimension", "number of dimensions mus
 def beyond(
     kernel: Callable[..., Any], inputs: tuple[Any, ...], attrs: Mapping[str, Any], error: ValueError
 ) -> ShapeError | None:
-    """What to say of `error` if by it NumPy says that a result has too many bytes to count, or too many dimensions."""
+    """Return the ShapeError to raise for NumPy's `error` about a result that is too large or has too many dimensions.
+
+    Return None for any other `error`.
+    """
     if not str(error).startswith(_BEYOND + _TOO_MANY_DIMENSIONS):
         return None
     shapes = " and ".join(str(x.shape) for x in inputs if hasattr(x, "shape"))
@@ -49,15 +54,15 @@ def beyond(
     name = getattr(kernel, "__name__", "")
     asked = f"{name if name.isidentifier() else 'a view'}: of shape {shapes}{given} the result would have"
     if str(error).startswith(_TOO_MANY_DIMENSIONS):
-        return ShapeError(f"{asked} more than 64 dimensions, the most there are.")
+        return ShapeError(f"{asked} more than 64 dimensions, the maximum.")
     return ShapeError(
-        f"{asked} 2**63 bytes or more, which cannot be counted.\n"
-        "  Sizes of a view count, too, and so do those beside a size of 0."
+        f"{asked} 2**63 bytes or more, which overflows the byte count.\n"
+        "  The sizes of a view count too, even next to a size of 0."
     )
 
 
 def number(name: str, x: Any, dtype: Any) -> float:
-    """A number as one of `dtype`. Raises DTypeError, for what is called `name`, if it is none or does not fit."""
+    """Convert a Python scalar to `dtype`. Raises DTypeError, naming `name`, if `x` is not a scalar or overflows."""
     if not isinstance(x, Real):
         raise DTypeError(f"{name}: {a_kind(x)} is neither a tensor nor a number.\n  Make it one: mg.tensor(x).")
     if dtype.kind != 1:
@@ -67,35 +72,35 @@ def number(name: str, x: Any, dtype: Any) -> float:
     high = 2 ** (8 * dtype.itemsize - signed) - 1
     low = -high - signed if signed or isinstance(x, Integral) else 0
     if not low <= cast(Any, x) <= high:
-        raise DTypeError(f"{name}: {x} does not fit into numbers of type {dtype.name}, which end at {high}.")
+        raise DTypeError(f"{name}: {x} cannot be converted to {dtype.name} without overflow; its maximum is {high}.")
     whole: int = int(cast(Any, x))
-    return whole if signed else whole % 256  # as in PyTorch, which refuses -256 and lets -1 be 255
+    return whole if signed else whole % 256  # as in PyTorch, which rejects -256 and wraps -1 to 255
 
 
 def obtained(make: Callable[[], Any], size: int, pool: Any, place: str) -> Any:
-    """What `make` gives, memory of `size` bytes; if the device refuses, once more without what its `pool` keeps.
+    """Allocate `size` bytes by calling `make`; if that fails, release the cached memory of `pool` and retry once.
 
-    Raises OutOfMemoryError if it still does.
+    Raises OutOfMemoryError if the retry fails too.
     """
     try:
         return make()
     except MemoryError:
         kept = pool.held
-        gc.collect()  # graphs in cycles hold memory, and give it to the pool
+        gc.collect()  # graphs in reference cycles hold memory; collecting them returns it to the pool
         pool.clear()
     try:
         return make()
     except MemoryError:
         raise OutOfMemoryError(
-            f"{size_text(size)} were asked for on the device {place!r}, which has no more. Tensors hold "
-            f"{size_text(pool.used)} there, and {size_text(kept)} that were kept for later have been given back.\n"
-            "  Let go of tensors (del x, with mg.tidy():), compute in mg.no_grad() what needs no gradient, or take "
-            "smaller batches."
+            f"out of memory on the device {place!r}: tried to allocate {size_text(size)}. Tensors hold "
+            f"{size_text(pool.used)} there, and {size_text(kept)} of cached memory have been released.\n"
+            "  Free tensors (del x, with mg.tidy():), compute in mg.no_grad() what needs no gradient, or use a "
+            "smaller batch size."
         ) from None
 
 
 def size_text(count: int) -> str:
-    """A number of bytes as people say it.
+    """Format a size in bytes with a binary unit.
 
     >>> size_text(512), size_text(1536), size_text(3 << 20)
     ('512 B', '1.5 KiB', '3.0 MiB')

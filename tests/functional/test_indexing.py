@@ -106,7 +106,7 @@ def test_a_number_that_the_type_cannot_hold_is_not_written(value):
         lambda: x.__setitem__([0], value),
         lambda: x.index_fill_(0, at, value),
     ):
-        with pytest.raises(DTypeError, match="does not fit into numbers of type uint8, which end at 255"):
+        with pytest.raises(DTypeError, match="cannot be converted to uint8 without overflow; its maximum is 255"):
             write()
     x[[0]], x[1] = -1, 2.9
     assert x.tolist() == [255, 2]
