@@ -1,4 +1,4 @@
-"""A kernel of the reader's own: how it is registered, and what is said where it gives back what it may not."""
+"""Registration of custom kernels, and validation of their results."""
 
 import functools
 import inspect
@@ -18,17 +18,17 @@ Kernel = Callable[..., Any]
 
 
 def kernel(op: str, device: str, snippet: str | None = None) -> Any:
-    """Register a kernel of `op` on `device`, in place of an earlier one: a snippet of text, or the decorated function.
+    """Register a kernel of `op` on `device`, replacing any earlier one: a snippet, or the decorated function.
 
-    A *function* is called with the raw operands, and the attributes as keywords: floats on the device ``python``, where
-    Values are computed, arrays on the others. It returns a new array of the device, a tuple of them where the operation
-    has several outputs or auxiliary results; this is checked. On ``cpu`` it launches kernels of Taichi's, which may be
-    written in a notebook: the operands lie in memory row by row, without gaps, and ``np.empty_like(a)`` makes room for
-    the result. For a GPU they are copied, as NumPy's arrays, and the result is copied back.
+    A *function* receives the raw operands, and the attributes as keyword arguments: floats on the device ``python``,
+    which computes Values, arrays on the others. It returns a new array of the device, or a tuple of them if the
+    operation has several outputs or auxiliary results; the result is validated. On ``cpu`` the function launches Taichi
+    kernels, which may be defined in a notebook: the operands are contiguous, and ``np.empty_like(a)`` allocates the
+    result. On a GPU the operands are copied to NumPy arrays, and the result is copied back.
 
-    A *snippet* is an expression in the operands and attributes of an elementwise operation that was declared before. It
-    computes where the operands are; minigrad writes the loops around it, for any shape and type, in vectors of 16. What
-    is on ``cpu`` while Taichi runs on a GPU is computed there, and copied there and back.
+    A *snippet* is an expression in the operands and attributes of a declared elementwise operation. It runs on the
+    device of the operands; minigrad generates the loops, vectorised by 16, for any shape and dtype. While Taichi runs
+    on a GPU, ``cpu`` operands are copied to the GPU and the result is copied back.
 
     >>> import minigrad as mg
     >>> swish = mg.Op(
@@ -51,7 +51,7 @@ def kernel(op: str, device: str, snippet: str | None = None) -> Any:
     >>> mg.gradcheck(swish, mg.tensor([[0.5, -2.0]], dtype=mg.float64, requires_grad=True))
     True
 
-    The same as a kernel of one's own, for those who want to write the loop:
+    The same operation as a Taichi kernel with an explicit loop:
 
     >>> import taichi as ti
     >>> @ti.kernel
@@ -66,7 +66,7 @@ def kernel(op: str, device: str, snippet: str | None = None) -> Any:
     ...     return y
     >>> swish(mg.tensor([-1.0, 0.0, 2.0]))
     tensor([-0.2689,  0.0000,  1.7616])
-    >>> _ = mg.OPS.pop("swish")  # an example leaves nothing behind
+    >>> _ = mg.OPS.pop("swish")  # clean up
     """
     if snippet is not None:
         dispatch.kernel(op, device)(_from_snippet(op, device, snippet))
@@ -82,15 +82,15 @@ def kernel(op: str, device: str, snippet: str | None = None) -> Any:
 def _from_snippet(op: str, device: str, snippet: str) -> Kernel:
     arrays = import_module("minigrad.backends.arrays")
     if device == "numpy" or device not in DEVICES:
-        compiled = ", ".join(repr(name) for name in DEVICES if name != "numpy") or "devices that are not there"
+        compiled = ", ".join(repr(name) for name in DEVICES if name != "numpy") or "no available device"
         raise ArgumentError(
-            f"kernel: {op} on {device!r}: a snippet is compiled by Taichi, for {compiled}.\n"
-            f"  Write a function there: @mg.kernel({op!r}, {device!r}) above def {op}(a): …"
+            f"kernel: {op} on {device!r}: Taichi compiles snippets only for {compiled}.\n"
+            f"  Register a function instead: @mg.kernel({op!r}, {device!r}) above def {op}(a): …"
         )
     declared = OPS.get(op)
     if declared is None or not declared.domain or declared.outputs > 1 or declared.aux:
         raise ArgumentError(
-            f"kernel: {op} is no elementwise operation that was declared, and a snippet is for one.\n"
+            f"kernel: {op} is not a declared elementwise operation, which a snippet requires.\n"
             f"  Declare it first, with a domain for each operand: mg.Op({op!r}, formula, vjp=…, domain=…)."
         )
     found: Kernel = arrays.from_snippet(op, declared.inputs, declared.attrs, snippet)
@@ -98,13 +98,13 @@ def _from_snippet(op: str, device: str, snippet: str) -> Kernel:
 
 
 def _checked(op: str, device: str, function: Kernel) -> Kernel:
-    """`function`, what it returns looked at. Raises DTypeError for what cannot be called."""
+    """Wrap `function` to validate what it returns. Raises DTypeError if it is not callable."""
     check_function(function, f"kernel: {op} on {device!r}")
     if device == "python" or not inspect.isfunction(function):
         return function
 
     def run(*inputs: Any, **attrs: Any) -> Any:
-        if device not in DEVICES:  # one that the reader made
+        if device not in DEVICES:  # a user-defined device
             return function(*inputs, **attrs)
         arrays = import_module("minigrad.backends.arrays")
         with arrays.readers_own(device):
@@ -114,26 +114,26 @@ def _checked(op: str, device: str, function: Kernel) -> Kernel:
         return result
 
     checked: Any = functools.update_wrapper(run, function)
-    checked.__kwdefaults__ = function.__kwdefaults__  # by which its device knows whether it takes out=
+    checked.__kwdefaults__ = function.__kwdefaults__  # the runner looks up out= here
     return run
 
 
 def _check(op: str, device: str, inputs: tuple[Any, ...], result: Any) -> None:
-    """Raise unless `result` is an array of `device`, of the shape that an elementwise operation has."""
+    """Raise unless `result` is an array of `device`, with the broadcast shape if `op` is elementwise."""
     if device == "numpy" and hasattr(result, "__float__") and not hasattr(result, "shape"):
-        return  # a number, of which NumPy makes an array
+        return  # a scalar, which NumPy converts to an array
     if PLACES.get(result.__class__) != device and not (device == "numpy" and hasattr(result, "__array_interface__")):
         kind = next(kind.__name__ for kind, place in PLACES.items() if place == device)
-        advice = "Make it there, y = np.empty_like(a), and let a kernel of Taichi write into y."
+        advice = "Allocate it with y = np.empty_like(a), and let a Taichi kernel write to y."
         raise DTypeError(
-            f"{op}: its kernel for {device!r} returned a {type(result).__module__}.{type(result).__name__}, and not an "
-            f"array of that device, a {kind}.\n  "
+            f"{op}: expected its kernel for {device!r} to return a {kind}, an array of that device, but got "
+            f"{type(result).__module__}.{type(result).__name__}.\n  "
             + ("Return its array, y._array." if hasattr(result, "_array") else advice)
         )
     declared = OPS.get(op)
     shapes = [x.shape for x in inputs if x.__class__ in PLACES]  # type: ignore[attr-defined]
     if declared is not None and declared.domain and result.shape != broadcast_shapes(*shapes, op=op):
         raise ShapeError(
-            f"{op}: its kernel for {device!r} returned shape {result.shape}; an elementwise operation of operands of "
-            f"shapes {', '.join(map(str, shapes))} gives {broadcast_shapes(*shapes, op=op)}."
+            f"{op}: its kernel for {device!r} returned shape {result.shape}, but the operands, of shapes "
+            f"{', '.join(map(str, shapes))}, broadcast to {broadcast_shapes(*shapes, op=op)}."
         )

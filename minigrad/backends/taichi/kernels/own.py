@@ -1,4 +1,4 @@
-"""A reader's snippet as a kernel: what an expression may say, so that none can take the process down."""
+"""Kernels from user-written snippets, validated so that no expression can crash the process."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _LOGIC = (ast.BitAnd, ast.BitOr)
 
 
 def from_snippet(op: str, inputs: tuple[str, ...], attrs: tuple[str, ...], snippet: str) -> Callable[..., Any]:
-    """The kernel of the elementwise operation `op`, from an expression in its operands and attributes."""
+    """Return the kernel of the elementwise operation `op`, computed by an expression in its operands and attributes."""
     text = _Checked(op, inputs, attrs, snippet).text
 
     def run(*operands: Any, out: Any = None, **given: Any) -> Any:
@@ -39,12 +39,12 @@ def from_snippet(op: str, inputs: tuple[str, ...], attrs: tuple[str, ...], snipp
         return computed(op, text, operands, common_type(operands), out, given)
 
     def beside_a_gpu(operands: tuple[Any, ...], out: Any, given: dict[str, Any]) -> Any:
-        """Compute what is on ``cpu`` while Taichi runs on a GPU: operands are copied there, the result back."""
+        """Compute on ``cpu`` operands while Taichi runs on a GPU: copy them to the GPU, and the result back."""
         dtype, gpu = common_type(operands), driver.arch()
         if gpu in driver.NARROW and dtype == np.float64:
             raise DTypeError(
-                f"{op}: Taichi runs on {gpu}, which has no float64, and its snippet is compiled for {gpu}.\n"
-                "  Use float32, x.to(mg.float32), or compute on cpu in a process that has nothing on the GPU."
+                f"{op}: its snippet is compiled for {gpu}, on which Taichi runs and which does not support float64.\n"
+                "  Use float32 instead, x.to(mg.float32), or compute on cpu in a process without GPU tensors."
             )
         there = [like(x) if isinstance(x, CpuArray) else x for x in operands]
         result = downloaded(computed(op, text, there, dtype, None, given))
@@ -56,7 +56,7 @@ def from_snippet(op: str, inputs: tuple[str, ...], attrs: tuple[str, ...], snipp
 
 
 class _Checked(ast.NodeTransformer):
-    """An expression in `text`, its operands called a, b, c, …, of nothing but what Taichi is known to compile."""
+    """A validated snippet: `text` has the operands renamed to a, b, c, … and uses only supported constructs."""
 
     def __init__(self, op: str, inputs: tuple[str, ...], attrs: tuple[str, ...], snippet: str) -> None:
         self._op, self._snippet = op, snippet
@@ -64,52 +64,52 @@ class _Checked(ast.NodeTransformer):
         try:
             tree = parse(snippet.strip(), mode="eval")
         except SyntaxError as error:
-            raise self._refused(f"is not an expression of Python: {error.msg}") from None
+            raise self._refused(f"is not a valid Python expression: {error.msg}") from None
         self.text = ast.unparse(self._varying(tree.body))
 
     def _refused(self, why: str) -> ArgumentError:
         functions = ", ".join([*(f"ti.{name}" for name in sorted(_OF_TAICHI)), *sorted(_OURS)])
         return ArgumentError(
             f"kernel: the snippet {self._snippet!r} of {self._op} {why}.\n"
-            f"  It is made of {', '.join(self._names)}, numbers, + - * /, functions ({functions}), and, to choose, "
-            f"ti.select(a > 0, …, …) with < <= > >= == & | {' '.join(_TRUTHS)}.\n"
-            f"  For anything else write a function of arrays: @mg.kernel({self._op!r}, …) above def {self._op}(a): …"
+            f"  It may contain {', '.join(self._names)}, constants, + - * /, functions ({functions}), and conditions, "
+            f"ti.select(a > 0, …, …), of < <= > >= == & | {' '.join(_TRUTHS)}.\n"
+            f"  Otherwise register a function of arrays: @mg.kernel({self._op!r}, …) above def {self._op}(a): …"
         )
 
     def _truthless(self, node: Any) -> Any:
-        """A part that is a number, checked."""
+        """Validate a numeric subexpression."""
         if isinstance(node, ast.Compare) or (isinstance(node, ast.BinOp) and isinstance(node.op, _LOGIC)):
-            raise self._refused(f"calculates with {ast.unparse(node)!r}, which is true or false")
+            raise self._refused(f"computes with {ast.unparse(node)!r}, which is a bool")
         return self.visit(node)
 
     def _truth(self, node: Any) -> Any:
-        """A part that is true or false, checked."""
+        """Validate a boolean subexpression."""
         if isinstance(node, ast.BinOp) and isinstance(node.op, _LOGIC):
             return ast.BinOp(self._truth(node.left), node.op, self._truth(node.right))
         if isinstance(node, ast.Call) and ast.unparse(node.func) in _TRUTHS and len(node.args) == 1:
             return ast.Call(node.func, [self._varying(node.args[0])], [])
         if isinstance(node, ast.Compare) and len(node.ops) == 1 and not isinstance(node.ops[0], ast.NotEq):
             return ast.Compare(self._varying(node.left), node.ops, [self._truthless(node.comparators[0])])
-        raise self._refused(f"chooses by {ast.unparse(node)!r}, which is no comparison of two numbers")
+        raise self._refused(f"selects by {ast.unparse(node)!r}, which is not a comparison")
 
     def _varying(self, node: Any) -> Any:
-        """A part in which there is an operand: what has none is a number already, of which there are no vectors."""
+        """Validate a subexpression that contains an operand: a constant one would be a scalar, not a vector."""
         found = self._truthless(node)
         if not any(isinstance(part, ast.Name) and part.id != "ti" for part in ast.walk(node)):
-            raise self._refused(f"has {ast.unparse(node)!r} where there must be an operand: write out its value")
+            raise self._refused(f"has {ast.unparse(node)!r} where an operand is required: write out the result")
         return found
 
     def visit_BinOp(self, node: ast.BinOp) -> Any:
         if not isinstance(node.op, _ARITHMETIC):
-            raise self._refused(f"has an operator in {ast.unparse(node)!r} that cannot be used")
+            raise self._refused(f"uses an unsupported operator in {ast.unparse(node)!r}")
         left, right = self._truthless(node.left), self._truthless(node.right)
         if isinstance(left, ast.Constant) and isinstance(right, ast.Constant):
-            raise self._refused(f"has {ast.unparse(node)!r} in it: write out its value")
+            raise self._refused(f"contains the constant {ast.unparse(node)!r}: write out its value")
         return ast.BinOp(left, node.op, right)
 
     def visit_UnaryOp(self, node: ast.UnaryOp) -> Any:
         if not isinstance(node.op, ast.USub):
-            raise self._refused(f"has an operator in {ast.unparse(node)!r} that cannot be used")
+            raise self._refused(f"uses an unsupported operator in {ast.unparse(node)!r}")
         inner = self._truthless(node.operand)
         return (
             ast.Constant(-cast(float, inner.value))
@@ -130,16 +130,16 @@ class _Checked(ast.NodeTransformer):
 
     def visit_Name(self, node: ast.Name) -> Any:
         if node.id not in self._names:
-            raise self._refused(f"names {node.id!r}")
+            raise self._refused(f"uses the unknown name {node.id!r}")
         return ast.Name(self._names[node.id])
 
     def visit_Constant(self, node: ast.Constant) -> Any:
         if node.value.__class__ not in (int, float):
-            raise self._refused(f"has {node.value!r} in it")
-        return ast.Constant(float(node.value))  # of whole numbers in a vector a quotient kills the process
+            raise self._refused(f"contains the unsupported {node.value!r}")
+        return ast.Constant(float(node.value))  # dividing vectors of ints crashes the process
 
     def generic_visit(self, node: ast.AST) -> Any:
-        raise self._refused(f"has {ast.unparse(node)!r} in it")
+        raise self._refused(f"contains the unsupported {ast.unparse(node)!r}")
 
 
 _MINUS = ast.Constant(-1.0)
