@@ -1,12 +1,12 @@
-"""Writing an operation on tensors as loops, so that a page can compute it again with no Python behind it.
+"""Lowering of tensor operations to loop nests, so that an exported page can recompute them without Python.
 
-A loop goes through all places of a few sizes, computes a formula of numbers there, and adds what that gives to a number
-of its result. Where a place lies in memory is an offset and a stride for each dimension: 0 repeats an operand, which is
-broadcasting, or adds up a result, which is a sum. So the product of matrices is one loop, and so is a tanh.
+A loop nest iterates over all indices of a shape, evaluates a scalar formula, and accumulates it into an element of the
+result. Each operand has an offset and one stride per dimension: stride 0 broadcasts an operand, or reduces into the
+result. A matrix product is therefore one loop nest, and so is a tanh.
 
-Everything comes from the declarations, by applying ops to symbols in place of numbers: an op on single numbers is its
-formula, a view is where its kernel finds its numbers, an op that only adds up is its rule the other way round, any
-other is what it declares as its `meaning`, in other ops. And the gradients are the op's own rules.
+The lowering applies ops to symbols instead of arrays: an op on scalars is its formula, a view takes the strides that
+its kernel returns, a sum-like op is the transpose of its rule, and any other op is the `meaning` that it declares in
+terms of other ops. Gradients come from the rules of the op.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ from minigrad.core.shapes import Shape, broadcast_shapes
 
 __all__ = ["Unwritable", "forward", "product"]
 
-Y, G, FIRST = 0, 1, 2  # the memory of the output, of its gradient, of the first operand; results follow the operands
+Y, G, FIRST = 0, 1, 2  # buffers of the output, its gradient and the first operand; results follow the operands
 _LETTERS = "abcdefhijk"
-_LARGEST = {"amax": "max", "amin": "min"}  # what a loop may do instead of adding
+_LARGEST = {"amax": "max", "amin": "min"}  # accumulators other than the sum
 
 
 class _View(NamedTuple):
-    """Where numbers lie in memory number `memory`."""
+    """A strided view of the buffer with index `memory`."""
 
     memory: int
     offset: int
@@ -51,14 +51,14 @@ class _Loop(NamedTuple):
 
 
 class _Program:
-    """Loops, one after the other, and how much memory their results take; a list of one size counts from 0 up to it."""
+    """A sequence of loop nests, and the sizes of their buffers; a serialized size in a list is a range from 0."""
 
     def __init__(self, sizes: Sequence[int]) -> None:
         self.sizes: dict[int, int] = dict(enumerate(sizes))
         self.counting: dict[int, int] = {}
         self.loops: list[_Loop] = []
         self.names = count()
-        self.adding: set[str] = set()  # the ops whose rules are being read
+        self.adding: set[str] = set()  # the ops whose rules are being transposed, to detect recursion
 
     def memory(self, size: int) -> int:
         place = len(self.sizes)
@@ -66,19 +66,19 @@ class _Program:
         return place
 
     def symbol(self, memory: int, shape: Shape, strides: tuple[int, ...] | None = None, offset: int = 0) -> Symbol:
-        """What lies in `memory`, row by row if no strides are given."""
+        """Return a symbol for a view of `memory`, contiguous if no strides are given."""
         name = f"_{next(self.names)}"
         view = _View(memory, offset, _contiguous(shape) if strides is None else strides)
         return Symbol(self, name, tuple(shape), {name: (view, tuple(shape))})
 
     def count_to(self, size: int) -> Symbol:
-        """0, 1, … in one dimension."""
+        """Return a symbol for 0, 1, …, size - 1, of shape (size,)."""
         place = self.memory(size)
         self.counting[place] = size
         return self.symbol(place, (size,))
 
     def run(self, x: Symbol, shape: Shape, out: _View, by: str | None = None) -> None:
-        """A loop over `shape` that puts x where `out` says."""
+        """Append a loop nest over `shape` that accumulates `x` into `out`."""
         reads = {
             name: _View(view.memory, view.offset, _stretched(view.strides, own, shape))
             for name, (view, own) in x.views.items()
@@ -86,7 +86,7 @@ class _Program:
         self.loops.append(_Loop(x.text, shape, out, reads, by))
 
     def data(self, result: int, first: int) -> dict[str, Any]:
-        """The loops that `result` needs, as a trace has them; what is computed has the numbers from `first` on."""
+        """Serialize the loops that `result` depends on; computed buffers are numbered from `first`."""
         needed, loops = {result}, []
         for loop in reversed(self.loops):
             if loop.out.memory in needed:
@@ -100,7 +100,7 @@ class _Program:
 
 
 class Symbol(Operand):
-    """Numbers to be computed: a formula of what lies in memory, seen in `shape`."""
+    """A lazy array of `shape`: a formula of views of buffers."""
 
     __slots__ = ("program", "shape", "text", "views")
 
@@ -126,29 +126,29 @@ class Symbol(Operand):
         return OPS["matmul"](self, other)
 
     def __bool__(self) -> NoReturn:
-        raise Unwritable("A rule chooses by numbers with if, which cannot be written down.")
+        raise Unwritable("A rule branches on values with if, which cannot be expressed as loops.")
 
     def stored(self) -> Symbol:
-        """The same, in memory of its own, row by row."""
+        """Return this symbol evaluated into a new contiguous buffer."""
         place = self.program.memory(math.prod(self.shape))
         self.program.run(self, self.shape, _View(place, 0, _contiguous(self.shape)))
         return self.program.symbol(place, self.shape)
 
     @property
     def bare(self) -> _View | None:
-        """Where it lies in memory, if it is not a formula of what lies there."""
+        """The view that this symbol is, or None if it is a formula."""
         view, shape = self.views.get(self.text, (None, ()))
         return view if shape == self.shape else None
 
 
 def forward(op: Op, shapes: Sequence[Shape | None], attrs: Mapping[str, Any]) -> dict[str, Any]:
-    """The loops that compute `op` of operands of these shapes; None stands for one that is left out.
+    """Return the loops that compute `op` for operands of these shapes; the shape of an omitted operand is None.
 
-    Raises Unwritable, with a reason, if there are none.
+    Raises Unwritable, with a reason, if `op` cannot be lowered.
 
     >>> from minigrad import OPS
     >>> loop, = forward(OPS["matmul"], [(4, 3), (3, 5)], {})["loops"]
-    >>> loop["f"], loop["n"], loop["o"], loop["x"]  # places are [memory, offset, a stride for each dimension]
+    >>> loop["f"], loop["n"], loop["o"], loop["x"]  # views are [buffer, offset, one stride per dimension]
     ('(a * b)', [4, 3, 5], [4, 0, 5, 0, 1], [[2, 0, 3, 1, 0], [3, 0, 0, 5, 1]])
     """
     program, operands = _begun(op, (), shapes)
@@ -160,9 +160,9 @@ def forward(op: Op, shapes: Sequence[Shape | None], attrs: Mapping[str, Any]) ->
 def product(
     op: Op, slot: int, output: Shape, shapes: Sequence[Shape | None], attrs: Mapping[str, Any]
 ) -> dict[str, Any] | None:
-    """The loops that compute what operand number `slot` gets of a gradient, by the op's own rule; None if it has none.
+    """Return the loops of the vector-Jacobian product for operand `slot`, by the op's rule; None if it has none.
 
-    What broadcasting repeated is added up in them.
+    The loops sum over broadcast dimensions.
     """
     rule: Any = op.rules[slot]
     if rule is None or shapes[slot] is None:
@@ -183,7 +183,7 @@ def product(
 
 def _begun(op: Op, output: Shape, shapes: Sequence[Shape | None]) -> tuple[_Program, tuple[Any, ...]]:
     if op.variadic or op.outputs > 1:
-        raise Unwritable(f"{op.name} has {'many operands' if op.variadic else 'several results'}.")
+        raise Unwritable(f"{op.name} has {'variadic operands' if op.variadic else 'several outputs'}.")
     sizes = [math.prod(output)] * 2 + [math.prod(shape or ()) for shape in shapes]
     program = _Program(sizes)
     operands = [None if shape is None else program.symbol(FIRST + k, shape) for k, shape in enumerate(shapes)]
@@ -204,10 +204,10 @@ def _ended(made: Symbol, operands: int) -> dict[str, Any]:
 
 def _computed(program: _Program, op: Op, inputs: tuple[Any, ...], attrs: Mapping[str, Any]) -> Any:
     if not all(x is None or isinstance(x, Symbol | int | float) for x in inputs):
-        raise Unwritable(f"{op.name} reads an array that is no operand.")
+        raise Unwritable(f"{op.name} reads an array that is not an operand.")
     inputs = tuple([Symbol(program, literal(float(x)), (), {}) if isinstance(x, int | float) else x for x in inputs])
     if not getattr(attrs.get("dtype"), "is_floating_point", True):
-        raise Unwritable(f"{op.name} makes whole numbers of its operand here.")
+        raise Unwritable(f"{op.name} converts its operand to an integer dtype.")
     if op.meaning is not None:
         return _meaning(op, inputs, attrs)[0]
     if "python" in kernels_of(op.name):
@@ -220,7 +220,7 @@ def _computed(program: _Program, op: Op, inputs: tuple[Any, ...], attrs: Mapping
         return _added(program, op, inputs[0], attrs, OPS["sum"], _LARGEST[op.name])
     if len(op.vjp) == 1 and op.reads[0] <= {"g", *op.attrs, *op.shapes}:
         return _added(program, op, inputs[0], attrs, op)
-    raise Unwritable(f"{op.name} is no formula of numbers, and declares no meaning in other operations.")
+    raise Unwritable(f"{op.name} is not a scalar formula, and declares no meaning in terms of other ops.")
 
 
 def _shapes(op: Op, operands: Sequence[Any]) -> dict[str, Any]:
@@ -229,10 +229,10 @@ def _shapes(op: Op, operands: Sequence[Any]) -> dict[str, Any]:
 
 
 def _meaning(op: Op, inputs: tuple[Any, ...], attrs: Mapping[str, Any]) -> tuple[Any, ...]:
-    """What `op` is of `inputs`, and its auxiliary results."""
+    """Apply the declared `meaning` of `op` to `inputs`; return the output and the auxiliary results."""
     meaning: Any = op.meaning
     if meaning is None:
-        raise Unwritable(f"{op.name} declares no meaning in other operations.")
+        raise Unwritable(f"{op.name} declares no meaning in terms of other ops.")
     given = dict(zip(op.inputs, inputs, strict=True))
     given |= {f"{name}_shape": getattr(x, "shape", None) for name, x in given.items()} | dict(attrs)
     made = meaning(*[given[name] for name in inspect.signature(meaning).parameters])
@@ -240,7 +240,7 @@ def _meaning(op: Op, inputs: tuple[Any, ...], attrs: Mapping[str, Any]) -> tuple
 
 
 def _number_by_number(program: _Program, op: Op, inputs: tuple[Any, ...], attrs: Mapping[str, Any]) -> Symbol:
-    """A formula of formulas. One that is read more than once, or that is long, is computed before."""
+    """Compose the formulas of an elementwise op. Operands with long formulas are materialized first."""
     inputs = tuple([x.stored() if len(x.text) > 200 else x for x in inputs])
     text = applied(op, dict(zip(op.inputs, [x.text for x in inputs], strict=True)), attrs)
     shape = broadcast_shapes(*[x.shape for x in inputs])
@@ -248,22 +248,22 @@ def _number_by_number(program: _Program, op: Op, inputs: tuple[Any, ...], attrs:
 
 
 def _viewed(op: Op, x: Symbol, attrs: Mapping[str, Any]) -> Symbol:
-    """A view is where its kernel finds its numbers, in memory of which nothing but the place is looked at."""
+    """Apply a view op by running its NumPy kernel on a dummy buffer and reading the strides of the result."""
     stored = x if x.bare else x.stored()
     view = stored.bare
     assert view is not None
-    memory = np.empty(x.program.sizes[view.memory] + 1, np.int8)  # 1 byte a number: strides are places
+    memory = np.empty(x.program.sizes[view.memory] + 1, np.int8)  # 1 byte per element: byte strides are indices
     start = memory.__array_interface__["data"][0]
     found = kernels_of(op.name)[DEVICE](arranged(memory, x.shape, view.strides, view.offset), **attrs)
     place = found.__array_interface__["data"][0] - start
-    if not 0 <= place < memory.size:  # a copy, since no strides say it
+    if not 0 <= place < memory.size:  # the kernel copied, since no strides express the view
         return _viewed(op, stored.stored(), attrs)
     return x.program.symbol(view.memory, found.shape, found.strides, place)
 
 
 def _added(program: _Program, op: Op, x: Symbol, attrs: Mapping[str, Any], over: Op, by: str | None = None) -> Symbol:
-    """An op that adds up numbers: its rule gives each of them a view of the gradient, and to there it is added."""
-    refusal = f"{op.name} is no formula of numbers, and declares no meaning in other operations."
+    """Lower a reduction by transposing its rule, which maps each element to a view of the gradient."""
+    refusal = f"{op.name} is not a scalar formula, and declares no meaning in terms of other ops."
     if op.name in program.adding:  # a rule that applies its own op
         raise Unwritable(refusal)
     program.adding.add(op.name)
@@ -287,7 +287,7 @@ def _result_shape(op: Op, shape: Shape, attrs: Mapping[str, Any]) -> Shape:
 def _along(
     program: _Program, name: str, a: Symbol, b: Symbol, dim: int, keepdim: bool, shape: Shape | None = None
 ) -> Symbol:
-    """The numbers at index b along `dim`, or a put there: a number counts where the index is its own place."""
+    """Gather `a` at index `b` along `dim`, or with `shape` scatter it there: compare the index with a range."""
     full = a.shape if shape is None else shape
     wide = tuple(1 if k == dim else size for k, size in enumerate(full))
     if not keepdim:
@@ -308,16 +308,16 @@ def _contiguous(shape: Shape) -> tuple[int, ...]:
 
 
 def _stretched(strides: tuple[int, ...], own: Shape, shape: Shape) -> tuple[int, ...]:
-    """The strides of a view of shape `own` that is broadcast to `shape`."""
+    """Return the strides of a view of shape `own` broadcast to `shape`."""
     kept = [0 if size == 1 else stride for stride, size in zip(strides, own, strict=True)]
     return (0,) * (len(shape) - len(own)) + tuple(kept)
 
 
 def _data(loop: _Loop, places: Mapping[int, int]) -> dict[str, Any]:
-    """A loop as a trace has it, with as few dimensions as will do."""
+    """Serialize a loop nest for a trace, merging adjacent dimensions where the strides allow it."""
     names = list(dict.fromkeys(re.findall(r"\b_\d+\b", loop.text)))
     if len(names) > len(_LETTERS):
-        raise Unwritable("It reads too many numbers at a time.")
+        raise Unwritable("The formula reads too many operands.")
     views = [loop.out, *(loop.reads[name] for name in names)]
     columns = [(size, tuple([v.strides[k] for v in views])) for k, size in enumerate(loop.shape) if size != 1]
     dims: list[tuple[int, tuple[int, ...]]] = []
