@@ -67,7 +67,7 @@ def test_numbers_and_gradients_are_pytorch_s(torch, call):
             ShapeError,
             r"svdvals: A holds matrices, \(…, m, n\), and has shape \(3,\)",
         ),
-        (lambda a: mg.linalg.svdvals(a * inf), mg.linalg.LinAlgError, "thin_svd: a matrix holds inf or nan"),
+        (lambda a: mg.linalg.svdvals(a * inf), mg.linalg.LinAlgError, "thin_svd: the input matrix contains non-finite"),
         (lambda a: mg.linalg.vander(a, N=1), ShapeError, r"vander: N is 2 or more, and of x, \(2, 3, 3\), it is 1"),
         (lambda a: mg.linalg.norm(a, 1), ShapeError, "norm: ord=1 needs a matrix, or a vector"),
         (lambda a: mg.linalg.matrix_power(a[0, :2], 2), ShapeError, r"matrix_power: A holds square matrices"),

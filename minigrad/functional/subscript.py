@@ -105,7 +105,7 @@ def _basic(x: Tensor, place: tuple[Any, ...]) -> Tensor:
         return cast(Tensor, ops.index(x, key=place))
     except (IndexError, ValueError) as error:
         shown = place[0] if len(place) == 1 else place
-        said = str(error).removeprefix("an index is out of range: ")  # which it need not be
+        said = str(error).removeprefix("index out of range: ")  # which it need not be
         raise ShapeError(f"index: [{shown!r}] does not fit shape {x.shape}: {said}.") from None
     except TypeError as error:
         raise DTypeError(f"index: {error}.") from None

@@ -125,7 +125,7 @@ CASES = {
     "threadpoolctl missing": (
         "missing('threadpoolctl')",
         NUMPY + "; x = mg.ones(1, 1, 4, 4); mg.functional.conv2d(x, x)",
-        "threads of BLAS: the package threadpoolctl is not installed",
+        "BLAS threads: the package threadpoolctl is not installed",
         'pip install "threadpoolctl>=3"',
     ),
     "anywidget missing": (

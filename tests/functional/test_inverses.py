@@ -83,11 +83,11 @@ def test_determinants_and_their_logarithms_at_the_edges():
 @pytest.mark.parametrize(
     ("call", "text"),
     [
-        (lambda x: mg.inverse(x), "inverse: a matrix is singular: one of its rows is a sum of multiples of the others"),
-        (lambda x: mg.linalg.inv(x[None].expand(3, 2, 2)), "inverse: a matrix is singular"),
-        (lambda x: mg.linalg.solve(x, x[0]), r"solve: a matrix is singular.*\n  Add a little to its diagonal"),
-        (lambda x: mg.cholesky(-x), r"cholesky: a matrix is not positive definite: x @ A @ x is 0 or less"),
-        (lambda x: mg.cholesky(x * mg.nan), "cholesky: a matrix is not positive definite"),
+        (lambda x: mg.inverse(x), "inverse: the input matrix is singular: its rows are linearly dependent"),
+        (lambda x: mg.linalg.inv(x[None].expand(3, 2, 2)), "inverse: the input matrix is singular"),
+        (lambda x: mg.linalg.solve(x, x[0]), r"solve: the input matrix is singular.*\n  Add a small value"),
+        (lambda x: mg.cholesky(-x), r"cholesky: the input is not positive-definite: x @ A @ x is 0, negative or nan"),
+        (lambda x: mg.cholesky(x * mg.nan), "cholesky: the input is not positive-definite"),
     ],
 )
 def test_what_has_no_inverse_or_no_factor_is_told_and_the_next_is_computed(call, text):

@@ -1,8 +1,8 @@
-"""The device ``numpy``: the readable reference. A kernel gets ndarrays (and Python numbers) and returns an ndarray.
+"""The device ``numpy``: the readable reference. A kernel takes ndarrays (and Python scalars) and returns an ndarray.
 
-Kernels run with NumPy's floating-point warnings off, because 1/0 is inf here and not a complaint; the setting is kept
-to a context of its own, so that the reader's NumPy stays as it is. Operands have been brought to one type and checked
-for broadcasting before; results are new arrays, or views where the op says so.
+Kernels run with NumPy's floating-point warnings disabled, since 1/0 is inf here; a separate context holds that setting,
+so the user's NumPy settings do not change. Operands are already promoted to a common dtype and checked for
+broadcasting. Results are new arrays, or views for view ops.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from minigrad.core.storage import Allocator, add_memory
 
 __all__ = ["DEVICE", "quiet"]
 
-check("numpy")  # before a kernel asks it for what an older one has not
+check("numpy")  # before a kernel uses a function that older versions lack
 
 _entered = contextvars.ContextVar("entered", default=False)
 
 
 class _Quiet(threading.local):
-    """For each thread a context in which NumPy does not warn."""
+    """A per-thread context in which NumPy does not warn."""
 
     def __init__(self) -> None:
         context = contextvars.copy_context()
@@ -43,11 +43,11 @@ quiet = _Quiet()
 
 
 def _quietly(kernel: Kernel, *inputs: Any, **attrs: Any) -> Any:
-    """Call `kernel` in that context, which can be entered once: a kernel may itself compute with tensors."""
+    """Call `kernel` in that context. It cannot be entered twice, and a kernel may itself compute with tensors."""
     try:
         return kernel(*inputs, **attrs) if _entered.get() else quiet.run(kernel, *inputs, **attrs)
-    except IndexError as error:  # NumPy's, of a place that only the kernel could look at
-        raise error if isinstance(error, ShapeError) else ShapeError(f"an index is out of range: {error}") from None
+    except IndexError as error:  # from NumPy, for an index that only the kernel can check
+        raise error if isinstance(error, ShapeError) else ShapeError(f"index out of range: {error}") from None
     except ValueError as error:
         if (said := beyond(kernel, inputs, attrs, error)) is None:
             raise
@@ -56,11 +56,11 @@ def _quietly(kernel: Kernel, *inputs: Any, **attrs: Any) -> Any:
 
 @runner(DEVICE)
 def run(kernel: Kernel, inputs: tuple[Any, ...], attrs: Mapping[str, Any], out: Any = None) -> Any:
-    """Call `kernel`; see to it that 0-d results are arrays too, and write into `out` where that is given."""
+    """Call `kernel`, writing the result to `out` if given; convert scalar results to 0-d arrays."""
     if out is not None:
         if isinstance(kernel, np.ufunc):
             return _quietly(kernel, *inputs, out=out, casting="unsafe")
-        if "out" in (getattr(kernel, "__kwdefaults__", None) or ()):  # it need not go through all the numbers
+        if "out" in (getattr(kernel, "__kwdefaults__", None) or ()):  # it may write only some elements
             return _quietly(kernel, *inputs, **attrs, out=out)
         found = _quietly(kernel, *inputs, **attrs)
         for into, numbers in zip(out, found, strict=True) if isinstance(out, tuple) else ((out, found),):
@@ -73,7 +73,7 @@ def run(kernel: Kernel, inputs: tuple[Any, ...], attrs: Mapping[str, Any], out: 
 
 
 def run_raw(kernel: Kernel, inputs: tuple[Any, ...], attrs: Mapping[str, Any]) -> Any:
-    """Call `kernel` on arrays, and on what NumPy's operators make of 0-d arrays."""
+    """Call `kernel` on arrays, or on the scalars that NumPy's operators return for 0-d arrays."""
     for x in inputs:
         if isinstance(x, np.generic):
             inputs = tuple([np.asarray(x) if isinstance(x, np.generic) else x for x in inputs])

@@ -1,4 +1,4 @@
-"""Activations. What is written here keeps float32, since a Python number has no type of its own."""
+"""Activation kernels. They preserve float32, since Python scalars do not promote arrays."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def gelu(a: Array) -> Array:
 
 @kernel("gelu_tanh", DEVICE)
 def gelu_tanh(a: Array) -> Array:
-    return a * sigmoid(2 * math.sqrt(2 / math.pi) * (a + 0.044715 * (a * a * a)))  # its digits stay below 0
+    return a * sigmoid(2 * math.sqrt(2 / math.pi) * (a + 0.044715 * (a * a * a)))  # precise for a < 0 too
 
 
 @kernel("gelu_backward", DEVICE)

@@ -1,4 +1,4 @@
-"""What every module of kernels speaks of."""
+"""Type aliases and the device name shared by all kernel modules."""
 
 from typing import Any
 
@@ -6,6 +6,6 @@ __all__ = ["DEVICE", "Array", "Dims", "Shape"]
 
 DEVICE = "numpy"
 
-Array = Any  # an ndarray, or a number of NumPy's
+Array = Any  # an ndarray or a NumPy scalar
 Shape = tuple[int, ...]
 Dims = tuple[int, ...]

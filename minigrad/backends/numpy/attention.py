@@ -1,4 +1,4 @@
-"""Softmax and attention: kernels. The largest number is subtracted first, so that no exponential overflows."""
+"""Softmax and attention kernels. They subtract the maximum first, so that no exponential overflows."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def attention(
     if mask is not None:
         weights += mask if mask.dtype.kind == "f" else np.where(mask, 0, -np.inf)
     top = over(np.maximum, weights, -1, True, initial=-np.inf)
-    weights -= np.where(np.isneginf(top), 0, top)  # where a row is masked as a whole, all its weights are 0
+    weights -= np.where(np.isneginf(top), 0, top)  # a fully masked row has weights of 0
     np.exp(weights, out=weights)
     total = summed(weights, -1, True)
     weights /= np.where(total == 0, 1, total)
@@ -73,7 +73,7 @@ def attention_backward(
     dropped = weights
     if keep is not None:
         by_weights, dropped = (np.where(keep, x / (1 - p), 0) for x in (by_weights, weights))
-    if by_weights.shape != weights.shape:  # value has batches that query and key have not
+    if by_weights.shape != weights.shape:  # value has batch dimensions that query and key lack
         by_weights = sum_to(by_weights, shape=weights.shape)
     scores = softmax_backward(by_weights, weights, dim=weights.ndim - 1)
     by_query, by_key = np.matmul(scores, key), np.matmul(scores.swapaxes(-1, -2), query)

@@ -1,4 +1,4 @@
-"""Logic on bits: NumPy's own functions."""
+"""Bitwise kernels: mostly NumPy functions."""
 
 import numpy as np
 

@@ -1,7 +1,7 @@
-"""Convolution and its kin: windows are copied side by side as columns, and BLAS does the arithmetic.
+"""Convolution kernels: im2col copies windows to columns, and BLAS multiplies them.
 
-The columns of all images would be kH kW times their numbers, more than a cache holds. So they are made for a few images
-at a time, in memory that is used again.
+The columns of all images would take kH kW times their memory, more than a cache holds. They are therefore built for a
+few images at a time, in a reused workspace.
 """
 
 from __future__ import annotations
@@ -21,24 +21,24 @@ __all__: list[str] = []
 Pair = tuple[int, int]
 Window = Any  # size, stride, padding, dilation: minigrad.ops.conv.Window
 
-BLOCK = 2**18  # numbers in the columns that a thread makes at a time: a MiB of float32, about what its cache holds
+BLOCK = 2**18  # elements of the columns that a thread builds at a time: 1 MiB of float32, about the size of its cache
 
 
 def grid(shape: Shape, window: Window) -> Shape:
-    """How many places the window has on images of `shape`, in rows and columns."""
+    """Return the output size, (rows, columns), of the window on images of `shape`."""
     lines = zip(shape[-2:], window.size, window.stride, window.padding, window.dilation, strict=True)
     return tuple([(n + sum(pad) - dilation * (size - 1) - 1) // stride + 1 for n, size, stride, pad, dilation in lines])
 
 
 def windows(a: Array, places: Shape, size: Pair, stride: Pair, dilation: Pair) -> Array:
-    """A view of `a` (…, H, W) as (…, kH, kW, *places): what each spot of the window sees, wherever that stands."""
+    """Return a view of `a` (…, H, W) as (…, kH, kW, *places): the element under each tap at each window position."""
     *steps, down, right = a.strides
     spots = (dilation[0] * down, dilation[1] * right, stride[0] * down, stride[1] * right)
     return np.lib.stride_tricks.as_strided(a, (*a.shape[:-2], *size, *places), (*steps, *spots))
 
 
 def padded(shape: Shape, window: Window, dtype: Any) -> tuple[Array, Array, Any]:
-    """Zeros for images of `shape` and their padding; the view of it where images lie; the part of them that does."""
+    """Return zeros for padded images of `shape`, a view of their interior, and the index of its part of the images."""
     lines = list(zip(shape[-2:], window.padding, strict=True))
     room: Array = np.zeros((*shape[:-2], *[n + sum(pad) for n, pad in lines]), dtype)
     inside = tuple([slice(max(before, 0), before + n + min(after, 0)) for n, (before, after) in lines])
@@ -47,7 +47,7 @@ def padded(shape: Shape, window: Window, dtype: Any) -> tuple[Array, Array, Any]
 
 
 def cut(shape: Shape, inside: Array, part: Any) -> Array:
-    """Images of `shape`, of which `padded` left `part` lie `inside`; where padding below 0 cut, zeros."""
+    """Return images of `shape` with `inside` at index `part`, and zeros where negative padding cropped."""
     x = np.zeros(shape, inside.dtype)
     x[part] = inside
     return x
@@ -58,22 +58,22 @@ def slices(count: int, step: int) -> list[slice]:
 
 
 def columns_of(x: Array, window: Window, groups: int) -> Iterator[tuple[tuple[slice, ...], Array]]:
-    """For some images, or some rows of one: where they are in the result, and their columns, good until the next.
+    """Yield the index in the output and the columns of a few images, or of a few rows of one.
 
-    Columns are (groups, C / groups * kH * kW, images, places).
+    Columns are (groups, C / groups * kH * kW, images, places), valid until the next iteration.
     """
     count, channels = x.shape[:2]
     (kh, kw), (sh, sw), _, (dh, dw) = window
     oh, ow = grid(x.shape, window)
-    line = max(channels * kh * kw * ow, 1)  # numbers in the columns of one row of the result
+    line = max(channels * kh * kw * ow, 1)  # elements in the columns of one output row
     most, rows = max(1, min(count, BLOCK // (line * oh))), max(1, min(oh, BLOCK // line))
     if window[:3] == ((1, 1), (1, 1), ((0, 0), (0, 0))):  # an image is its own columns
         for images in slices(count, most):
             columns = x[images].swapaxes(0, 1).reshape(groups, channels // groups, -1, oh * ow)
             yield (images, slice(None), slice(0, oh)), columns
         return
-    # First the shifts within rows, and of these the shifts by rows, in runs of whole images where the stride is 1: two
-    # copies that together take 0.7 times as long as one whose runs are single rows.
+    # First shift within rows, then shift by rows, in contiguous runs of entire images where the stride is 1: the two
+    # copies together take 0.7 times as long as a single copy with runs of one row.
     room, inside, part = padded((channels, most, *x.shape[2:]), window, x.dtype)
     shifted = np.empty((channels, kw, most, sh * (rows - 1) + dh * (kh - 1) + 1, ow), x.dtype)
     columns = np.empty((channels, kh, kw, most, rows, ow), x.dtype)
@@ -115,7 +115,7 @@ def conv2d_weight(g: Array, x: Array, *, window: Window, groups: int) -> Array:
         total = np.zeros((groups, channels * prod(window.size), out), x.dtype)
         for where, columns in columns_of(x[images], window, groups):
             lines = g[images][where].reshape(columns.shape[2], groups, out, -1)
-            # This way round: for the transpose of it BLAS takes 1.5 times as long.
+            # In this order: BLAS takes 1.5 times as long for the transpose.
             total += np.matmul(columns.transpose(2, 0, 1, 3), lines.swapaxes(2, 3)).sum(0)
         totals[images.start] = total
 
@@ -130,8 +130,8 @@ def conv2d_input(g: Array, w: Array, *, shape: Shape, window: Window, groups: in
     size, stride, padding, dilation = window
     weights = w.reshape(groups, out, channels, *size)
     if stride == (1, 1):
-        # Within rows it is the convolution with the window turned round, and only what its rows give is added up: runs
-        # of whole images. It takes 0.65 times as long as adding up all, 0.75 times as long as a convolution in both.
+        # Convolve with the flipped window within rows, and scatter-add only across rows, in runs of entire images. This
+        # takes 0.65 times as long as scatter-adding both, and 0.75 times as long as convolving both.
         (kh, kw), (dh, dw) = size, dilation
         reach = dw * (kw - 1)
         around = ((0, 0), (reach - padding[1][0], reach - padding[1][1]))
@@ -171,5 +171,5 @@ def col2im(a: Array, *, shape: Shape, window: Window) -> Array:
     columns = a.reshape(spots.shape)
     for i in range(window.size[0]):
         for j in range(window.size[1]):
-            spots[:, :, i, j] += columns[:, :, i, j]  # windows overlap, but not one spot of them with itself
+            spots[:, :, i, j] += columns[:, :, i, j]  # windows overlap, but no tap overlaps itself
     return cut(shape, inside, part)

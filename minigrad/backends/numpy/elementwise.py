@@ -1,4 +1,4 @@
-"""Elementwise kernels: mostly NumPy's own functions."""
+"""Elementwise kernels: mostly NumPy functions."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ _FUNCTIONS: dict[str, Kernel] = {
     "atanh": np.arctanh,
     "floor": np.floor,
     "ceil": np.ceil,
-    "round": np.round,  # unlike rint it leaves ints alone
+    "round": np.round,  # unlike rint, it keeps ints
     "trunc": np.trunc,
     "isnan": np.isnan,
     "isinf": np.isinf,
@@ -80,13 +80,13 @@ def pow(a: Array, b: Array) -> Array:
         return np.power(a, b - 1.0) * a if b > 0 else np.power(a, b + 1.0) / a
     if dtype.kind == "f" or np.min(b, initial=0) >= 0:
         return np.power(a, b)
-    sign = np.where(b % 2, a, 1)  # a to a whole power below 0: 1 / a, cut to a whole number
+    sign = np.where(b % 2, a, 1)  # a negative integer power is 1 / a truncated to an int
     found = np.where(b >= 0, np.power(a, np.maximum(b, 0)), np.where(np.abs(a) == 1, sign, 0))
-    return found.astype(dtype, copy=False)  # a number is an int64 in `where`
+    return found.astype(dtype, copy=False)  # `where` promotes a Python int to int64
 
 
 def is_large_odd(b: Any) -> bool:
-    """Whether `b` is an odd number that float32 rounds to an even one, which would take the sign from a power."""
+    """Return whether `b` is an odd scalar that float32 rounds to an even one, which would lose the sign of a power."""
     return b.__class__ in (float, int) and abs(float(b)) > 2**24 and float(b) % 2 == 1
 
 
@@ -106,8 +106,8 @@ def rsqrt(a: Array) -> Array:
 
 
 # W. J. Cody, Rational Chebyshev approximations for the error function, Math. Comp. 23 (1969), with the coefficients of
-# his SPECFUN: erf(x) = x * P(x^2) / Q(x^2) up to 0.46875, from there to 4 erfc(x) = exp(-x^2) * R(x) / S(x). Above 4,
-# where erfc is below 2e-8, the latter still has the digits that count in 1 - erfc. Highest powers first.
+# SPECFUN: erf(x) = x * P(x^2) / Q(x^2) up to 0.46875, and erfc(x) = exp(-x^2) * R(x) / S(x) from there to 4. Above 4,
+# where erfc is below 2e-8, the latter is still precise enough for 1 - erfc. Highest powers first.
 ERF_NEAR = (
     (1.85777706184603153e-1, 3.16112374387056560, 1.13864154151050156e2, 3.77485237685302021e2, 3.20937758913846947e3),
     (1.0, 2.36012909523441209e1, 2.44024637934444173e2, 1.28261652607737228e3, 2.84423683343917062e3),
@@ -126,7 +126,7 @@ ERF_FAR = (
 
 
 def _polynomial(coefficients: Sequence[float], x: Array) -> Array:
-    """By Horner's rule, in the type of `x`."""
+    """Evaluate a polynomial by Horner's rule, in the dtype of `x`."""
     result = coefficients[0] * x
     for c in coefficients[1:-1]:
         result = (result + c) * x
@@ -140,7 +140,7 @@ def _quotient(polynomials: tuple[Sequence[float], Sequence[float]], x: Array) ->
 
 @kernel("erf", DEVICE)
 def erf(a: Array) -> Array:
-    size = np.minimum(np.abs(a), 6)  # erf(6) is 1 to all digits
+    size = np.minimum(np.abs(a), 6)  # erf(6) rounds to 1
     inner = np.minimum(size, 0.46875) ** 2
     near = a * _quotient(ERF_NEAR, inner)
     far = 1 - np.exp(-size * size) * _quotient(ERF_FAR, size)

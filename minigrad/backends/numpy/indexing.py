@@ -1,7 +1,7 @@
-"""Indexing along lines and by slices, by way of offsets: where numbers stand in the flat array, as NumPy is fast there.
+"""Gather, scatter and index kernels. They index the flat array by offsets, where NumPy is fast.
 
-`np.add.at` adds in order, so that sums are the same each time; an assignment of several numbers to one place leaves the
-last.
+`np.add.at` adds in order, so that sums are deterministic. If several elements are assigned to one position, the last
+one wins.
 """
 
 from __future__ import annotations
@@ -18,20 +18,20 @@ __all__: list[str] = []
 
 
 def of_lines(b: Array, dim: int, shape: Shape) -> Array:
-    """The offsets, in an array of `shape`, of the places that `b` means when read along `dim`."""
+    """Return the flat offsets, in an array of `shape`, of the elements at index `b` along `dim`."""
     places = list(np.indices(b.shape, sparse=True))
     places[dim] = b
     return sum(place * prod(shape[k + 1 :]) for k, place in enumerate(places))
 
 
 def of_slices(b: Array, dim: int, shape: Shape) -> Array:
-    """The offsets of the slices at `b`: (before, index, within)."""
+    """Return the flat offsets of the slices at `b`: (before, index, within)."""
     before, within = np.arange(prod(shape[:dim])), np.arange(prod(shape[dim + 1 :]))
     return (before[:, None, None] * shape[dim] + b.reshape(-1, 1)) * within.size + within
 
 
 def added(a: Array, offsets: Any, b: Array, c: Array, dim: int, shape: Shape | None) -> Array:
-    """A copy of `a`, or zeros of `shape` where that is given, with `c` added at the places of `b`."""
+    """Copy `a`, or create zeros of `shape` if given, and add `c` at index `b`."""
     out = a.copy() if shape is None else np.zeros(shape, c.dtype)
     np.add.at(out.reshape(-1), offsets(b, dim, out.shape).reshape(-1), c.reshape(-1))
     return out
@@ -62,7 +62,7 @@ def index_select(a: Array, b: Array, *, dim: int) -> Array:
 @kernel("index_copy", DEVICE)
 def index_copy(a: Array, b: Array, c: Any, *, dim: int, out: Array | None = None) -> Array:
     out = a.copy() if out is None else out
-    out[(*(slice(None),) * dim, np.ascontiguousarray(b))] = c  # NumPy goes through an index as it lies in memory
+    out[(*(slice(None),) * dim, np.ascontiguousarray(b))] = c  # NumPy iterates an index in memory order
     return out
 
 

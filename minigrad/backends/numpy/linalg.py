@@ -1,4 +1,4 @@
-"""Kernels of linear algebra: NumPy's, which are BLAS's and LAPACK's."""
+"""Linear algebra kernels: NumPy's, which call BLAS and LAPACK."""
 
 from __future__ import annotations
 
@@ -15,19 +15,21 @@ from minigrad.core.errors import LinAlgError
 __all__ = ["NOT_DEFINITE", "NOT_FINITE", "SINGULAR"]
 
 SINGULAR = (
-    "{}: a matrix is singular: one of its rows is a sum of multiples of the others, so it has no inverse.\n"
-    "  Add a little to its diagonal, A + 1e-3 * mg.eye(n), or look at mg.linalg.slogdet(A) first."
+    "{}: the input matrix is singular: its rows are linearly dependent, so it has no inverse.\n"
+    "  Add a small value to its diagonal, A + 1e-3 * mg.eye(n), or check mg.linalg.slogdet(A) first."
 )
 NOT_DEFINITE = (
-    "cholesky: a matrix is not positive definite: x @ A @ x is 0 or less for some x, or nan.\n"
-    "  A covariance of too few or of equal columns is not: add a little to its diagonal, A + 1e-3 * mg.eye(n)."
+    "cholesky: the input is not positive-definite: x @ A @ x is 0, negative or nan for some x.\n"
+    "  A covariance of too few samples, or of equal columns, is not: add a small value to its diagonal, "
+    "A + 1e-3 * mg.eye(n)."
 )
 NOT_FINITE = (
-    "thin_svd: a matrix holds inf or nan, and has no singular values.\n  Look for them: A.isfinite().all((-2, -1))."
+    "thin_svd: the input matrix contains non-finite values (inf or nan), so it has no singular values.\n"
+    "  Find them with A.isfinite().all((-2, -1))."
 )
 
 
-LONG = 1 << 14  # products in a sum: of float32 that many are added up at a time, and those sums in float64
+LONG = 1 << 14  # inner size of a float32 partial product; partial products are accumulated in float64
 
 
 @kernel("matmul", DEVICE)
@@ -46,8 +48,8 @@ def matmul(a: Array, b: Array, *, out: Array | None = None) -> Array:
 
 @kernel("linear", DEVICE)
 def linear(a: Array, b: Array, c: Array | None) -> Array:
-    rows = a if a.ndim < 3 else a.reshape(prod(a.shape[:-1]), a.shape[-1])  # one product is quicker than many
-    if 4 * len(rows) <= len(b):  # for many more outputs than rows BLAS is a quarter quicker this way round
+    rows = a if a.ndim < 3 else a.reshape(prod(a.shape[:-1]), a.shape[-1])  # one GEMM is faster than a batch
+    if 4 * len(rows) <= len(b):  # with many more outputs than rows, BLAS is 25% faster in this order
         out = np.add((b @ rows.T).T, 0 if c is None else c, order="C")
     else:
         out = rows @ b.T
@@ -58,7 +60,7 @@ def linear(a: Array, b: Array, c: Array | None) -> Array:
 
 @kernel("contract", DEVICE)
 def contract(a: Array, b: Array, *, left: str, right: str, result: str) -> Array:
-    """By one batched product of matrices, (both, only in a, summed) and (both, summed, only in b); BLAS does it."""
+    """Contract by one batched matmul, (both, only in a, summed) @ (both, summed, only in b), in BLAS."""
     both, summed = [k for k in result if k in left and k in right], [k for k in left if k not in result]
     mine, its = [k for k in result if k not in right], [k for k in result if k not in left]
     a = a.transpose([left.index(k) for k in both + mine + summed])
@@ -74,7 +76,7 @@ def contract(a: Array, b: Array, *, left: str, right: str, result: str) -> Array
 
 
 def _or_told(compute: Callable[..., Any], text: str, *given: Array) -> Any:
-    """What LAPACK finds, where it finds it; else our words."""
+    """Return the result of LAPACK. Raises LinAlgError with `text` where LAPACK fails."""
     try:
         return compute(*given)
     except np.linalg.LinAlgError:
@@ -94,7 +96,7 @@ def inverse(a: Array) -> Array:
 @kernel("cholesky", DEVICE)
 def cholesky(a: Array) -> Array:
     found = _or_told(np.linalg.cholesky, NOT_DEFINITE, a)
-    if np.isnan(np.diagonal(found, axis1=-2, axis2=-1)).any():  # which not every LAPACK looks for
+    if np.isnan(np.diagonal(found, axis1=-2, axis2=-1)).any():  # which not every LAPACK checks
         raise LinAlgError(NOT_DEFINITE)
     return found
 
@@ -112,8 +114,8 @@ kernel("slogdet", DEVICE)(np.linalg.slogdet)
 
 @kernel("cofactor", DEVICE)
 def cofactor(a: Array) -> Array:
-    """By singular values, A = U S V: the cofactors of a product are the product of the cofactors of its parts, for U
-    det(U) U, and for S along the diagonal the products of all other values. Nothing is divided by, so S may have 0."""
+    """Compute cofactors by the SVD A = U S V: cofactors are multiplicative, det(U) U for U, and for S the products of
+    all other singular values on the diagonal. There is no division, so singular values may be 0."""
     u, s, v = np.linalg.svd(a)
     others = np.where(np.eye(s.shape[-1], dtype=bool), 1, s[..., None, :]).prod(-1)
     sign = np.linalg.det(u) * np.linalg.det(v)
@@ -124,7 +126,7 @@ def cofactor(a: Array) -> Array:
 def solve_triangular(a: Array, b: Array, *, upper: bool, unitriangular: bool) -> Array:
     y = np.zeros((*np.broadcast_shapes(a.shape[:-2], b.shape[:-2]), *b.shape[-2:]), np.result_type(a, b))
     n = a.shape[-1]
-    for k in reversed(range(n)) if upper else range(n):  # y is 0 where it is not known yet
+    for k in reversed(range(n)) if upper else range(n):  # unsolved rows of y are 0
         known = slice(k + 1, n) if upper else slice(k)
         rest = b[..., k, :] - (a[..., k : k + 1, known] @ y[..., known, :])[..., 0, :]
         y[..., k, :] = rest if unitriangular else rest / a[..., k, k, None]

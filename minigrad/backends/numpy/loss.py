@@ -1,4 +1,4 @@
-"""Losses. Those of classes get them along dimension 1; positions are the other dimensions."""
+"""Loss kernels. Class scores are along dimension 1; the other dimensions are positions."""
 
 from __future__ import annotations
 
@@ -13,25 +13,25 @@ from minigrad.core.dispatch import kernel
 __all__ = ["REDUCTIONS"]
 
 
-# --- of classes ---
+# --- classification ---
 
 
 def shares(b: Array, c: Array | None, ignore_index: int, dtype: Any) -> tuple[Any, Array, Array]:
-    """Which positions count (True for all), the class to read there (0 elsewhere), and its weight (0 elsewhere).
+    """Return the mask of positions that are not ignored (True for all), their class and its weight (0 if ignored).
 
-    Raises IndexError for a class below 0; one that is too large has none to read.
+    Raises IndexError for a negative class; indexing raises for one that is too large.
     """
-    if c is None and ignore_index < 0 and np.minimum.reduce(b, axis=None, initial=0) == 0:  # the usual case, quickly
-        return True, b.copy(), np.ones(b.shape, dtype)  # as where some do not count, so that it can be recorded
+    if c is None and ignore_index < 0 and np.minimum.reduce(b, axis=None, initial=0) == 0:  # fast path: none is ignored
+        return True, b.copy(), np.ones(b.shape, dtype)  # new arrays, as on the slow path, so that it can be captured
     counted = b != ignore_index
     at = b * counted
     if np.minimum.reduce(at, axis=None, initial=0) < 0:
-        raise IndexError("a class below 0")
+        raise IndexError("target is out of bounds: a class index is negative")
     return counted, at, counted.astype(dtype) if c is None else np.where(counted, c[at], 0)
 
 
 def place(at: Array) -> tuple[Array, ...]:
-    """The index at which the scores of the classes `at` are found."""
+    """Return the index tuple of the scores of classes `at`."""
     if at.ndim == 1:
         return np.arange(len(at)), at
     first, *rest = [np.arange(n).reshape(n, *[1] * (at.ndim - 1 - k)) for k, n in enumerate(at.shape)]
@@ -39,11 +39,11 @@ def place(at: Array) -> tuple[Array, ...]:
 
 
 REDUCTIONS = {"none": None, "sum": False, "mean": True}
-"""Whether a reduction divides; None for no reduction. Other words raise KeyError: `functional` refuses them before."""
+"""Whether a reduction divides; None for no reduction. `functional` rejects other names before."""
 
 
 def reduced(losses: Array, counted: Any, share: Array, reduction: str) -> tuple[Array, Array]:
-    """The losses, weighted and reduced, and the slope by which the loss at each position counts for that."""
+    """Return the weighted and reduced loss, and its derivative with respect to the loss at each position."""
     divides = REDUCTIONS[reduction]
     weighted = losses if counted is True else np.where(counted, losses * share, 0)
     if divides is None:
@@ -53,12 +53,12 @@ def reduced(losses: Array, counted: Any, share: Array, reduction: str) -> tuple[
         return np.asarray(summed), share
     if counted is True:
         return np.asarray(summed / losses.size), share / share.dtype.type(losses.size)
-    whole = np.add.reduce(share, axis=None)  # if it is 0, the mean is nan, and slopes only where a position counts
+    whole = np.add.reduce(share, axis=None)  # if 0, the mean is nan, and so are the derivatives of positions that count
     return np.asarray(summed / whole), np.divide(share, whole, out=share, where=counted)
 
 
 def below_largest(a: Array) -> tuple[Array, Array]:
-    """The largest score at each position, and the scores less that, whose exponentials do not overflow."""
+    """Return the maximum score at each position, and the scores minus it, whose exponentials do not overflow."""
     top = np.maximum.reduce(a, axis=1, keepdims=True, initial=-np.inf)
     return top, a - top
 
@@ -104,13 +104,13 @@ def kl_div(a: Array, b: Array, *, log_target: bool) -> Array:
     return np.where(b == 0, 0, b * np.log(b)) - b * a
 
 
-# --- of yes and no ---
+# --- binary classification ---
 
 
 @kernel("binary_cross_entropy", DEVICE)
 def binary_cross_entropy(a: Array, b: Array) -> Array:
     if not (a >= 0).all() or not (a <= 1).all():
-        raise ValueError("a probability below 0 or above 1")
+        raise ValueError("all elements of input should be between 0 and 1")
     return (b - 1) * np.maximum(np.log1p(-a), -100) - b * np.maximum(np.log(a), -100)
 
 
@@ -124,7 +124,7 @@ def hinge_loss(a: Array, b: Array) -> Array:
     return np.maximum(1 - a * b, 0)
 
 
-# --- of distances ---
+# --- regression ---
 
 
 @kernel("mse_loss", DEVICE)

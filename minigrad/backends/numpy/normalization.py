@@ -1,4 +1,4 @@
-"""Normalisation and dropout: kernels. `norm` is a `Norm`: the shape to see numbers in, and what is done over it."""
+"""Normalisation and dropout kernels. `norm` is a `Norm`: the shape of the input's view, and the reduced dimensions."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from minigrad.core.dispatch import kernel
 __all__: list[str] = []
 
 
-ROWS = 1024  # that are added up at once
+ROWS = 1024  # rows per partial sum
 
 
 def dot(over: Dims, *arrays: Array) -> Array:
-    """The sum of the products of `arrays` over dimensions that stay, with size 1: one pass, and no array of products.
+    """Sum the products of `arrays` over the dimensions `over`, kept with size 1, in one pass without a temporary.
 
-    Over rows it is made of blocks, because rounding grows with the number of summands.
+    A sum over rows is blocked, because the rounding error grows with the number of summands.
     """
     shape = arrays[0].shape
     dims = list(range(len(shape)))
@@ -34,12 +34,12 @@ def dot(over: Dims, *arrays: Array) -> Array:
 
 
 def count(norm: Any) -> int:
-    """How many numbers have a mean in common."""
+    """Return the number of elements that share a mean."""
     return prod([norm.shape[k] for k in norm.dim])
 
 
 def average(a: Array, norm: Any) -> Array:
-    """The mean, added up in float64: beside a small deviation its rounding would be large."""
+    """Return the mean, accumulated in float64: its rounding error would be large relative to a small deviation."""
     total = np.add.reduce(a.reshape(norm.shape), axis=norm.dim, keepdims=True, dtype=np.float64)
     return (total / count(norm)).astype(a.dtype)
 
@@ -54,11 +54,11 @@ def centred(a: Array, mean: Array, norm: Any) -> Array:
 
 
 def scaled(x: Array, by: Array, norm: Any) -> Array:
-    return np.multiply(x, by, out=x if norm.centred else None)  # what is not centred is still the operand
+    return np.multiply(x, by, out=x if norm.centred else None)  # without centring, x is still the operand
 
 
 def standardised(a: Array, weight: Array, bias: Array, norm: Any) -> tuple[Array, Array, Array, Array]:
-    """The result, with the mean, the variance and rstd, which keep their dimensions."""
+    """Return the output, mean, variance and rstd; the last three keep their dimensions."""
     mean = average(a, norm) if norm.centred else np.zeros((), a.dtype)
     x = centred(a, mean, norm)
     var = dot(norm.dim, x, x) / count(norm)
@@ -116,5 +116,5 @@ def dropout(a: Array, *, p: float, key: int) -> Array:
 
 
 def kept(shape: Dims, p: float, key: int) -> Array:
-    """Which numbers stay: each with probability 1 - p, the same for the same key."""
+    """Return the dropout mask: each element is kept with probability 1 - p, deterministically for a given key."""
     return uniform(key, 0, prod(shape)).reshape(shape) >= p

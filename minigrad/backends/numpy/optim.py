@@ -1,7 +1,7 @@
-"""Updates of parameters by their gradients, as their papers write them; `minigrad.optim` says which those are.
+"""Optimizer updates, written as in their papers, which `minigrad.optim` cites.
 
-What a kernel gets and returns is in the order of its declaration: the parameter, its gradient, and memory in; the new
-parameter and the new memory out. `step` counts from 1.
+A kernel takes the parameter, its gradient and the optimizer state, and returns the new parameter and state, in the
+order of the declaration. `step` counts from 1.
 """
 
 from __future__ import annotations
@@ -18,20 +18,20 @@ Arrays = tuple[Array, ...]
 
 
 def uphill(p: Array, grad: Array, weight_decay: float, maximize: bool) -> Array:
-    """The direction to go against: the gradient, and that of weight_decay / 2 times the parameter's square."""
+    """Return the gradient including that of the L2 penalty weight_decay / 2 * p**2, negated if `maximize`."""
     g = -grad if maximize else grad
     return g + weight_decay * p if weight_decay else g
 
 
 def shrunk(p: Array, grad: Array, lr: float, weight_decay: float, decoupled: bool, maximize: bool) -> Arrays:
-    """The parameter and its gradient after weight decay: by the gradient, or, decoupled, of the parameter itself."""
+    """Apply weight decay to the gradient or, if `decoupled`, to the parameter; return both."""
     if decoupled:
         return p * (1 - lr * weight_decay), uphill(p, grad, 0.0, maximize)
     return p, uphill(p, grad, weight_decay, maximize)
 
 
 def moments(g: Array, m: Array, v: Array, beta1: float, beta2: float) -> Arrays:
-    """The running means of the gradient and of its square."""
+    """Return the updated exponential moving averages of the gradient and of its square."""
     return beta1 * m + (1 - beta1) * g, beta2 * v + (1 - beta2) * g * g
 
 
@@ -95,7 +95,7 @@ def _root(x: float) -> float:
 
 
 def rectified(beta2: float, step: int) -> float:
-    """RAdam's r, by which the variance of the adaptive rate is evened out; 0 where it has none yet."""
+    """Return RAdam's variance rectification term r, or 0 while the variance is intractable."""
     longest = 2 / (1 - beta2) - 1
     length = longest - 2 * step * beta2**step / (1 - beta2**step)
     if length <= 5:
@@ -179,4 +179,4 @@ def lion_step(
 ) -> Arrays:
     p, g = shrunk(p, grad, lr, weight_decay, True, maximize)
     ahead = beta1 * m + (1 - beta1) * g
-    return p - lr * ((ahead > 0).astype(p.dtype) - (ahead < 0)), beta2 * m + (1 - beta2) * g  # of nan no step
+    return p - lr * ((ahead > 0).astype(p.dtype) - (ahead < 0)), beta2 * m + (1 - beta2) * g  # nan takes no step

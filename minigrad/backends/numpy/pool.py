@@ -1,4 +1,4 @@
-"""Pooling and resizing: kernels. The work goes along one dimension after the other, a NumPy call for all windows."""
+"""Pooling and resampling kernels, separable: one dimension at a time, each NumPy call serving all windows."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ __all__: list[str] = []
 
 @lru_cache(maxsize=256)
 def rounds(windows: tuple[range, ...]) -> list[tuple[int, slice, slice]]:
-    """Which windows look at which places, in rounds (tap, windows, places): those that do at their place number `tap`.
+    """Group the (window, position) pairs into rounds (tap, windows, positions); `tap` is the index within the window.
 
-    In a round no place is met twice, so that it can be added to as well as read. Both slices are evenly spaced, so that
-    NumPy needs no copy: for windows that are, there are hardly more rounds than taps.
+    No position occurs twice in a round, so that a round can scatter-add as well as gather. Both slices are evenly
+    spaced, so that NumPy takes views: evenly spaced windows need hardly more rounds than taps.
     """
     met: Counter[tuple[int, int]] = Counter()
     runs: defaultdict[tuple[int, int], list[list[tuple[int, int]]]] = defaultdict(list)
@@ -40,7 +40,7 @@ def rounds(windows: tuple[range, ...]) -> list[tuple[int, slice, slice]]:
 
 
 def continues(run: list[tuple[int, int]], window: int, place: int) -> bool:
-    """Whether (window, place) is as far from the end of `run` as that is from the one before, and not back."""
+    """Return whether (window, place) extends `run` with the same, forward step."""
     w, p = run[-1]
     return place > p and (len(run) == 1 or (2 * w - run[-2][0], 2 * p - run[-2][1]) == (window, place))
 
@@ -50,12 +50,12 @@ def spaced(places: list[int]) -> slice:
 
 
 def pooling(beats: Any) -> Kernel:
-    """The kernel that keeps of each window the number that `beats` all others, or its last nan, as PyTorch does."""
+    """Return the pooling kernel: the element of a window that `beats` the others, or its last nan, as in PyTorch."""
 
     def pool(a: Array, *, windows: tuple[tuple[range, ...], ...]) -> tuple[Array, Array]:
         spatial = a.shape[a.ndim - len(windows) :]
         at = np.broadcast_to(np.arange(prod(spatial)).reshape(spatial), a.shape)
-        for dim in range(a.ndim - 1, a.ndim - 1 - len(windows), -1):  # columns first: of equal numbers, the first row
+        for dim in range(a.ndim - 1, a.ndim - 1 - len(windows), -1):  # columns first: the first row wins ties
             line = windows[dim - a.ndim]
             best, best_at = [np.empty((*a.shape[:dim], len(line), *a.shape[dim + 1 :]), x.dtype) for x in (a, at)]
             new, new_at, old, old_at = [np.moveaxis(x, dim, -1) for x in (best, best_at, a, at)]
@@ -92,7 +92,7 @@ def put_at(a: Array, b: Array, *, shape: Shape, dims: int) -> Array:
 
 @lru_cache(maxsize=256)
 def weighted(rows: tuple[tuple[range, tuple[float, ...]], ...]) -> list[tuple[slice, slice, Array]]:
-    """The entries of a matrix in rounds (rows, columns, weights)."""
+    """Group the nonzeros of a sparse matrix into rounds (rows, columns, weights)."""
     weights = [weights for _, weights in rows]
     return [
         (to, of, np.array([line[tap] for line in weights[to]])) for tap, to, of in rounds(tuple(row for row, _ in rows))

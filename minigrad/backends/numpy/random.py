@@ -1,8 +1,8 @@
-"""Random numbers from a counter: Philox4x32-10, whose numbers are the same on every device.
+"""Counter-based random numbers: Philox4x32-10, which generates the same values on every device.
 
-Word j of stream s of a key is word j % 4 of ``philox((j // 4, s), key)``. No number depends on one before it, so that
-any part of a stream can be computed alone, anywhere. Each kind of number has a stream of its own, so that number k of
-one kind shares no words with number k of another.
+Word j of stream s of a key is word j % 4 of ``philox((j // 4, s), key)``. Values do not depend on earlier ones, so any
+part of a stream can be generated independently. Each distribution has its own stream, so sample k of one distribution
+shares no words with sample k of another.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ __all__: list[str] = []
 UNIFORM, UNIFORM64, NORMAL, NORMAL64, BITS, KEYS = range(6)  # the streams
 LOW = 0xFFFFFFFF
 MULTIPLIERS = 0xD2511F53, 0xCD9E8D57
-STEPS = 0x9E3779B9, 0xBB67AE85  # of the key, from round to round
-CHUNK = 1 << 13  # blocks that are computed together: few enough to stay in the cache
+STEPS = 0x9E3779B9, 0xBB67AE85  # the key increments per round
+CHUNK = 1 << 13  # blocks generated at a time: few enough to fit in the cache
 
 
 def philox(counter: Any, key: int) -> tuple[Any, Any, Any, Any]:
-    """The four 32-bit words that a 64-bit `key` makes of a counter of four: ints, or arrays of uint64 for many blocks.
+    """Return the four 32-bit words of a four-word `counter` under a 64-bit `key`: ints, or uint64 arrays of blocks.
 
     Salmon, Moraes, Dror, Shaw 2011, "Parallel random numbers: as easy as 1, 2, 3", section 3.3: Philox4x32, 10 rounds.
     """
@@ -39,7 +39,7 @@ def philox(counter: Any, key: int) -> tuple[Any, Any, Any, Any]:
 
 
 def words(key: int, stream: int, offset: int, count: int) -> Array:
-    """Words `offset` to ``offset + count`` of a stream, of uint32."""
+    """Return the uint32 words `offset` to ``offset + count`` of a stream."""
     first, last = offset // 4, -(-(offset + count) // 4)
     out = np.empty((last - first, 4), np.uint32)
     for start in range(first, last, CHUNK):
@@ -50,15 +50,15 @@ def words(key: int, stream: int, offset: int, count: int) -> Array:
 
 
 def bits(key: int, stream: int, offset: int, count: int) -> Array:
-    """Numbers of 64 random bits: two words each, the lower first."""
+    """Return random uint64 values: two words each, the low word first."""
     pairs = words(key, stream, 2 * offset, 2 * count).astype(np.uint64)
     return pairs[0::2] | pairs[1::2] << 32
 
 
 def uniform(key: int, offset: int, count: int, dtype: Any = "float32", streams: Any = (UNIFORM, UNIFORM64)) -> Array:
-    """Numbers `offset` to ``offset + count``, evenly from [0, 1): multiples of 2**-24 as float32, of 2**-53 as float64.
+    """Return samples `offset` to ``offset + count`` of U[0, 1): multiples of 2**-24 in float32, of 2**-53 in float64.
 
-    `key` is an int of 64 bits; the same key and place give the same number.
+    `key` is a 64-bit int; the same key and offset give the same sample.
     """
     if np.dtype(dtype) == np.float32:
         return (words(key, streams[0], offset, count) >> 8).astype(np.float32) * np.float32(2**-24)
@@ -66,14 +66,14 @@ def uniform(key: int, offset: int, count: int, dtype: Any = "float32", streams: 
 
 
 def normal(key: int, offset: int, count: int, dtype: Any = "float32") -> Array:
-    """Numbers `offset` to ``offset + count``, from the normal distribution of mean 0 and variance 1.
+    """Return samples `offset` to ``offset + count`` of the standard normal distribution.
 
-    Numbers 2k and 2k + 1 are made from two even ones: Box, Muller 1958, "A note on the generation of random normal
-    deviates".
+    Samples 2k and 2k + 1 are computed from two uniform ones: Box, Muller 1958, "A note on the generation of random
+    normal deviates".
     """
     skipped = offset % 2
     even = uniform(key, offset - skipped, count + skipped + (count + skipped) % 2, dtype, (NORMAL, NORMAL64))
-    radius = np.sqrt(-2 * np.log(1 - even[0::2]))  # of (0, 1], so that the logarithm is finite
+    radius = np.sqrt(-2 * np.log(1 - even[0::2]))  # the argument is in (0, 1], so the logarithm is finite
     angle = even[1::2] * (2 * np.pi)
     return np.stack([radius * np.cos(angle), radius * np.sin(angle)], axis=1).reshape(-1)[skipped:][:count]
 
@@ -93,7 +93,7 @@ def random_int(*, key: int, offset: int, shape: Shape, low: int, high: int, dtyp
     spread = bits(key, BITS, offset, int(np.prod(shape)))
     if high - low < 2**64:
         spread %= np.uint64(high - low)
-    return (spread.astype(np.int64) + low).astype(dtype.name).reshape(shape)  # wraps to where it belongs
+    return (spread.astype(np.int64) + low).astype(dtype.name).reshape(shape)  # int64 addition wraps to the right value
 
 
 @kernel("random_permutation", DEVICE)
@@ -103,16 +103,16 @@ def random_permutation(*, key: int, offset: int, count: int) -> Array:
 
 @kernel("random_choice", DEVICE)
 def random_choice(a: Array, *, key: int, offset: int, count: int, replacement: bool) -> Array:
-    """Indices into the last dimension, with probabilities in proportion to `a`.
+    """Sample indices into the last dimension, with probabilities proportional to `a`.
 
-    Without replacement the `count` smallest of as many exponential times, of rates `a`: Efraimidis, Spirakis 2006,
+    Without replacement, take the `count` smallest of exponential samples with rates `a`: Efraimidis, Spirakis 2006,
     "Weighted random sampling with a reservoir".
     """
     weights = a.astype(np.float64).reshape(-1, a.shape[-1])
     if replacement:
         drawn = uniform(key, offset, len(weights) * count, "float64").reshape(-1, count)
         shares = np.cumsum(weights, axis=1)
-        shares /= shares[:, -1:]  # the last is 1 exactly, so that every draw is below it
+        shares /= shares[:, -1:]  # the last is exactly 1, above every draw
         rows = [np.searchsorted(share, row, side="right") for share, row in zip(shares, drawn, strict=True)]
         return np.array(rows, dtype=np.int64).reshape(*a.shape[:-1], count)
     times = -np.log1p(-uniform(key, offset, weights.size, "float64")).reshape(weights.shape) / weights

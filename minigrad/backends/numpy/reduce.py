@@ -1,4 +1,4 @@
-"""Reductions and running totals. `dim` is a tuple of ints from 0, or one int where indices along it come back."""
+"""Reductions and scans. `dim` is a tuple of non-negative ints, or one int for kernels that reduce one dimension."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ __all__: list[str] = []
 
 
 def total(a: Array) -> Any:
-    """The type in which numbers like those of `a` are added up: int64 for what is not a float."""
+    """Return the dtype of a sum over `a`: its own if floating point, otherwise int64."""
     return a.dtype if a.dtype.kind == "f" else np.int64
 
 
 def wide(a: Array) -> Any:
-    """The type in which what must keep its digits on the way is joined."""
+    """Return the accumulator dtype for reductions of `a` that need extra precision."""
     return np.float64 if a.dtype.kind == "f" else np.int64
 
 
 def cut(found: Array, a: Array) -> Array:
-    """What was joined so, in the type of `total`."""
+    """Cast a result accumulated in `wide` to the dtype of `total`."""
     return found.astype(total(a), copy=False)
 
 
-MANY = 1024  # numbers: float32 that are added up one after the other keep about six digits of as many
+MANY = 1024  # elements: a sequential float32 sum of as many has about six correct digits
 
 
 def over(ufunc: Any, a: Array, dim: Any, keepdim: bool, **more: Any) -> Array:
@@ -37,7 +37,7 @@ def over(ufunc: Any, a: Array, dim: Any, keepdim: bool, **more: Any) -> Array:
 
 
 def summed(a: Array, dim: Any, keepdim: bool) -> Array:
-    """The sum over `dim`, of many float32 in float64: only along rows NumPy adds up in pairs, which would do."""
+    """Sum over `dim`, accumulating many float32 in float64: NumPy sums pairwise only along contiguous rows."""
     dims = dim if isinstance(dim, tuple) else range(a.ndim) if dim is None else (dim,)
     if a.dtype != np.float32 or product([a.shape[k] for k in dims]) <= MANY:
         return over(np.add, a, dim, keepdim, dtype=total(a))
@@ -55,18 +55,18 @@ def mean(a: Array, *, dim: Dims, keepdim: bool) -> Array:
 
 
 def in_range(total: Array) -> bool:
-    """Whether powers were added up of which none was too large and not all too small."""
+    """Return whether a sum of powers neither overflowed nor underflowed."""
     return bool(np.all((total > np.finfo(total.dtype).tiny * 1e8) & (total < np.inf)))
 
 
 def scale(sizes: Array, dim: Dims, ends: Any = np.maximum, start: float = 0.0) -> Array:
-    """The largest of `sizes` over `dim`, or by `ends` the smallest; 1 where one cannot divide by it."""
+    """Return the maximum of `sizes` over `dim`, or another extremum by `ends`; 1 where it is 0 or not finite."""
     end = over(ends, sizes, dim, True, initial=start)
     return np.where((end > 0) & (end < np.inf), end, 1)
 
 
 def spread(a: Array, dim: Dims, correction: float) -> tuple[Array, Any]:
-    """The variances of `a` divided by a scale, in float64, and that scale."""
+    """Return the variance of `a` divided by a scale squared, in float64, and the scale."""
     count = product(a.shape[k] for k in dim)
     freedom = max(count - correction, 0)
     average = np.asarray(over(np.add, a, dim, True, dtype=np.float64) / count)
@@ -77,13 +77,13 @@ def spread(a: Array, dim: Dims, correction: float) -> tuple[Array, Any]:
         centred = a - average
         by = scale(np.abs(centred), dim)
         return over(np.add, np.square(centred / by), dim, True) / freedom, by
-    if a.dtype != np.float64:  # what the rounding of the mean has added
+    if a.dtype != np.float64:  # subtract the rounding error of the mean
         squares = squares - count * np.square(average - rounded)
     return squares / freedom, 1.0
 
 
 def without(found: Array, a: Array, dim: Dims, keepdim: bool) -> Array:
-    """What was found over `dim`, which it has kept, in the type of `a`."""
+    """Cast a result with kept dimensions to the dtype of `a`, and drop `dim` unless `keepdim`."""
     found = found.astype(a.dtype)
     return found if keepdim else found.reshape([n for k, n in enumerate(a.shape) if k not in dim])
 
@@ -103,7 +103,7 @@ def std(a: Array, *, dim: Dims, correction: float, keepdim: bool) -> Array:
 @kernel("logsumexp", DEVICE)
 def logsumexp(a: Array, *, dim: Dims, keepdim: bool) -> Array:
     top = over(np.maximum, a, dim, True, initial=-np.inf)
-    top = np.where(np.isinf(top), 0, top)  # keeps inf - inf away
+    top = np.where(np.isinf(top), 0, top)  # avoids inf - inf
     return without(np.log(summed(np.exp(a - top), dim, True)) + top, a, dim, keepdim)
 
 
@@ -185,7 +185,7 @@ def prod(a: Array, *, dim: int, keepdim: bool) -> Array:
 
 
 def running(function: Any) -> Kernel:
-    """The kernel that applies `function`, such as np.add, from one end to the other."""
+    """Return the scan kernel of a ufunc such as np.add."""
 
     def run(a: Array, *, dim: int, reverse: bool) -> Array:
         if reverse:

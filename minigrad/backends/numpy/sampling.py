@@ -1,4 +1,4 @@
-"""Sampling images at points: kernels. Pixels are rows of channels; off the image is one more row, of zeros."""
+"""Grid sampling kernels. Pixels are rows of channels; an extra row of zeros stands for pixels outside the image."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__: list[str] = []
 
 
 def corners(x: Array, y: Array, shape: Shape, nearest: bool) -> Iterator[tuple[Array, Array]]:
-    """For each corner around the points (x, y): its row among the pixels of `shape`, and its weight."""
+    """Yield the pixel row, in images of `shape`, and the interpolation weight of each corner around points (x, y)."""
     batch, _, height, width = shape
     first = np.arange(0, batch * height * width, height * width)[:, None, None]
     left, top = (np.rint(x), np.rint(y)) if nearest else (np.floor(x), np.floor(y))
@@ -45,6 +45,6 @@ def grid_put(a: Array, b: Array, c: Array, *, shape: Shape, nearest: bool) -> Ar
     out = np.zeros((batch * height * width + 1) * channels, a.dtype)
     for pixel, weight in corners(b, c, shape, nearest):
         places = pixel[..., None] * channels + np.arange(channels)
-        np.add.at(out, places.reshape(-1), (numbers * weight[..., None]).reshape(-1))  # in one line it is fastest
+        np.add.at(out, places.reshape(-1), (numbers * weight[..., None]).reshape(-1))  # fastest on flat arrays
     image = out[: out.size - channels].reshape(batch, height, width, channels)
     return np.ascontiguousarray(image.transpose(0, 3, 1, 2))

@@ -1,4 +1,4 @@
-"""Kernels that arrange numbers anew. Those of view operations return views."""
+"""Kernels that rearrange elements. View operations return views."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def sum_to(a: Array, *, shape: Shape) -> Array:
 
 
 class ArrayInterface:
-    """The memory behind an array, arranged otherwise: what NumPy needs to make a view. Strides and offset in bytes."""
+    """The array interface of a view of the memory of `a`. Strides and offset are in bytes."""
 
     def __init__(self, a: Array, shape: Shape, strides: Shape, offset: int) -> None:
         self.base = a
@@ -36,7 +36,7 @@ class ArrayInterface:
 
 
 def arranged(a: Array, shape: Shape, strides: Shape, offset: int = 0) -> Array:
-    """A view of the memory behind `a`, which nobody checks to be large enough."""
+    """Return a strided view of the memory of `a`, without a bounds check. Strides and offset are in bytes."""
     return np.asarray(ArrayInterface(a, shape, strides, offset))
 
 
@@ -64,7 +64,7 @@ def permute(a: Array, *, dims: Shape) -> Array:
 
 @kernel("index", DEVICE)
 def index(a: Array, *, key: Any) -> Array:
-    return a[key if ... in key else (*key, ...)]  # the … keeps a single number an array, and a view
+    return a[key if ... in key else (*key, ...)]  # with …, a single element is a 0-d view instead of a scalar
 
 
 @kernel("index_backward", DEVICE)
@@ -109,14 +109,14 @@ def unfold_backward(a: Array, *, shape: Shape, dim: int, size: int, step: int) -
 
 
 def span(shape: Shape, strides: Shape) -> tuple[int, int]:
-    """Where the first number stands in the memory that an array takes, and how large that is."""
+    """Return the offset of the first element in the memory span of an array, and the size of that span, in elements."""
     steps = [stride * (size - 1) for stride, size in zip(strides, shape, strict=True)] if 0 not in shape else []
     start = -sum(step for step in steps if step < 0)
     return start, start + sum(step for step in steps if step > 0) + 1
 
 
 def laid_out(a: Array, stride: Shape) -> Array:
-    """A copy of `a` with these strides, in numbers."""
+    """Copy `a` to an array with these strides, in elements."""
     strides = tuple(by * a.itemsize for by in stride)
     out = a.copy(order="K")
     if out.strides != strides:

@@ -1,4 +1,4 @@
-"""Sorting, stable: of equal numbers, and of nans, which count as largest, the one that stands first comes first."""
+"""Stable sorting. nan sorts as the largest value."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__: list[str] = []
 
 
 def order(a: Array, dim: int, descending: bool) -> Array:
-    """The indices that sort `a`; descending, those that sort it backwards, read from their end."""
+    """Return the indices that sort `a`. Descending order sorts the reversed array and reverses the result."""
     if not descending:
         return np.argsort(a, axis=dim, kind="stable")
     return a.shape[dim] - 1 - np.flip(np.argsort(np.flip(a, dim), axis=dim, kind="stable"), dim)

@@ -1,7 +1,7 @@
-"""A scalar graph as arrays, the reference: NumPy's kernels and the operations' own rules, on a run of nodes at once.
+"""Reference execution of a scalar graph on arrays: NumPy kernels and the rules of the ops, on a run of nodes at a time.
 
-A run is cut where a node needs another of the same run; so a chain of one operation is computed node by node. Rows have
-a number for each of some samples, (rows, samples), but for what is shared, whose numbers are in `value`, (rows,).
+A run is split where a node depends on another of the same run, so a chain of one operation is computed node by node.
+Values per sample are stored in `rows`, (rows, samples); values shared by all samples in `value`, (rows,).
 """
 
 from __future__ import annotations
@@ -16,26 +16,26 @@ from minigrad.core.dispatch import kernel, kernels_of, on_raw_numbers
 
 __all__ = ["step"]
 
-TOGETHER = 1 << 22  # so many numbers are computed at once, of samples that are many
+TOGETHER = 1 << 22  # the maximum number of elements computed at a time when there are many samples
 
 
 @kernel("tape_forward", DEVICE)
 def tape_forward(known: Array, *, program: Any, out: Any = None) -> Array:
-    """Compute all nodes of `program` in the rows of `out`, of which the first are `known`: leaves and constants."""
+    """Compute all nodes of `program` into `out`. Its first rows hold `known`, the leaves and constants."""
     _forward(program, known, out[:, None])
     return out
 
 
 @kernel("tape_backward", DEVICE)
 def tape_backward(value: Array, *, program: Any, out: Any = None) -> Array:
-    """Add up in `out`, in which there are the gradients of the outputs, what the operands of each node get."""
+    """Accumulate the gradients of all operands into `out`, which holds the gradients of the outputs."""
     _backward(program, value, value[:, None], out, out[:, None])
     return out
 
 
 @kernel("tape_batch", DEVICE)
 def tape_batch(value: Array, columns: Array, *, program: Any, out: Any = None) -> Array:
-    """Compute the outputs, (outputs, samples), from what is shared and the fed leaves' `columns`, (fed, samples)."""
+    """Compute the outputs, (outputs, samples), from shared values and the `columns` of fed leaves, (fed, samples)."""
     for samples, rows in _stretches(program, columns):
         _forward(program, value, rows)
         for k, row in enumerate(program.outputs[:-1]):
@@ -46,7 +46,7 @@ def tape_batch(value: Array, columns: Array, *, program: Any, out: Any = None) -
 
 @kernel("tape_batch_backward", DEVICE)
 def tape_batch_backward(value: Array, columns: Array, seeds: Array, *, program: Any, out: Any = None) -> Array:
-    """Compute the gradients of leaves, those of the samples added up, in the rows of `value`, from those of outputs."""
+    """Compute the gradients of the leaves, in rows as of `value`, summed over samples, from those of the outputs."""
     out[...] = 0.0
     for samples, rows in _stretches(program, columns):
         _forward(program, value, rows)
@@ -61,13 +61,13 @@ def tape_batch_backward(value: Array, columns: Array, seeds: Array, *, program: 
 
 @kernel("tape_step", DEVICE)
 def step(grad: Array, *, rows: Array, lr: float, out: Any = None) -> Array:
-    """Go down the gradient: subtract `lr` times `grad` from the numbers in the `rows` of `out`."""
+    """Take a gradient descent step: subtract `lr` times `grad` from the `rows` of `out`."""
     out.view(np.ndarray)[rows] -= lr * grad
     return out
 
 
 def _stretches(program: Any, columns: Array) -> Iterator[tuple[slice, Array]]:
-    """Some samples, and rows for them, of which those of the fed leaves are filled."""
+    """Yield chunks of samples, with rows in which those of the fed leaves are filled."""
     length = max(1, TOGETHER // program.rows)
     for start in range(0, columns.shape[1], length):
         part = columns[:, start : start + length]
@@ -99,13 +99,13 @@ def _backward(program: Any, value: Array, rows: Array, sums: Array, grads: Array
 
 
 def _given(kind: Any, operands: Array, value: Array, rows: Array) -> list[Array]:
-    """The numbers of each operand and attribute, (nodes, samples), or (nodes, 1) of what is shared."""
+    """Return the values of each operand and attribute, (nodes, samples), or (nodes, 1) if shared."""
     shared = kind.shared or (False,) * len(operands)
     return [value[one][:, None] if same else rows[one] for one, same in zip(operands, shared, strict=True)]
 
 
 def _pieces(program: Any) -> Iterator[tuple[Any, slice, Array]]:
-    """Runs, and parts of them, in which no node needs another: the kind, the nodes' rows, and those of each operand."""
+    """Yield runs, split so that no node depends on another: the kind, the node rows, and the rows of each operand."""
     for number, first, count, at in program.runs.tolist():
         kind = program.kinds[number]
         operands = program.operands[at : at + count * kind.width].reshape(count, kind.width)
@@ -120,7 +120,7 @@ def _pieces(program: Any) -> Iterator[tuple[Any, slice, Array]]:
 
 
 def _computing(kind: Any) -> Callable[..., Array]:
-    """The kernel for arrays; if there is none, that for numbers, one after the other."""
+    """Return the array kernel or, if there is none, a loop over the scalar kernel."""
     kernels = kernels_of(kind.op.name)
     if DEVICE in kernels:
         return kernels[DEVICE]

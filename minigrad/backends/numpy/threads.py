@@ -1,4 +1,4 @@
-"""Work shared among threads. NumPy multiplies matrices on all cores, but copies and adds on one."""
+"""Multithreading. NumPy multiplies matrices on all cores, but copies and adds on one."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from minigrad.core.packages import package
 
 __all__ = ["shared"]
 
-limit_lock = Lock()  # held while the number of BLAS threads, one for the process, is lowered
-WORTH = 2**17  # numbers to go through from which on starting threads, some 50 µs, is worth it
+limit_lock = Lock()  # held while the process-wide number of BLAS threads is lowered
+WORTH = 2**17  # the number of elements from which starting threads, some 50 µs, pays off
 
 
 @cache
 def _blas() -> Any:
-    return package("threadpoolctl", "threads of BLAS").ThreadpoolController().select(user_api="blas")
+    return package("threadpoolctl", "BLAS threads").ThreadpoolController().select(user_api="blas")
 
 
 @cache
@@ -29,10 +29,10 @@ def _pool(threads: int) -> ThreadPoolExecutor:
 
 
 def shared(work: Callable[[slice], None], count: int, numbers: int) -> None:
-    """Call work(part) for parts that together are range(count): one, or as many as BLAS may use threads.
+    """Call work(part) for slices that partition range(count): one, or one per BLAS thread.
 
-    Each runs in a thread, in which BLAS then uses that one only. `numbers` says how much there is to do in all. The
-    parts depend on nothing but the number of threads, and so do sums made by part.
+    Each slice runs in its own thread, with BLAS limited to one thread. `numbers` is the total number of elements. The
+    partition, and therefore the rounding of partial sums, depends only on the number of threads.
     """
     with limit_lock:
         threads = min(count, max((library["num_threads"] for library in _blas().info()), default=1))

@@ -1,9 +1,9 @@
-"""The walk that takes numbers by index, puts them or adds them up there.
+"""Gather, scatter and scatter-add along one dimension.
 
-It goes through an array of places, of what is read and of what is written: along one dimension, `dim`, an index says
-where one of the two stands. Two numbers meet in one place only along `dim`. So what writes goes through that dimension
-in order, one number after the other, and shares out the others among the cores: of numbers put to one place the last
-stays there, and those added up there are added in their order, every time.
+The kernel iterates over the indices of the source and the destination; along `dim`, an index array gives the position
+in one of the two. Writes can collide only along `dim`. Scatters therefore iterate over `dim` sequentially and
+parallelise over the other dimensions, without atomics: the last of several elements scattered to a position wins, and
+scatter-adds accumulate in order, deterministically.
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ Shape = tuple[int, ...]
 STEPS = {"take": "y_[{y}] = x_[{x} + far]", "put": "y_[{y} + far] = x_[{x}]"}
 ADD = "y_[{y} + far] = ti.cast(y_[{y} + far] {sign} x_[{x}], ti.{type})"
 ADD_VECTORS = "y_[{y} + far] = y_[{y} + far] + x_[{x}]"
-WORDS = {1: "uint8", 4: "int32", 8: "int64"}  # numbers that are only moved are so many bytes, whatever they mean
-LINE = 64  # bytes of a line of the cache
-VECTORS = 64, 16  # bytes that are moved at once where numbers lie so: of sixteen floats, or of four
-PIECE = 4096  # so many numbers at once, of what may be shared out along all dimensions
-BLOCKS = 16  # into so many is the last dimension divided, where the one of the index is not
+WORDS = {1: "uint8", 4: "int32", 8: "int64"}  # copies depend only on the itemsize, not on the dtype
+LINE = 64  # bytes per cache line
+VECTORS = 64, 16  # vector widths in bytes: sixteen floats, or four
+PIECE = 4096  # elements per task of a gather, which is parallel over all dimensions
+BLOCKS = 16  # pieces of the last dimension of a scatter, which is sequential along `dim`
 
 
 class _Laid(NamedTuple):
-    """How an array lies in memory."""
+    """The memory layout of an array."""
 
     shape: Shape
     strides: Shape
@@ -45,10 +45,10 @@ class _Laid(NamedTuple):
 
 
 def walked(step: str, y: Any, x: Any, b: Any, shape: Shape, dim: int) -> None:
-    """Take from `x` into `y` at the index `b`, or put or add `x` into `y` there.
+    """Gather from `x` to `y` at index `b` ("take"), or scatter ("put") or scatter-add ("add") `x` to `y` there.
 
-    `shape` is that of the walk, to which b and the array without index are broadcast. The other may be larger.
-    Raises ShapeError for an index that is out of range; nothing is read or written outside.
+    `shape` is the iteration space, to which b and the array without index are broadcast. The indexed array may be
+    larger. Raises ShapeError for an index out of range, without any out-of-bounds access.
     """
     if not prod(shape):
         return
@@ -57,7 +57,7 @@ def walked(step: str, y: Any, x: Any, b: Any, shape: Shape, dim: int) -> None:
     laid = [_Laid(one.shape, one.strides, one.itemsize, one.ndim) for one in (y, x, b)]
     launch, unit, numbers = _plan(step, y.dtype, b.dtype, *laid, shape, dim, aligned)
     size = (x if step == "take" else y).shape[dim]
-    complaint = ShapeError, "an index is out of range: dimension {} has size {}", dim, size
+    complaint = ShapeError, "index out of range: an index is out of bounds for dimension {} with size {}", dim, size
     look_at(b, size, *complaint)
     wrong = doubt(*complaint)
     if step != "take" and not source.VECTORIZED:
@@ -68,7 +68,7 @@ def walked(step: str, y: Any, x: Any, b: Any, shape: Shape, dim: int) -> None:
 
 
 class _Walk(NamedTuple):
-    """Sizes, and the steps in memory of y, x and the index, along the outer dimensions, the index's, and the last."""
+    """Sizes, and strides of y, x and the index, of the outer dimensions, the indexed one, and the innermost."""
 
     outer: list[int]
     outer_steps: list[list[int]]
@@ -83,7 +83,7 @@ class _Walk(NamedTuple):
 def _plan(
     step: str, dtype: Any, index: Any, y: _Laid, x: _Laid, b: _Laid, shape: Shape, dim: int, aligned: int
 ) -> tuple[Any, int, tuple[int, ...]]:
-    """The kernel for arrays that lie so, the bytes of what it moves at once, and its numbers."""
+    """Return the kernel for these layouts, the width in bytes of its loads and stores, and its scalar arguments."""
     target = x if step == "take" else y
     whole = [by // target.itemsize for by in target.strides]
     along, whole[dim] = whole[dim], 0
@@ -107,7 +107,7 @@ def _plan(
 
 
 def _in_vectors(walk: _Walk, unit: int) -> bool:
-    """Whether the numbers lie so that `unit` of them can be moved at once."""
+    """Return whether the layout allows vectors of `unit` elements."""
     moves = [walk.inner, *walk.outer_steps[0], *walk.outer_steps[1], *walk.steps[:2], walk.along]
     return walk.inner_steps == [1, 1, 0] and not any(by % unit for by in moves)
 
@@ -120,7 +120,8 @@ def _by_vectors(walk: _Walk, unit: int) -> _Walk:
 
 
 def _numbers(step: str, walk: _Walk, least: int, size: int) -> tuple[int, ...]:
-    """What the kernel is told of sizes and steps, and of how the work is divided: by `least` numbers or more."""
+    """Return the scalar arguments of the kernel, sizes and strides, and how the work is split: by at least `least`
+    elements."""
     lines, length, width = prod(walk.outer), walk.places, walk.inner
     if step == "take":
         piece = PIECE if source.VECTORIZED else 1
@@ -135,9 +136,9 @@ def _numbers(step: str, walk: _Walk, least: int, size: int) -> tuple[int, ...]:
 
 @cached()
 def _kernel(step: str, dtype: str, index: str, outer: int, nested: bool, lines: bool, serial: bool) -> Any:
-    """The walk for such numbers, with so many outer dimensions, and one within that of the index where `nested`.
+    """Compile the kernel for a dtype and a number of outer dimensions; `nested` adds one inside the indexed dimension.
 
-    Where an index is for `lines` of numbers along that one, it is read once for each.
+    If an index applies to entire `lines` along that dimension, it is read once per line.
     """
     dims = range(outer)
     vector = dtype.removeprefix("vector")
@@ -172,14 +173,14 @@ def _kernel(step: str, dtype: str, index: str, outer: int, nested: bool, lines: 
 
 
 def _asked(indent: int, place: str, then: str) -> str:
-    """What is done with the index at a place, where that is in range; else it is noted."""
+    """Generate source that reads an index and runs `then` if it is in range; otherwise sets the error flag."""
     lines = [f"asked = b_[{place}]", "far = ti.cast(asked, ti.i32) * index_by", "if (asked >= 0) & (asked < end):"]
     lines += [*[f"    {line}" for line in then.splitlines()], "else:", "    wrong_[0] = 1"]
     return "".join(f"{' ' * indent}{line}\n" for line in lines)
 
 
 def _nested(lines: bool, body: str) -> str:
-    """A body for each j of a block, with an index each or one for all."""
+    """Generate the loop of a body over j in a block, with one index per element or one per line."""
     loop = "for j in range(block * width, ti.min(block * width + width, inner)):\n"
     if lines:
         return _asked(12, "b_k", f"{loop}    {body}\n")

@@ -1,4 +1,4 @@
-"""Kernels that take numbers by index, put them or add them up there, and the indices of what is not 0."""
+"""Indexing kernels: gather, scatter, scatter-add and nonzero."""
 
 from __future__ import annotations
 
@@ -26,25 +26,25 @@ Shape = tuple[int, ...]
 
 
 def _as(x: Any, dtype: Any) -> Any:
-    """Numbers, or one, as an array of `dtype`. Raises OverflowError for an int that does not fit."""
+    """Convert an array or a Python scalar to an array of `dtype`. Raises OverflowError for an int out of range."""
     if isinstance(x, np.ndarray):
         return x if x.dtype == dtype else computed("to", "a", (x,), dtype)
     return filled((), dtype, fitting(x, np.dtype(dtype)))
 
 
 def _into(a: Any, shape: Shape | None, dtype: Any) -> Any:
-    """A copy of `a`, or zeros of `shape` where that is given."""
+    """Return a copy of `a`, or zeros of `shape` if given."""
     return kernels_of("contiguous")[DEVICE](a) if shape is None else filled(shape, dtype)
 
 
 def _index(b: Any, dim: int, ndim: int) -> Any:
-    """An index into slices as one that is read along `dim`."""
+    """Reshape an index of slices to broadcast along `dim`."""
     b = b if b.ndim == 1 else kernels_of("reshape")[DEVICE](b, shape=(b.size,))
     return b.reshape(*(1,) * dim, b.size, *(1,) * (ndim - dim - 1))
 
 
 def _slices(step: str, y: Any, x: Any, b: Any, dim: int) -> None:
-    """`walked` with an index into slices; x, where it is put or added, has its dimensions in place of `dim`."""
+    """Call `walked` with an index of slices; a scattered x has the dimensions of the index in place of `dim`."""
     target = x if step == "take" else y
     shape = (*target.shape[:dim], b.size, *target.shape[dim + 1 :])
     if step == "take":
@@ -115,9 +115,13 @@ def put_at(a: Any, b: Any, *, shape: Shape, dims: int) -> Any:
 
 
 def _put_on_planes(given: Any, at: Any, shape: Shape, planes: int, count: int) -> Any:
-    """The same where a core takes whole planes: one number after the other, as they are in memory."""
+    """Scatter-add on entire planes, one core per plane, sequentially in memory order."""
     out = empty(shape, given.dtype)
-    complaint = ShapeError, "an index is out of range: a plane has {} places", out.size // planes
+    complaint = (
+        ShapeError,
+        "index out of range: an index is out of bounds for a plane with {} elements",
+        out.size // planes,
+    )
     wrong = doubt(*complaint)
     arrays = (out, in_rows(given), in_rows(at), wrong)
     made = compiled("put_on_planes", *_on_planes(given.dtype.name, at.dtype.name, given.size <= source.SERIAL))
@@ -173,7 +177,7 @@ def index_copy(a: Any, b: Any, c: Any, *, dim: int, out: Any = None) -> Any:
     given = _as(c, a.dtype)
     if out is None:
         out = _into(a, None, a.dtype)
-    else:  # what is read must not be what is written
+    else:  # copy operands that alias the output
         b, given = [kernels_of("contiguous")[DEVICE](x) if np.may_share_memory(x, out) else x for x in (b, given)]
     _slices("put", out, given, b, dim)
     return out
@@ -195,7 +199,7 @@ def repeat_interleave_backward(a: Any, *, count: int, repeats: Any, dim: int) ->
 
 
 def _repeated(repeats: Any, count: int) -> Any:
-    """0 to `count`, each as often as `repeats` says: an int, or one for each."""
+    """Return 0 to count - 1, each repeated `repeats` times: an int, or one count per index."""
     if not isinstance(repeats, int):
         return like(np.repeat(np.arange(count), repeats))
     return computed("repeated", "i // by", (), np.int64, empty((count * repeats,), np.int64), {"by": repeats})
@@ -216,7 +220,7 @@ def as_strided_backward(a: Any, *, shape: Shape, own: Shape, size: Shape, stride
 
 
 def _apart(size: Shape, stride: Shape) -> tuple[list[int], int]:
-    """The dimensions, and how many of them, first, have steps so large that their parts share no number."""
+    """Return the dimensions, ordered so that the first have strides too large to overlap, and how many those are."""
     order = sorted(range(len(size)), key=lambda k: -abs(stride[k]))
     spans = [(size[k] - 1) * abs(stride[k]) for k in order]
     apart = 0
@@ -239,16 +243,16 @@ def last(b: Any, *, dim: int | None) -> Any:
     return computed("eq", "a == b", (found, number), np.bool_).reshape(b.shape)
 
 
-# --- what is not 0 ---
+# --- nonzero ---
 
 
 @kernel("nonzero", DEVICE)
 def nonzero(a: Any) -> Any:
-    """Count in stretches, add the counts up, and let each stretch write from where its own begin."""
+    """Count per chunk, compute the prefix sum of the counts, and let each chunk write from its offset."""
     a = in_rows(a)
     stretches = -(-a.size // PIECE)
     ends = empty((stretches + 1,), np.int32)
-    # bits of a float, less the sign, are 0 of 0 alone; compared as floats, subnormal ones may be taken for 0
+    # compare the bits of floats, without the sign: a float comparison may flush subnormals to 0
     serial, dtype = a.size <= source.SERIAL, WORDS[a.itemsize]
     there = "((x_[k] + x_[k]) == 0) == 0" if a.dtype.kind == "f" else "x_[k] != 0"
     _counting(dtype, there, serial)(pointer(ends), pointer(a), a.size, stretches)

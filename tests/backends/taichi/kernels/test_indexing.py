@@ -159,7 +159,7 @@ def test_gradients_of_windows_that_overlap_are_added_up(size, stride):
 def test_an_index_out_of_range_raises_and_touches_nothing(op, wrong):
     x, at = put(numbers(3)), put(np.array([wrong]))
     more = {"index_select": (), "index_copy": (1.0,), "index_add": (put(numbers(1)),)}[op]
-    with pytest.raises(IndexError, match="an index is out of range: dimension 0 has size 3"):
+    with pytest.raises(IndexError, match="index out of range: an index is out of bounds for dimension 0 with size 3"):
         dispatch(op, HERE, (x, at, *more), {"dim": 0} | ({"shape": None} if op == "index_add" else {}))
     dispatch("index_select", HERE, (x, put(np.array([0]))), {"dim": 0})  # and it is forgotten
 
