@@ -56,7 +56,7 @@ def pytest_pyfunc_call(pyfuncitem):
     try:
         return (yield)
     except mg.errors.DTypeError as refusal:
-        if str(refusal).startswith(f"float64: the device {get_default_device()} has none."):
+        if str(refusal).startswith(f"float64: the device {get_default_device()} does not support float64."):
             needs("float64")
         raise
 

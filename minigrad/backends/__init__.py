@@ -1,6 +1,6 @@
-"""Kernels, a module a device. Each imports the registry and its own array library, and nothing else of minigrad.
+"""Kernels, one module per device. Each imports only the registry and its own array library.
 
-`cudnn` and `mps` hold what PyTorch's programs set and ask there.
+`cudnn` and `mps` provide the switches and queries of `torch.backends`.
 """
 
 from importlib import import_module

@@ -1,7 +1,7 @@
-"""Switches that programs for PyTorch set: of a library that is not used here. Every computation is deterministic."""
+"""Switches of `torch.backends.cudnn`. They have no effect: cuDNN is not used, and every kernel is deterministic."""
 
 __all__ = ["allow_tf32", "benchmark", "deterministic", "enabled", "is_available"]
-__path__: list[str] = []  # no folder: what is imported from here and is not here, `pytorch.modules` answers for
+__path__: list[str] = []  # not a directory: `pytorch.modules` resolves imports of submodules
 
 enabled = False
 deterministic = True
@@ -10,5 +10,5 @@ allow_tf32 = False
 
 
 def is_available() -> bool:
-    """False: kernels of our own compute on CUDA."""
+    """Return False: on CUDA minigrad runs its own kernels."""
     return False

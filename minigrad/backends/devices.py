@@ -1,7 +1,7 @@
-"""The devices that tensors may be on, by name. Whether one is there, a machine tells when it is asked for."""
+"""The names of the supported devices. Whether a device is available is checked on its first use."""
 
 __all__ = ["DEVICES", "GPUS", "NARROW"]
 
 GPUS = ("cuda", "vulkan", "metal")
-NARROW = ("vulkan", "metal")  # have no float64, or not all of its functions
+NARROW = ("vulkan", "metal")  # lack float64, or some of its functions
 DEVICES = ("numpy", "cpu", *GPUS)

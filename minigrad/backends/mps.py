@@ -1,13 +1,13 @@
-"""What programs for PyTorch ask on a Mac, whose GPU has the name "metal" here."""
+"""Stubs of `torch.backends.mps`; the GPU of a Mac is the device "metal" here."""
 
 __all__ = ["is_available", "is_built"]
 
 
 def is_available() -> bool:
-    """False: there is no device "mps". `mg.device("metal")` is the Mac's GPU, and raises where there is none."""
+    """Return False: the device of a Mac's GPU is `mg.device("metal")`, which raises if it is unavailable."""
     return False
 
 
 def is_built() -> bool:
-    """False, as `is_available`."""
+    """Return False, as `is_available` does."""
     return False

@@ -1,7 +1,7 @@
 """The device ``python``: kernels on floats, for `Value`.
 
-Floats are IEEE 754 floats, as in NumPy: 1/0 is inf, log(0) is -inf, exp(1000) is inf, (-2)**0.5 is nan.
-Python raises in all four places; that would end a lesson where a picture of the infinity should begin.
+Floats follow IEEE 754, as in NumPy: 1/0 is inf, log(0) is -inf, exp(1000) is inf, (-2)**0.5 is nan.
+Python raises in all four cases, which would stop a lesson that wants to draw the infinity.
 """
 
 import math
@@ -142,7 +142,7 @@ def rsqrt(a: float) -> float:
 
 
 def _whole(function: Callable[[float], int]) -> Callable[[float], float]:
-    """`function` with floats as results; an infinity, a nan and the sign of a zero stay."""
+    """Wrap `function` to return floats, and to preserve infinities, nan and the sign of zero."""
     return lambda a: math.copysign(function(a), a) if -inf < a < inf else a
 
 
@@ -184,7 +184,7 @@ def logical_not(a: float) -> bool:
 
 @kernel("sign", PYTHON)
 def sign(a: float) -> float:
-    return 1.0 if a > 0 else -1.0 if a < 0 else 0.0  # of a nan too, as in PyTorch; NumPy says nan
+    return 1.0 if a > 0 else -1.0 if a < 0 else 0.0  # 0 for nan too, as in PyTorch; NumPy returns nan
 
 
 @kernel("maximum", PYTHON)
@@ -211,7 +211,7 @@ def clamp(a: float, *, min: float | None, max: float | None) -> float:
 
 @kernel("lerp", PYTHON)
 def lerp(a: float, b: float, c: float) -> float:
-    return a + c * (b - a) if abs(c) < 0.5 else b - (b - a) * (1.0 - c)  # each end is exact: at c = 0, at c = 1
+    return a + c * (b - a) if abs(c) < 0.5 else b - (b - a) * (1.0 - c)  # exact at both ends: c = 0 and c = 1
 
 
 # --- activations ---
@@ -227,7 +227,7 @@ def sigmoid(a: float) -> float:
 
 @kernel("softplus", PYTHON)
 def softplus(a: float) -> float:
-    return (0.0 if a <= 0 else a) + math.log1p(math.exp(-abs(a)))  # PyTorch says a from 20 on, to a relative 1e-10
+    return (0.0 if a <= 0 else a) + math.log1p(math.exp(-abs(a)))  # PyTorch returns a from 20 on, equal within 1e-10
 
 
 @kernel("silu", PYTHON)
@@ -248,7 +248,7 @@ def softsign(a: float) -> float:
 
 @kernel("relu", PYTHON)
 def relu(a: float) -> float:
-    return 0.0 if a <= 0 else a  # this way round a nan stays a nan
+    return 0.0 if a <= 0 else a  # in this order, a nan stays a nan
 
 
 @kernel("relu_backward", PYTHON)
@@ -300,7 +300,7 @@ def gelu(a: float) -> float:
 
 @kernel("gelu_tanh", PYTHON)
 def gelu_tanh(a: float) -> float:
-    return a * float(sigmoid(2.0 * math.sqrt(2.0 / math.pi) * (a + 0.044715 * (a * a * a))))  # its digits stay below 0
+    return a * float(sigmoid(2.0 * math.sqrt(2.0 / math.pi) * (a + 0.044715 * (a * a * a))))  # precise for a < 0 too
 
 
 @kernel("gelu_backward", PYTHON)
@@ -314,5 +314,5 @@ def gelu_tanh_backward(a: float, b: float) -> float:
     root, cubic = math.sqrt(2.0 / math.pi), 0.044715
     bent = 2.0 * root * (b + cubic * (b * b * b))
     s: float = sigmoid(bent)
-    rest: float = sigmoid(-bent)  # 1 - s would have lost its digits where s is almost 1
+    rest: float = sigmoid(-bent)  # 1 - s would cancel where s is close to 1
     return a * (s + b * ((s * rest) * (2.0 * root * (1.0 + 3.0 * cubic * (b * b)))))

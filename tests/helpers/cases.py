@@ -92,7 +92,7 @@ def run_cases(check: Callable[[Any], None], cases: Iterable[tuple[str, Any]]) ->
 
 def refuses_float64(error: BaseException) -> bool:
     """Whether `error` says that the default device, a GPU, has no float64."""
-    text = f"float64: the device {get_default_device()} has none."
+    text = f"float64: the device {get_default_device()} does not support float64."
     return isinstance(error, mg.errors.DTypeError) and str(error).startswith(text)
 
 

@@ -121,9 +121,9 @@ def test_a_skipped_case_skips_the_test_when_no_case_fails(merged):
 
 def test_a_gpu_that_refuses_float64_skips_the_case():
     device = mg.get_default_device()
-    assert refuses_float64(mg.errors.DTypeError(f"float64: the device {device} has none.\n  Write float32."))
-    assert not refuses_float64(mg.errors.DTypeError("float64: the device of another has none."))
-    assert not refuses_float64(ValueError(f"float64: the device {device} has none."))
+    assert refuses_float64(mg.errors.DTypeError(f"float64: the device {device} does not support float64.\n  Use it."))
+    assert not refuses_float64(mg.errors.DTypeError("float64: the device of another does not support float64."))
+    assert not refuses_float64(ValueError(f"float64: the device {device} does not support float64."))
 
 
 def test_a_case_that_a_gpu_refuses_skips_the_test_in_the_one_wording():

@@ -1,12 +1,12 @@
-"""The devices of Taichi: ``cpu``, on memory that NumPy sees too, and the GPUs ``cuda``, ``vulkan`` and ``metal``.
+"""The Taichi backend: ``cpu``, on memory shared with NumPy, and the GPUs ``cuda``, ``vulkan`` and ``metal``.
 
-Their kernels are the same texts, which the registry has under `DEVICE`; each device gets them under its name. Taichi
-compiles for one of the devices at a time. While that is a GPU, what is on ``cpu`` is computed by NumPy's kernels.
+All devices share the kernel sources that the registry lists under `DEVICE`; each device registers them under its own
+name. Taichi compiles for one device at a time. While that is a GPU, NumPy kernels serve ``cpu`` arrays.
 
-Importing this loads no Taichi: the first launch of a kernel does.
+Importing this package does not import Taichi: the first kernel launch does.
 
-Each room imports those before it: `runtime` has Taichi as it runs, arrays and their memory, and launches; `codegen`
-writes the texts, and fuses and joins those of recorded launches; `kernels` registers those of each operation.
+Each subpackage imports only those before it: `runtime` manages the Taichi runtime, arrays, memory and launches;
+`codegen` generates kernel source, and fuses and merges captured launches; `kernels` registers each operation.
 """
 
 from __future__ import annotations
@@ -47,14 +47,14 @@ __all__ = ["DEVICE"]
 for _module in pkgutil.iter_modules(kernels.__path__, f"{kernels.__name__}."):
     import_module(_module.name)  # each registers its kernels
 
-_beside: dict[Any, Kernel] = {}  # what computes on cpu, in place of each kernel of Taichi's, while that runs on a GPU
+_beside: dict[Any, Kernel] = {}  # Taichi kernel -> its NumPy fallback on cpu while Taichi runs on a GPU
 
 
-# --- which of the devices Taichi compiles for ---
+# --- the device that Taichi compiles for ---
 
 
 def _aim() -> None:
-    """Compile for the architecture that Taichi runs on now."""
+    """Retarget code generation and the ``cpu`` kernels to the current Taichi architecture."""
     arch = driver.arch()
     source.cut_for(arch)
     if arch in driver.GPUS:
@@ -76,7 +76,7 @@ driver.on_change(_aim)
 
 
 def _by_numpy(plain: Kernel) -> Kernel:
-    """NumPy's kernel on arrays of ``cpu``."""
+    """Adapt a NumPy kernel to ``cpu`` arrays."""
 
     def by_numpy(*inputs: Any, out: Any = None, **attrs: Any) -> Any:
         given = tuple([x.view(np.ndarray) if isinstance(x, CpuArray) else x for x in inputs])
@@ -91,7 +91,7 @@ def _by_numpy(plain: Kernel) -> Kernel:
 
 
 def _ours(x: Any) -> Any:
-    """NumPy's result as an array of ``cpu``, in memory of ours, unless it is a view of an operand."""
+    """Copy a NumPy result to a ``cpu`` array in pool memory; return a view of an operand as a view."""
     if not isinstance(x, np.ndarray):
         return x
     return CPU.below(x, _empty_below) if x.base is None else x.view(CpuArray)
@@ -101,13 +101,13 @@ def _empty_below(shape: tuple[int, ...], dtype: Any) -> Any:
     return empty(shape, dtype, CPU)
 
 
-# --- how kernels are called ---
+# --- kernel calls ---
 
 
 def _run_on(name: str) -> None:
     @runner(name)
     def run(kernel: Kernel, inputs: tuple[Any, ...], attrs: Mapping[str, Any], out: Any = None) -> Any:
-        """Call `kernel`; write into `out` where that is given."""
+        """Call `kernel`, writing the result to `out` if given."""
         if not driver.is_current():
             driver.start(name if name in driver.GPUS else None)
         if name != driver.arch():
@@ -119,7 +119,7 @@ def _run_on(name: str) -> None:
                 _check_type(name, attrs.get("dtype"))
             try:
                 return kernel(*inputs, **attrs)
-            except ValueError as error:  # of NumPy, which makes the views
+            except ValueError as error:  # from NumPy, which creates the views
                 if (said := beyond(kernel, inputs, attrs, error)) is None:
                     raise
                 raise said from None
@@ -138,15 +138,15 @@ _ARRAYS: dict[str, type[TaichiArray]] = {"cpu": CpuArray, **buffers.ARRAYS}
 
 
 def _check_type(device: str, dtype: Any) -> None:
-    """Raise DTypeError for float64 on a GPU that has none."""
+    """Raise DTypeError for float64 on a GPU that does not support it."""
     if device in driver.NARROW and getattr(dtype, "name", "") == "float64":
         raise DTypeError(
-            f"float64: the device {device} has none.\n"
-            '  Use float32, x.to(mg.float32), or compute on another device: x.to("cpu").'
+            f"float64: the device {device} does not support float64.\n"
+            '  Use float32 instead, x.to(mg.float32), or another device, x.to("cpu").'
         )
 
 
-# --- where arrays are made ---
+# --- array allocation ---
 
 
 def _on_cpu() -> Allocator:

@@ -1,1 +1,1 @@
-"""The kernels of operations: each file registers those of a family."""
+"""Taichi kernels; each module registers one family of operations."""

@@ -1,4 +1,4 @@
-"""Attention, from products of matrices, reductions and snippets. A row that is masked as a whole has weights of 0."""
+"""Attention, composed of matmuls, reductions and snippets. A fully masked row has weights of 0."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ def _dropped(x: Any, p: float, seed: int) -> Any:
     return kernels_of("dropout")[DEVICE](x, p=p, key=seed) if p else x
 
 
-# A row of scores at a time, `n` vectors of them, becomes weights where it lies. Of row number r of causal attention
-# only the first r + 1 scores are looked at.
+# In-place softmax of one row of scores, `n` vectors, at a time. Row r of causal attention reads only its first r + 1
+# scores.
 _MOST = wide.JOINS["max"]
 _WEIGHTS = f"""        at = i * n
         seen = {{seen}}
@@ -59,7 +59,7 @@ def _weighing(is_causal: bool, serial: bool) -> Any:
 
 
 def _weighed(scores: Any, is_causal: bool, mask: Any) -> Any:
-    """The softmax of scores, whose memory it takes; 0 in rows of -inf alone."""
+    """Compute the softmax of `scores` in place where possible; 0 in rows that are all -inf."""
     length, n = scores.shape[-2:]
     if mask is None and scores.size and n % 16 == 0 and scores.flags.c_contiguous and wide_lines.aligned(scores):
         made = _weighing(is_causal, scores.size <= wide_lines.SERIAL_ROWS)
@@ -95,7 +95,7 @@ def attention_backward(
     u: Any, query: Any, key: Any, value: Any, weights: Any, *, scale: float, p: float, seed: int
 ) -> tuple[Any, ...]:
     by_weights = _dropped(matmul(u, value.swapaxes(-1, -2)), p, seed)
-    if by_weights.shape != weights.shape:  # value has batches that query and key have not
+    if by_weights.shape != weights.shape:  # value has batch dimensions that query and key lack
         by_weights = sum_to(by_weights, shape=weights.shape)
     scores = kernels_of("softmax_backward")[DEVICE](by_weights, weights, dim=weights.ndim - 1)
     found = matmul(scores, key), matmul(scores.swapaxes(-1, -2), query)

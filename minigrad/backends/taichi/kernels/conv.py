@@ -1,4 +1,4 @@
-"""Convolution and its kin: windows are copied side by side as columns, which matrices multiply."""
+"""Convolution kernels: im2col followed by matmul, or implicit GEMM where tiles are available."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ Window = Any  # size, stride, padding, dilation: minigrad.ops.conv.Window
 
 
 def room(shape: Shape, window: Window, dtype: Any) -> tuple[Any, Any, Any]:
-    """Zeros for images of `shape` and their padding; the view of it where images lie; the part of them that does."""
+    """Return zeros for padded images of `shape`, a view of their interior, and the index of its part of the images."""
     lines = list(zip(shape[-2:], window.padding, strict=True))
     made = filled((*shape[:-2], *[n + sum(pad) for n, pad in lines]), dtype)
     inside = tuple([slice(max(before, 0), before + n + min(after, 0)) for n, (before, after) in lines])
@@ -74,7 +74,7 @@ def pad_kernel(y_: {array}, a_: {array}, {", ".join(f"{x}: ti.i32" for x in numb
 
 
 def padded(x: Any, window: Window) -> Any:
-    """Images with zeros around them, row by row."""
+    """Return zero-padded images, contiguous."""
     x, padding = in_rows(x), window.padding
     if padding == ((0, 0), (0, 0)):
         return x
@@ -88,7 +88,7 @@ def padded(x: Any, window: Window) -> Any:
 
 
 def spots(x: Any, places: Shape, window: Window) -> Any:
-    """A view of padded images as (N, C, kH, kW, *places): what each spot of the window sees, wherever that stands."""
+    """Return a view of padded images, (N, C, kH, kW, *places): the element under each tap at each window position."""
     return seen(x, places, window.size, window.stride, window.dilation).view(x.__class__)
 
 
@@ -107,7 +107,7 @@ def col2im(a: Any, *, shape: Shape, window: Window) -> Any:
     into = spots(made, places, window)
     columns = kernels_of("reshape")[DEVICE](a, shape=into.shape)
     for i in range(window.size[0]):
-        for j in range(window.size[1]):  # windows overlap, but not one spot of them with itself
+        for j in range(window.size[1]):  # windows overlap, but no tap overlaps itself
             spot = into[:, :, i, j]
             computed("add", "a + b", (spot, columns[:, :, i, j]), a.dtype, spot)
     if window.padding == ((0, 0), (0, 0)):
@@ -118,14 +118,16 @@ def col2im(a: Any, *, shape: Shape, window: Window) -> Any:
 
 
 def fast(x: Any, window: Window, groups: int) -> bool:
-    """Whether tiles serve: many numbers, of a type that has them, and no groups, of which each has few channels."""
+    """Return whether to use tiles: many elements of a supported dtype, and no groups, which would have few channels."""
     there = (source.VECTORIZED and x.dtype in LANES) or (driver.arch() == "cuda" and x.dtype == FLOAT)
     return there and groups == 1 and x.shape[1] * prod(window.size) >= 8 and x.size > 1024
 
 
 def _steps(channel: int, row: int, image: Shape, places: Shape, window: Window) -> tuple[Any, Any]:
-    """How far each spot of a window is from its first, and each place of it from the first place, if a channel and a
-    row of an image (C, H, W) make so much."""
+    """Return the offsets of the taps of a window from its first tap, and of its positions from the first position.
+
+    `channel` and `row` are the strides of an image (C, H, W).
+    """
     (kh, kw), (sh, sw), _, (dh, dw) = window
     spot = np.arange(image[0])[:, None, None] * channel + np.arange(kh)[:, None] * (dh * row) + np.arange(kw) * dw
     place = np.arange(places[0])[:, None] * (sh * row) + np.arange(places[1]) * sw
@@ -136,7 +138,7 @@ def _steps(channel: int, row: int, image: Shape, places: Shape, window: Window) 
 def _table(
     images: Shape, places: Shape, window: Window, around: bool, by_place: bool, n: int, steps: tuple[int, int, int]
 ) -> cuda_products.ImageTable:
-    """How a product on CUDA sees images, a row of it for each place of the window, or for each spot in it."""
+    """Return the offset table of an implicit GEMM on CUDA, with one row per window position or per tap."""
     batches, channels, rows, columns = images
     image = images[1:]
     spot, place = _steps(rows * columns, columns, image, places, window)
@@ -149,11 +151,11 @@ def _table(
     return cuda_products.table_of(spot, place, codes, size, batches, n, steps)
 
 
-LITTLE = 1 << 30  # up to so many products it pays to ask for each number whether it is padding, and to copy nothing
+LITTLE = 1 << 30  # maximum multiplications for which a padding check per element is cheaper than a padded copy
 
 
 def _by_blocks(x: Any, b: Any, window: Window, places: Shape, by_place: bool, n: int, steps: Any, bias: Any) -> Any:
-    """Products on CUDA of what windows see of images with `n` columns of b."""
+    """Multiply the windows of images by `n` columns of b on CUDA."""
     work = len(x) * prod(places) * x.shape[1] * prod(window.size) * n
     around = window.padding != ((0, 0), (0, 0)) and work <= LITTLE
     if around and max(size + sum(pad) for size, pad in zip(x.shape[2:], window.padding, strict=True)) < 1 << 15:
@@ -164,7 +166,7 @@ def _by_blocks(x: Any, b: Any, window: Window, places: Shape, by_place: bool, n:
 
 
 def convolved(x: Any, w: Any, bias: Any, window: Window, places: Shape) -> Any:
-    """Each place of a window times all weights."""
+    """Convolve `x` with `w`: multiply each window by all weights."""
     if source.VECTORIZED:
         return conv_tiles.convolved(x, w, bias, window, places)
     w, depth = in_rows(w), prod(w.shape[1:])
@@ -197,7 +199,7 @@ def conv2d_weight(g: Any, x: Any, *, window: Window, groups: int) -> Any:
 
 
 def correlated(g: Any, x: Any, window: Window, places: Shape) -> Any:
-    """Each spot of the window times the result's gradients, of each image; then the sum over images."""
+    """Return the weight gradients: multiply each tap by the output gradients per image, then sum over images."""
     if source.VECTORIZED:
         return conv_tiles.correlated(g, x, window, places)
     channels, depth = g.shape[1], prod(places)

@@ -1,4 +1,4 @@
-"""Convolutions on the processor: the tables, sizes and memory that the kernels of `windows` get, and their launch."""
+"""Convolutions on the CPU: tables, sizes and workspace for the kernels of `windows`, and their launch."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ Shape = tuple[int, ...]
 Window = Any  # size, stride, padding, dilation: minigrad.ops.conv.Window
 Memory = tuple[int, int, int]
 
-PARTS = 8  # images are cut into so many parts, each with sums of its own, which are added up in the end
-MANY = 1 << 20  # so many weights have no more than two
-FEW = 1 << 16  # up to so many weights are laid out, or sums added up, by one core
+PARTS = 8  # maximum partitions of the images, each with its own partial sums
+MANY = 1 << 20  # above this number of weights, use two partitions at most
+FEW = 1 << 16  # maximum weights to pack, or partial sums to add, on one core
 
 
 def _images(shape: Shape, steps: Shape, window: Window, unit: int) -> Images:
@@ -39,13 +39,13 @@ def _images(shape: Shape, steps: Shape, window: Window, unit: int) -> Images:
 
 
 def _unit(channels: int) -> int:
-    """How many channels of a place are read at once. Of 1 or 2, four would be zeros for the most part; eight or sixteen
-    at once are no quicker, and take up to eight seconds to compile."""
+    """Return the number of channels read at a time. For 1 or 2 channels, four would mostly be padding; eight or sixteen
+    are no faster, and take up to eight seconds to compile."""
     return 1 if channels < 3 else 4
 
 
 def _reach(images: Images, window: Window, places: Shape, unit: int) -> tuple[Any, Any]:
-    """How far each spot of a window is from its first, for each `unit` of channels, and each place from the first."""
+    """Return the offsets of the taps of a window, for each `unit` of channels, and of the window positions."""
     (kh, kw), (sh, sw), _, (dh, dw) = window
     vectors, wide = images.padded // unit, images.wide
     spot = np.arange(kh)[:, None] * (dh * wide) + np.arange(kw) * dw
@@ -54,18 +54,18 @@ def _reach(images: Images, window: Window, places: Shape, unit: int) -> tuple[An
 
 
 def _in_fours(images: Images, unit: int, odd: int, length: int) -> bool:
-    """Whether four numbers of a row can be read at once, each of as many channels as are written at once."""
+    """Return whether loads can be vectorised along a row, four elements from each of `unit` channels."""
     steps = (images.by_n, images.by_c, images.by_row, images.col0, images.cols)
     return unit > 1 and images.by_col == 1 and odd % (4 * length) == 0 and not any(step % 4 for step in steps)
 
 
 class TilePlan(NamedTuple):
-    """A kernel, with its tables, and how many numbers it works in."""
+    """A kernel, its tables, and the size of its workspace in elements."""
 
     kernel: Kernel
     tables: tuple[Memory, ...]
     scratch: int
-    kept: list[Any]  # what the tables lie in
+    kept: list[Any]  # owners of the memory of the tables
 
 
 def _planned(kernel: Kernel, tables: tuple[Any, ...], scratch: int) -> TilePlan:
@@ -86,7 +86,9 @@ def _convolution(
     room_at = -(-(bias_at + panels * lanes) // 16) * 16
     each = images.room + ROWS * lanes
     serial = shape[0] * m * bias_at <= SERIAL
-    fours = images.channels == images.padded and _in_fours(images, unit, odd, dtype.itemsize)  # 0 times inf is nan
+    fours = images.channels == images.padded and _in_fours(
+        images, unit, odd, dtype.itemsize
+    )  # padding: 0 times inf is nan
     numbers = (
         shape[0], down, m, panels, count, spot.size, *window.size, *weights, int(bias is not None), *(bias or (0,)),
         bias_at, room_at, each, *images,
@@ -100,7 +102,7 @@ def _steps(x: Any) -> Shape:
 
 
 def convolved(x: Any, w: Any, bias: Any, window: Window, places: Shape) -> Any:
-    """Each place of a window times all weights: (N, count, *places), of x (N, C, H, W) and w (count, C, kH, kW)."""
+    """Convolve x (N, C, H, W) with w (count, C, kH, kW); return (N, count, *places)."""
     start = address_of(x)
     how = (window, places, _steps(x), _steps(w), None if bias is None else _steps(bias))
     plan = _convolution(x.dtype, start[0] % 64, x.shape, len(w), *how)
@@ -133,8 +135,8 @@ def _correlation(
 
 
 def correlated(g: Any, x: Any, window: Window, places: Shape) -> Any:
-    """Each spot of the window times the result's gradients, summed over places and images: (count, C, kH, kW), of
-    g (N, count, *places) and x (N, C, H, W)."""
+    """Return the gradient of the weights, (count, C, kH, kW), from those of the output, g (N, count, *places), and
+    x (N, C, H, W)."""
     g = in_rows(g)
     start, slopes = address_of(x), address_of(g)
     count = g.shape[1]

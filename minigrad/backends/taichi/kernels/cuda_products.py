@@ -1,7 +1,7 @@
-"""Products of matrices on CUDA, by tiles of which each is made by a block of threads.
+"""Matrix products on CUDA: one output tile per thread block.
 
-A block of threads has memory of its own, near and small. A tile of the operands is copied there once and read many
-times; the numbers of the next one are fetched meanwhile.
+A thread block copies tiles of the operands to shared memory once and reads them many times. The next tiles are
+prefetched into registers meanwhile (double buffering).
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ __all__ = ["ImageTable", "parts", "seen", "serves_product", "table_of", "times"]
 
 
 class Tile(NamedTuple):
-    """What a block of threads makes of a product, and each of its threads; all in fours, which are moved at once."""
+    """The tile of a thread block, rows x columns, and of a thread, high x wide; multiples of 4, for vector loads."""
 
     rows: int
     columns: int
     high: int
     wide: int
     depth: int
-    """So many places of the sum are near at once."""
+    """The k extent of a tile in shared memory."""
 
     @property
     def threads(self) -> int:
@@ -37,38 +37,38 @@ class Tile(NamedTuple):
 
 
 LARGE = Tile(128, 128, 8, 16, 8)
-NARROW = Tile(128, 64, 8, 8, 8)  # of few columns
-BUSY = 64  # so many tiles keep a GPU busy
-MANY = 320  # so many keep it busy throughout
-PIECE, PIECES = 192, 6  # numbers of a piece of a sum, at least, and pieces at most
-PAD = 4  # numbers between the lines of a tile in the near memory
+NARROW = Tile(128, 64, 8, 8, 8)  # for few columns
+BUSY = 64  # minimum tiles for acceptable occupancy
+MANY = 320  # tiles for full occupancy
+PIECE, PIECES = 192, 6  # split-k: minimum elements per piece, maximum pieces
+PAD = 4  # padding elements between rows of a tile in shared memory
 SLIM = Tile(128, 32, 8, 4, 16)
 
 
 def serves_product(m: int, n: int, depth: int, batches: int) -> bool:
-    """Whether tiles serve a product: enough of them to keep the GPU busy, and none too empty."""
+    """Return whether to use tiles: enough of them to keep the GPU busy, and none mostly empty."""
     enough = batches * m * n >= (1 << 14 if depth > 1024 else 1 << 12)
     return driver.arch() == "cuda" and min(m, n) >= 32 and depth >= 8 and enough
 
 
 class ImageTable(NamedTuple):
-    """How a product sees images. Of each of its rows, and of each number k of its sum, `numbers` has how far from the
-    first number of an image that is; where padding is `around`, a code too: both together are 65,536 times the row in
-    the image with its padding, plus the column.
+    """Offset table of an implicit GEMM. For each row and each k, `numbers` has the offset from the first element of an
+    image. With padding ("around") it also has a code; the codes of row and k add up to 65,536 times the row plus the
+    column, in the padded image.
     """
 
     numbers: Any
     shape: tuple[int, int, int]
-    """Of the result."""
+    """The shape of the result."""
     tiles: int
     how: tuple[Tile, tuple[bool, bool], bool, str, bool]
-    """What decides about the text."""
+    """The arguments of `_product`, which determine the source."""
 
 
 class Fetch(NamedTuple):
-    """How a thread fetches numbers of a side, `count` of them: the place in the sum and in the tile of number j.
+    """The elements of an operand that a thread loads: the k index and the index in the tile of each.
 
-    Neighbours in a block fetch neighbours in memory: along the sum, or across it.
+    Adjacent threads load adjacent elements, along k or across it (coalesced).
     """
 
     side: str
@@ -93,7 +93,7 @@ def _fetches(tile: Tile, along: tuple[bool, bool]) -> list[Fetch]:
 
 
 def _fetch(fetches: list[Fetch], whole: bool, seen: str, pad: str, start: str) -> str:
-    """Lines that read numbers of both operands into registers: where not all is `whole`, 0 beyond the sum."""
+    """Generate loads of both operands into registers; unless sizes are `whole` tiles, load 0 beyond the last k."""
     lines = []
     for one in fetches:
         for j, (k, _) in enumerate(one.places):
@@ -122,7 +122,7 @@ def _store(fetches: list[Fetch], pad: str, half: str) -> str:
 
 
 def _head(tile: Tile, fetches: list[Fetch], whole: bool, seen: str) -> str:
-    """Lines that say which tile a block makes, and where in memory what a thread fetches begins."""
+    """Generate the prologue: the tile of the block, the start addresses of the loads, and zeroed accumulators."""
     lines = [f"{name} = table_[{k}]" for k, name in enumerate(SIZES)] if seen else []
     if seen:
         lines += [
@@ -161,10 +161,9 @@ def _head(tile: Tile, fetches: list[Fetch], whole: bool, seen: str) -> str:
 
 @cached()
 def _product(tile: Tile, along: tuple[bool, bool], whole: bool, seen: str, few: bool, biased: bool) -> tuple[str, str]:
-    """The text. Operands lie `along` the sum or across it; where sizes are `whole` tiles no number is outside.
+    """Generate the kernel. Operands are contiguous `along` k or across it; sizes that are `whole` tiles need no guards.
 
-    If "seen", a is read where a table says, without padding or with padding "around", and each column of the result is
-    a line of it.
+    If `seen`, load a through a table, with padding if it is "around", and store the result transposed.
     """
     apart_y, apart_x = tile.rows // tile.high, tile.columns // tile.wide
     fetches = _fetches(tile, along)
@@ -221,7 +220,7 @@ def _product(tile: Tile, along: tuple[bool, bool], whole: bool, seen: str, few: 
 
 
 def _tile(batches: int, m: int, n: int) -> Tile:
-    """The largest that is not mostly empty, and of which there are enough to keep a GPU busy; else the smallest."""
+    """Return the largest tile that is not mostly empty and gives enough tiles to keep a GPU busy, else the smallest."""
     for tile in (LARGE, NARROW):
         if n > tile.columns // 2 and batches * -(-m // tile.rows) * -(-n // tile.columns) >= BUSY:
             return tile
@@ -229,8 +228,8 @@ def _tile(batches: int, m: int, n: int) -> Tile:
 
 
 def parts(m: int, n: int, depth: int) -> int:
-    """In how many pieces a sum is cut where there are too few tiles for all processors of a GPU, as of the gradients of
-    weights: each is a product of its own."""
+    """Return the split-k factor: how many partial products to compute where there are too few tiles for all
+    multiprocessors, as for weight gradients."""
     tiles = -(-m // LARGE.rows) * -(-n // LARGE.columns)
     for count in range(min(MANY // tiles, depth // PIECE, PIECES), 1, -1):
         if depth % (count * LARGE.depth) == 0:
@@ -239,8 +238,8 @@ def parts(m: int, n: int, depth: int) -> int:
 
 
 def times(a: Any, b: Any, batch: tuple[int, ...], by_a: int, by_b: int, bias: Any = None) -> Any:
-    """The products of matrices a and b, whose batches begin `by_a` and `by_b` numbers apart, plus a number for each
-    column; any strides."""
+    """Return a @ b + bias for arbitrarily strided matrices, whose batches are `by_a` and `by_b` elements apart; `bias`
+    has one element per column."""
     (m, depth), n = a.shape[-2:], b.shape[-1]
     out, tile = empty((*batch, m, n), FLOAT), _tile(prod(batch), m, n)
     (a_m, a_k), (b_k, b_n) = [tuple(by // 4 for by in x.strides[-2:]) for x in (a, b)]
@@ -255,7 +254,7 @@ def times(a: Any, b: Any, batch: tuple[int, ...], by_a: int, by_b: int, bias: An
     return out
 
 
-# What the kernel of a convolution finds in memory: an argument costs a launch 0.6 µs, and a window has many.
+# Arguments that a convolution kernel reads from memory: each launch argument costs 0.6 µs, and a window has many.
 SIZES = ("high", "wide", "m", "n", "depth", "a_by", "b_by", "b_k", "b_n", "rows", "columns", "above", "before")
 
 
@@ -263,10 +262,10 @@ def table_of(
     right: Any, down: Any, codes: tuple[Any, Any] | None, image: tuple[int, ...], batches: int, n: int,
     steps: tuple[int, int, int],
 ) -> ImageTable:  # fmt: skip
-    """What says how `batches` products of `n` columns see images: see `ImageTable`.
+    """Return the `ImageTable` of `batches` products with `n` columns.
 
-    An `image` is so many numbers, rows, columns, and lines of padding above and before it. `steps` lead to the next
-    batch of b, its next number in the sum, and its next column.
+    `image` is the number of elements, rows and columns of an image, and its top and left padding. `steps` are the
+    strides of b along the batch, k and the columns.
     """
     m, depth = len(right), len(down)
     tile = _tile(batches, m, n)
@@ -280,8 +279,8 @@ def table_of(
 
 
 def seen(x: Any, b: Any, table: ImageTable, bias: Any = None) -> Any:
-    """The sums over k of what row and k see of x[batch], times b at batch, k and column, plus bias[column]; each column
-    is a line: (batches, n, rows)."""
+    """Return the implicit GEMM, x[batch] at table[row, k] times b[batch, k, column], summed over k, plus bias[column];
+    the result is transposed, (batches, n, rows)."""
     out = empty(table.shape, FLOAT)
     made = compiled("seen_by_blocks", *_product(*table.how, bias is not None))
     more = () if bias is None else (pointer(bias),)

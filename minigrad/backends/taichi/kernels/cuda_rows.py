@@ -1,4 +1,4 @@
-"""Rows on CUDA that a block of threads shares: each keeps its numbers in registers, so that a row is read once."""
+"""Row kernels on CUDA, one thread block per row. Threads keep elements in registers, so that a row is read once."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from minigrad.backends.taichi.runtime.vector_functions import typed
 
 __all__ = ["rows", "serves_rows"]
 
-THREADS = 256  # that share a row
-MOST = 32  # so many numbers a thread keeps; of longer rows they are read again
-LEAST = 128  # a row of fewer is one thread's
+THREADS = 256  # threads per block, and therefore per row
+MOST = 32  # maximum elements per thread in registers; longer rows are read again
+LEAST = 128  # minimum length of a row; a single thread processes a shorter one
 
 
 def serves_rows(arrays: Sequence[Any], dim: int) -> bool:
-    """Whether arrays lie in rows, along `dim`, that are worth a block of threads."""
+    """Return whether the lines of the arrays along `dim` are contiguous rows worth a thread block."""
     return driver.arch() == "cuda" and all(
         x.dtype == FLOAT and dim == x.ndim - 1 and x.shape[dim] >= LEAST and x.size and x.flags.c_contiguous
         for x in arrays
@@ -32,7 +32,7 @@ def serves_rows(arrays: Sequence[Any], dim: int) -> bool:
 
 
 def _shared(join: str, s: str, first: int) -> str:
-    """The lines that join `s` of all threads of a block, through its memory from `first` on."""
+    """Generate the block-wide reduction of `s`, by warp shuffles and then shared memory from `first` on."""
     take, merge = ("ti.max({}, {})", "ti.max") if join == "max" else ("({} + {})", "")
     near = take.format(s, f"ti.simt.warp.shfl_down_f32(ti.u32(0xFFFFFFFF), {s}, by)")
     warps = [f"near[{first + w}]" for w in range(THREADS // 32)]
@@ -50,7 +50,7 @@ def _shared(join: str, s: str, first: int) -> str:
 def _rows(
     name: str, arrays: tuple[str, ...], ones: tuple[str, ...], line: Line, each: int, few: bool
 ) -> tuple[str, str]:
-    """The text in which a thread keeps `each` numbers, or reads them again where that is 0."""
+    """Generate the kernel; a thread keeps `each` elements in registers, or rereads its elements if that is 0."""
     result, summed, after = [text.replace("exp16(", "ti.exp(") for text in line[:3]]
     top = line.top
 
@@ -67,7 +67,7 @@ def _rows(
         return text
 
     def loop(lines: Any) -> str:
-        """Lines for each number of the thread: written out, or in a loop that reads it first."""
+        """Generate lines for each element of the thread, unrolled, or in a loop that loads it first."""
         if each:
             return "".join(lines(k, f"lane + {k * THREADS}", 8) for k in range(each))
         head = (
@@ -109,7 +109,7 @@ def _renamed(text: str, name: str, to: str) -> str:
 def rows(
     name: str, arrays: Mapping[str, Any], y: Any, line: Line, ones: Mapping[str, Any] = MappingProxyType({})
 ) -> None:
-    """Fill the rows of `y`, along its last dimension, as `wide_lines.rows` does."""
+    """Compute the rows of `y`, along its last dimension, as `wide_lines.rows` does."""
     n = y.shape[-1]
     each, lines = -(-n // THREADS), y.size // n
     kept = each if each <= MOST else 0

@@ -1,4 +1,4 @@
-"""Elementwise kernels: a snippet for each operation, and how arrays of any shape are brought to one loop."""
+"""Elementwise kernels: one snippet per operation, and the mapping of arbitrarily strided operands to a loop."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _NOTHING: Mapping[str, Any] = {}
 def computed(
     name: str, snippet: str, inputs: Sequence[Any], dtype: Any, out: Any = None, attrs: Mapping[str, Any] = _NOTHING
 ) -> Any:
-    """The snippet of the inputs, arrays that broadcast together, and numbers, as an array of `dtype`; or in `out`."""
+    """Evaluate a snippet on broadcastable arrays and Python scalars; write to `out`, or to a new array of `dtype`."""
     shape: Any = None
     if out is None:
         dtype, plain = np.dtype(dtype), True
@@ -85,7 +85,7 @@ def computed(
 
 
 def _apart(x: Any, out: Any) -> Any:
-    """`x`, or a copy of it where writing to `out` would change numbers of it that are still to be read."""
+    """Return `x`, or a copy if it overlaps `out` so that writing would clobber elements still to be read."""
     if x is out or not isinstance(x, TaichiArray) or not np.may_share_memory(x, out):
         return x
     alike = x.shape == out.shape and x.strides == out.strides and pointer(x)[0] == pointer(out)[0]
@@ -93,12 +93,14 @@ def _apart(x: Any, out: Any) -> Any:
 
 
 def _flat(family: Family, given: Sequence[Any], out: Any, attrs: Mapping[str, Any]) -> None:
-    """Compute into `out` what lies in memory as it does, without gaps."""
+    """Compute `out` in memory order: it and the operands are dense and have the same layout."""
     size = out.size
     at = pointer(out)
     args, places = [at], at[0]
     whole = size % source.WIDE == 0
-    wide = family.wide and (whole or out.address or room_of(out) == out.nbytes)  # what comes after is not ours to write
+    wide = family.wide and (
+        whole or out.address or room_of(out) == out.nbytes
+    )  # may not write past the end of the block
     for x in given:
         if isinstance(x, TaichiArray):
             wide = wide and (whole or x.address or room_of(x))
@@ -115,7 +117,7 @@ def _flat(family: Family, given: Sequence[Any], out: Any, attrs: Mapping[str, An
 
 
 def _walked(family: Family, walk: Walk, given: Sequence[Any], out: Any, attrs: Mapping[str, Any]) -> None:
-    """Compute into `out` what lies in memory anyhow."""
+    """Compute `out` from arbitrarily strided operands."""
     if family.moves and source.VECTORIZED and _moved(walk, given[0], out):
         return
     args = [pointer(out)]
@@ -135,7 +137,7 @@ def _walked(family: Family, walk: Walk, given: Sequence[Any], out: Any, attrs: M
 
 
 def _moved(walk: Walk, x: Any, out: Any) -> bool:
-    """Copy more than one number at once into `out`, whatever they are. Whether they lie so."""
+    """Copy to `out` by multi-element units if the strides allow it, regardless of dtype. Return whether they do."""
     at = pointer(out), pointer(x)
     unit = unit_of(walk.dims, walk.numbers, out.itemsize, gcd(LINE, at[0][0], at[1][0]))
     if unit is None:
@@ -144,12 +146,12 @@ def _moved(walk: Walk, x: Any, out: Any) -> bool:
     return True
 
 
-VECTORS = -1  # the form of a kernel that takes sixteen numbers at once; others by their number of dimensions
-PAST = -2  # the same, which stores past the cache
+VECTORS = -1  # form of a kernel vectorised by 16; a positive form is the number of dimensions
+PAST = -2  # vectorised, with non-temporal stores, which bypass the cache
 
 
 class Family:
-    """The kernels of a snippet for operands of the same types, by how these lie in memory."""
+    """The specialisations of a snippet for given operand types, by memory layout."""
 
     __slots__ = ("_dtype", "_made", "_name", "_snippet", "_takes", "_work", "moves", "narrow", "wide")
 
@@ -165,8 +167,8 @@ class Family:
         self.narrow = self.wide and source.of_any_width(snippet)
 
     def kernel(self, form: Any, serial: bool) -> Any:
-        """The kernel for memory row by row where `form` is 0, `VECTORS` or `PAST`; for so many dimensions; or, where it
-        is what a `Walk` has as `along`, for rows of those."""
+        """Return the kernel of a form: contiguous if it is 0, `VECTORS` or `PAST`; strided in that many dimensions; or
+        vectorised along rows, if it is the `along` of a `Walk`."""
         made = self._made.get((form, serial))
         if made is None:
             made = self._made[form, serial] = compiled(self._name, *self.text(form, serial))
@@ -177,12 +179,12 @@ class Family:
 
     @property
     def _fusable_on_gpu(self) -> bool:
-        """Whether it is for a GPU, and computes in float32 as fused loops do; quotients are more exact there."""
+        """Whether the kernel targets a GPU and computes as a fused loop does: in float32, with no exact quotient."""
         floats = all(x.dtype == "float32" for x in self._takes) and self._dtype == self._work == "float32"
         return floats and not source.VECTORIZED and f"{self._name}_kernel" not in EXACT
 
     def text(self, form: Any, serial: bool) -> tuple[str, str]:
-        """What is compiled, and the kinds of its arguments."""
+        """Return the kernel source and the kinds of its arguments."""
         what = self._name, self._snippet, self._takes
         if form in (VECTORS, PAST):
             return source.vectors(*what, serial, form == PAST)
@@ -197,7 +199,7 @@ _families: dict[Any, Family] = Remembered()
 
 
 def laid_out_like(arrays: Sequence[Any], shape: tuple[int, ...], dtype: Any) -> Any:
-    """An array whose dimensions lie in memory in the order of those of the arrays, where they agree, as in PyTorch."""
+    """Allocate an array with the dimension order in memory of the arrays if they agree, as in PyTorch."""
     orders = {tuple(sorted(range(x.ndim), key=lambda k, x=x: -x.strides[k])) for x in arrays if x.shape == shape}  # type: ignore[misc]
     if len(orders) != 1:
         return empty(shape, dtype)
@@ -207,7 +209,7 @@ def laid_out_like(arrays: Sequence[Any], shape: tuple[int, ...], dtype: Any) -> 
 
 
 def common_type(inputs: Sequence[Any]) -> Any:
-    """The type of a result: that of the arrays, or what holds all where a rule mixes types."""
+    """Return the dtype of the arrays, promoted if a rule mixes dtypes."""
     found = None
     for x in inputs:
         if isinstance(x, np.ndarray) and x.dtype is not found:
@@ -218,8 +220,8 @@ def common_type(inputs: Sequence[Any]) -> Any:
 
 
 def fitting(x: Any, dtype: Any) -> Any:
-    """A number as the type of the arrays beside it has it. Raises OverflowError where it is too large for that."""
-    if dtype.kind in "bf":  # what is compared need not fit
+    """Convert a Python scalar to the dtype of the other operands. Raises OverflowError if it is out of range."""
+    if dtype.kind in "bf":  # operands of a comparison may be out of range
         return x if dtype.kind == "b" or type(x) is float else apply(float, x)
     if dtype.kind in "iu" and not np.iinfo(dtype).min <= x <= np.iinfo(dtype).max:
         raise OverflowError(f"Python integer {x} out of bounds for {dtype.name}")
@@ -227,19 +229,19 @@ def fitting(x: Any, dtype: Any) -> Any:
 
 
 def filled(shape: Sequence[int], dtype: Any, value: float = 0) -> Any:
-    """An array of one number."""
+    """Allocate an array filled with `value`."""
     out = empty(tuple(shape), dtype)
     value = fitting(value if out.dtype.kind == "f" else int(value), out.dtype)
     return computed("fill", "value", (), out.dtype, out, {"value": value})
 
 
 def put(into: Any, x: Any) -> None:
-    """Write `x`, which broadcasts, into an array, a view of one for the most part."""
+    """Copy `x`, broadcast, to an array, usually a view."""
     computed("put", "a", (x,), into.dtype, into)
 
 
 def arange(count: int) -> Any:
-    """0, 1, … as int64."""
+    """Return 0, 1, …, count - 1 as int64."""
     return computed("arange", "i", (), np.int64, empty((count,), np.int64))
 
 
@@ -250,7 +252,7 @@ def taken(name: str, x: Any, work: str) -> source.Taken:
 
 
 def _comparable(x: Any, inputs: Sequence[Any]) -> Any:
-    """An int that no kernel takes as a fraction that compares with all numbers of the inputs alike."""
+    """Convert an int that overflows int64 to a float that compares equally with all elements of the inputs."""
     if x.__class__ is not int or -(2**63) <= x < 2**63:
         return x
     return float(x) if common_type(inputs).kind == "f" else copysign(inf, x)
@@ -275,7 +277,9 @@ for _name, _snippet in TRUTHS.items():
 def sign(a: Any) -> Any:
     if a.dtype.kind in "bu":
         return computed("sign", "(a == 0) == 0", (a,), a.dtype)
-    return computed("sign", "ti.cast(a > 0, ti.i32) - ti.cast(a < 0, ti.i32)", (a,), a.dtype)  # of nan 0, as in PyTorch
+    return computed(
+        "sign", "ti.cast(a > 0, ti.i32) - ti.cast(a < 0, ti.i32)", (a,), a.dtype
+    )  # 0 for nan, as in PyTorch
 
 
 @kernel("where", DEVICE)
@@ -329,7 +333,7 @@ def clamp(a: Any, *, min: float | None, max: float | None, out: Any = None) -> A
     return computed("clamp", snippet, (a,), dtype, out, {k: x if whole else float(x) for k, x in given.items()})
 
 
-# Of whole numbers by -1 the processor has an instruction that ends the process: the least of them has no opposite.
+# Dividing the minimum of an integer dtype by -1 overflows, which traps on the CPU and kills the process.
 _DIVISOR = "ti.select((b == 0) | (b == -1), b * 0 + 1, b)"
 
 

@@ -1,11 +1,11 @@
-"""Gauss's elimination, and what it finds: solutions, inverses, determinants, Cholesky's factors.
+"""Gaussian elimination, for solutions, inverses, determinants and Cholesky factors.
 
-Matrices and right sides stand beside each other in rows of m numbers, of which the first n are the matrix. Step k
-brings the largest number of what is left of column k to row k, and takes from the rows below as many times row k that
-column k is 0 there; with `above`, from the rows above too (Gauss and Jordan), so that the right sides need no second
-walk. Small matrices are one thread's each, all steps in one launch; of large ones each step is a launch, in which rows,
-and on a GPU numbers, are shared among threads. On ``cpu`` rows go on to the end of a vector, whatever is there,
-so that they are taken from each other in vectors. Golub, Van Loan, "Matrix Computations", 3.4.
+Rows of the augmented matrix have m elements, of which the first n are the matrix. Step k swaps the row with the largest
+pivot in column k to row k, and subtracts multiples of row k from the rows below to clear column k; with `above`, from
+the rows above too (Gauss-Jordan), so that no back substitution is needed. Small matrices take one thread each, with all
+steps in one launch. Large ones take one launch per step, parallel over rows, or on a GPU over elements. On ``cpu``,
+rows are padded to whole vectors, with arbitrary values, so that row updates are vectorised. Golub, Van Loan, "Matrix
+Computations", 3.4.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ from minigrad.core.errors import LinAlgError
 
 __all__: list[str] = []
 
-SMALL, SMALL_ON_GPU = 1 << 28, 8192  # up to so many numbers, n * n * m, are taken from each other in one thread
+SMALL, SMALL_ON_GPU = 1 << 28, 8192  # maximum operations, n * n * m, for one thread per matrix
 
-# Of the rows from k on the one with the largest number in column k. A column of zeros is noted.
+# Partial pivoting: find the row from k on with the largest element in column k; flag a zero pivot.
 _LARGEST = """    best = k
     top = ti.abs(w[(q * n + k) * m + k])
     for i in range(k + 1, n):
@@ -53,7 +53,7 @@ _POSITIVE = """    best = k
         wrong[0] = 1
 """
 _PIVOTS = {"eliminate": _LARGEST, "eliminate_regular": _LARGEST + _NOT_ZERO, "eliminate_as_it_is": _POSITIVE}
-# What both kernels are made of. Column k itself is left as it is: nobody reads it again.
+# Functions of both kernels. They do not clear column k itself, since nothing reads it again.
 _PARTS = """@ti.func
 def pivot(w: ti.template(), signs: ti.template(), least: ti.template(), wrong: ti.template(), q, k, n, m):
     if k == 0:
@@ -88,7 +88,7 @@ _ALONE = """        for k in range(n):
                 if i != k:
                     by = share(w_, t, i, k, n, m)
 {less}"""
-# A row less `by` times row k, right of column k: number by number to where a vector begins, then in vectors.
+# Subtract `by` times row k from a row, right of column k: scalar up to a vector boundary, then vectorised.
 _LESS = """edge = ti.min((k + {lanes}) // {lanes} * {lanes}, m)
 for j in range(k + 1, edge):
     w_[({q} * n + i) * m + j] = w_[({q} * n + i) * m + j] - by * w_[({q} * n + k) * m + j]
@@ -122,13 +122,13 @@ _BY_NUMBER = (
 
 
 def _lanes(dtype: Any) -> int:
-    """How many numbers are taken at once."""
+    """Return the vector width of row updates."""
     return LANES[np.dtype(dtype)] if source.VECTORIZED else 1
 
 
 @cached()
 def _texts(name: str, dtype: str, serial: bool, lanes: int) -> Any:
-    """The kernel of all steps of small matrices, and that of one step of large ones."""
+    """Compile the kernel of all steps, for small matrices, and that of one step, for large ones."""
     parts = _PARTS.format(pivot=_PIVOTS[name])
     takes = _TAKES.format(a=source.array_of(dtype), v=source.array_of(dtype, lanes), i=source.array_of("int32"))
     walk = source.spread("matrices", _ALONE.format(less=_less("t", lanes, 20)), serial)
@@ -141,7 +141,7 @@ def _texts(name: str, dtype: str, serial: bool, lanes: int) -> Any:
 
 
 def _less(matrix: str, lanes: int, spaces: int) -> str:
-    """`_LESS` in its place; on a GPU without vectors."""
+    """Instantiate `_LESS`; on a GPU without vectors."""
     text = _LESS.format(q=matrix, lanes=lanes)
     if lanes == 1:
         text = "".join(text.splitlines(True)[1:3]).replace("edge", "m")
@@ -149,7 +149,7 @@ def _less(matrix: str, lanes: int, spaces: int) -> str:
 
 
 def _eliminated(w: Any, wrong: Any, above: bool, name: str = "eliminate", least: Any = None) -> Any:
-    """Bring `w`, (…, n, m), to triangular form, and with `above` to diagonal form, in place; the signs of the swaps."""
+    """Reduce `w`, (…, n, m), to triangular or, with `above`, diagonal form, in place; return the permutation signs."""
     n, m = w.shape[-2:]
     batch = w.shape[:-2]
     matrices = prod(batch)
@@ -169,13 +169,13 @@ def _eliminated(w: Any, wrong: Any, above: bool, name: str = "eliminate", least:
 
 
 def _rows(batch: Any, n: int, m: int, dtype: Any) -> Any:
-    """Room for `n` rows of `m` numbers, and for whatever there is to the end of a vector."""
+    """Allocate `n` rows of `m` elements, padded to whole vectors."""
     lanes = _lanes(dtype)
     return empty((*batch, n, -(-m // lanes) * lanes), dtype)
 
 
 def _beside(a: Any, b: Any) -> Any:
-    """Matrices (…, n, n) and right sides (…, n, k) in the same rows."""
+    """Return the augmented matrix of `a` (…, n, n) and the right-hand sides `b` (…, n, k)."""
     n, k = b.shape[-2:]
     w = _rows(np.broadcast_shapes(a.shape[:-2], b.shape[:-2]), n, n + k, np.result_type(a, b))
     put(w[..., :n], a)
@@ -192,7 +192,7 @@ def _diagonal(w: Any) -> Any:
 
 
 def _product(x: Any) -> Any:
-    """The product along the last dimension."""
+    """Return the product along the last dimension."""
     return kernels_of("prod")[DEVICE](x, dim=x.ndim - 1, keepdim=False)
 
 
@@ -217,7 +217,7 @@ def inverse(a: Any) -> Any:
 
 
 def _triangular(a: Any) -> tuple[Any, Any]:
-    """The diagonal that elimination leaves, and the sign that its product gets."""
+    """Return the pivots of `a` and the sign of its row permutation."""
     w = _rows(a.shape[:-2], a.shape[-1], a.shape[-1], a.dtype)
     put(w[..., : a.shape[-1]], a)
     return _diagonal(w), _eliminated(w, empty((1,), np.int32), False)
@@ -239,8 +239,8 @@ def slogdet(a: Any) -> tuple[Any, Any]:
 
 @kernel("cofactor", DEVICE)
 def cofactor(a: Any) -> Any:
-    """det(A) A^-T, of a matrix that is made regular where it is not, by a number in the last digit of its largest: a
-    cofactor is a sum of products of numbers of A, which that changes in the last digit."""
+    """Compute det(A) A^-T, replacing zero pivots by one ulp of the largest element of A. A cofactor is a sum of
+    products of elements of A, so that this changes only its last digit."""
     if not a.size:
         return empty(a.shape, a.dtype)
     last = (a.ndim - 2, a.ndim - 1)
@@ -259,7 +259,7 @@ def cofactor(a: Any) -> Any:
 
 @kernel("cholesky", DEVICE)
 def cholesky(a: Any) -> Any:
-    """By A = L D Lᵀ: of a symmetric matrix elimination leaves D Lᵀ."""
+    """Factor A = L D Lᵀ: elimination of a symmetric matrix yields D Lᵀ."""
     rows, columns = arange(a.shape[-1])[:, None], arange(a.shape[-1])
     w = _rows(a.shape[:-2], a.shape[-1], a.shape[-1], a.dtype)
     factor = w[..., : a.shape[-1]]
@@ -276,7 +276,7 @@ def cholesky(a: Any) -> Any:
 
 @cached()
 def _substituting(dtype: str, upper: bool, unitriangular: bool, serial: bool) -> Any:
-    """Each column of the right sides is one thread's, from the row in which one number is unknown to the last."""
+    """Compile substitution, with one thread per column of the right-hand sides."""
     row = "n - 1 - {}" if upper else "{}"
     body = f"""        q, c = t // m, t % m
         for known in range(n):

@@ -1,4 +1,4 @@
-"""Which number of a line is the largest, or the smallest, and where it is: of equals the first, and nan before all."""
+"""Maximum and minimum along a dimension, with their index. The first of equal elements wins, and nan beats all."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from minigrad.core.dispatch import kernel
 
 __all__: list[str] = []
 
-MOST = 2**24  # float32 counts so far
+MOST = 2**24  # the maximum exact index in float32
 
 _PLAIN = """best = a_[at]
 place = 0
@@ -32,8 +32,8 @@ y_[i] = ti.cast(place, ti.i64)
 best_[i] = best
 """
 
-# Of float32, sixteen at a time: the best that each lane has met, and in which vector of the line, as a float32. What is
-# not a number is only noticed, in `odd`, and looked for at the end.
+# float32, vectorised by 16: the best element of each lane, and the index of its vector, as a float32. `odd` only
+# detects nan, which a second pass then locates.
 _TAKEN = """{pad}x = {x}
 {pad}at = ti.select(x SIGN best, none + ti.cast({k}, ti.f32), at)
 {pad}best = ti.select(x SIGN best, x, best)

@@ -1,4 +1,4 @@
-"""Losses of classes, which are along dimension 1, positions being the other dimensions; and of chances."""
+"""Loss kernels. Class scores are along dimension 1; the other dimensions are positions."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ from minigrad.core.errors import ShapeError
 __all__: list[str] = []
 
 
-FEW = 256  # losses that one thread adds up
+FEW = 256  # maximum losses for one thread to sum
 _TOTAL = """for k in range(n):
     s = s + ti.exp(a_[at + k * step] - top)
 """
-# A class that is not there is noted and read as 0: nothing may be read outside of the memory. All notes are the same.
+# An out-of-bounds class sets the error flag and is read as class 0. Racing writes of the flag store the same value.
 _SHARED = """found = b_[i]
 counted = (found == ignore) == 0
 if found == ignore:
@@ -45,11 +45,11 @@ y_[i] = ti.select(counted, ti.cast(part + (base - a_[at + found * step]), {type}
 def _of_classes(
     name: str, formula: str, a: Any, b: Any, c: Any, ignore_index: int, reduction: str, more: dict[str, Any]
 ) -> tuple[Any, ...]:
-    """The loss, reduced; the class of each position; by which share it counts. Raises ShapeError for no class."""
+    """Return the reduced loss, and the class and weight of each position. Raises ShapeError for an invalid class."""
     divides = REDUCTIONS[reduction]
     y, share = empty(b.shape, a.dtype), empty(b.shape, a.dtype)
     at = empty(b.shape, np.int64)
-    complaint = ShapeError, name.removesuffix("_of_total") + ": the target names a class that is not there"
+    complaint = ShapeError, name.removesuffix("_of_total") + ": target is out of bounds"
     look_at(b, a.shape[1], *complaint, but=ignore_index)
     wrong = doubt(*complaint)
     others = {"share": share, "at": at, "wrong": wrong, **more, "a": a, "b": in_rows(b)}
@@ -63,7 +63,7 @@ def _of_classes(
 
 
 def _told(shape: tuple[int, ...], dtype: Any, value: float) -> Any:
-    """A number or two for a kernel, which the host writes."""
+    """Create a small constant array for a kernel, written by the host if possible."""
     if not source.VECTORIZED or recorder():
         return filled(shape, dtype, value)
     out = empty(shape, dtype)
@@ -93,10 +93,10 @@ def _text_of_sum(dtype: Any, target: str, mean: bool) -> tuple[str, str]:
 
 
 def _summed(losses: Any, share: Any, classes: Any, ignore: int, mean: bool) -> Any:
-    """The sum of the losses, or their mean: then the shares become those of the whole.
+    """Return the sum of the losses, or their mean, which also divides `share` by the total weight.
 
-    If that is 0 the mean is nan, and shares only where a position counts. One loop, in turn: there is little to add; on
-    a GPU that is much for one thread.
+    If that is 0, the mean is nan, and so is `share` at positions that are not ignored. One sequential loop suffices for
+    few losses; a GPU reduces many in parallel.
     """
     if not source.VECTORIZED and losses.size > FEW:
         total, whole = [reduced("losses", "sum", "a", (x,), None, False, np.float64) for x in (losses, share)]
@@ -180,7 +180,7 @@ def soft_cross_entropy(a: Any, b: Any) -> Any:
 @kernel("binary_cross_entropy", DEVICE)
 def binary_cross_entropy(a: Any, b: Any) -> Any:
     outside = computed("outside", "((a >= 0) & (a <= 1)) == 0", (a,), np.bool_)
-    complaint = ValueError, "binary_cross_entropy: the input holds numbers that are no probabilities, from 0 to 1"
+    complaint = ValueError, "binary_cross_entropy: all elements of input should be between 0 and 1"
     refuse(a, lambda numbers: ~((numbers >= 0) & (numbers <= 1)), *complaint)
     wrong = doubt(*complaint)
     found = kernels_of("any")[DEVICE](outside, dim=None, keepdim=False)

@@ -1,12 +1,12 @@
-"""Products of matrices: tiles of some rows and vectors of columns, whose sums stay in registers.
+"""Matrix products by register blocking: tiles of several rows and SIMD vectors of columns, accumulated in registers.
 
-A tile wants vectors of columns of the right operand, and of the left one a number of each row a place of the sum, each
-for all lanes. Where operands lie so that it can read them as they are, it does. Else they are first laid out in panels,
-in the order of reading: of the left one, the rows of a tile; of the right one, a vector of columns after the other.
-Tiles go through the sum in blocks, so that the columns of a block stay in the nearest cache for all rows of a chunk,
-and these in the next one for all columns. Of little work a tile gathers each number by its strides: one launch is
-quicker than three. Where both operands lie along the sum, as in ``x @ w.T``, and laying them out is too much for the
-work, tiles add up vectors along it, and then the lanes of these. What is tiny, or no float, is one plain reduction.
+For each k, a tile loads vectors of columns of the right operand and broadcasts one element per row of the left one. It
+reads an operand in place if the layout allows it. Otherwise the operand is first packed into panels, in access order:
+the left one by the rows of a tile, the right one by vectors of columns. The k loop is blocked, so that the columns of a
+block stay in L1 for all rows of a chunk, and the chunk stays in L2 for all columns. For little work a tile gathers
+elements by their strides instead, since one launch is faster than three. If both operands are contiguous along k, as in
+``x @ w.T``, and packing is too expensive for the work, tiles accumulate vectors along k and reduce their lanes at the
+end. Tiny or non-float products are a plain reduction.
 """
 
 from __future__ import annotations
@@ -45,18 +45,18 @@ __all__ = ["matmul", "times"]
 
 STEPS = 4
 TILES = {(8, 1): 1.0, (8, 2): 1.74, (8, 3): 2.36} if source.ROOMY else {(6, 1): 1.0, (4, 1): 0.8}
-"""The rows and vectors of a tile, and how long it takes beside the first one. Its sums have to fit into registers."""
-PLAIN = 4096  # up to so many multiplications a reduction, one launch, is quicker
-LITTLE = 2**16  # up to so many, gathering is quicker than laying out
-FEW = 64  # so few rows read each column too seldom for it to pay to lay the columns out
-NARROW = 256  # so few columns read each row too seldom
-NEAR = 2**20  # bytes that are near wherever in them they lie
-CHUNK = 2**18  # bytes of the left operand that are read for all columns, and stay in a core's second cache
-LONG = 1 << 14  # of twice as many products in a sum it is made of stretches, which are added up as float64
+"""The rows and vectors of a tile, and its cost relative to the first. Its accumulators have to fit in registers."""
+PLAIN = 4096  # maximum multiplications for which a single reduction launch is faster
+LITTLE = 2**16  # maximum multiplications for which gathering is faster than packing
+FEW = 64  # maximum rows for which packing the columns does not pay off
+NARROW = 256  # maximum columns for which packing the rows does not pay off
+NEAR = 2**20  # bytes that stay in the cache regardless of their layout
+CHUNK = 2**18  # bytes of the left operand that are read for all columns, and stay in L2
+LONG = 1 << 14  # inner size of the partial products, accumulated in float64, of a product at least twice as deep
 
 
 def _packed(x: Any, batches: int, width: int, size: int, depth: int, by: int, right: int, down: int) -> Any:
-    """The panels of numbers x[n * by + l * right + k * down], l below `size` and k below `depth`."""
+    """Pack elements x[n * by + l * right + k * down], l < `size` and k < `depth`, into panels."""
     made, count, numbers = _panels(x.dtype, address_of(x)[0] % LINE, batches, width, size, depth, by, right, down)
     out = empty((count,), x.dtype)
     made.launch(address_of(out), address_of(x), *numbers)
@@ -67,7 +67,7 @@ def _packed(x: Any, batches: int, width: int, size: int, depth: int, by: int, ri
 def _panels(
     dtype: Any, odd: int, batches: int, width: int, size: int, depth: int, by: int, right: int, down: int
 ) -> tuple[Kernel, int, tuple[int, ...]]:
-    """The kernel that lays them out, the count of all, and its numbers; `odd` bytes are before whole lines."""
+    """Return the packing kernel, the size of its output and its scalar arguments; `odd` is the address modulo LINE."""
     panels, deep, length = -(-size // width), -(-depth // STEPS) * STEPS, dtype.itemsize
     count = batches * panels * deep * width
     how, unit = "any", 1
@@ -87,13 +87,13 @@ def _zeros(dtype: Any) -> Any:
 
 
 class ProductPlan(NamedTuple):
-    """How a product is computed: what is laid out before, as arguments of `_packed`, and the launch."""
+    """The plan of a product: the arguments of `_packed` for each operand to pack, and the launch."""
 
     left: tuple[int, ...] | None
     right: tuple[int, ...] | None
     kernel: Kernel
     numbers: np.ndarray[Any, Any]
-    memory: tuple[int, int, int]  # of the numbers
+    memory: tuple[int, int, int]  # the address of `numbers`
     tiles: int
 
 
@@ -103,7 +103,7 @@ def _planned(made: Kernel, numbers: tuple[int, ...], tiles: int, left: Any = Non
 
 
 def _tile(m: int, right: int) -> tuple[int, int]:
-    """The tile that goes quickest through m rows and so many vectors of columns."""
+    """Return the fastest tile for m rows and `right` vectors of columns."""
     return min(TILES, key=lambda tile: -(-m // tile[0]) * -(-right // tile[1]) * TILES[tile])
 
 
@@ -112,7 +112,7 @@ def _plan(
     dtype: Any, m: int, n: int, depth: int, count: int, odd_a: int, odd: int, by_a: int, down_a: int, right_a: int,
     by_b: int, down_b: int, right_b: int, biased: bool,
 ) -> ProductPlan:  # fmt: skip
-    """For (m, depth) times (depth, n), `count` of each, with their steps; `odd` bytes of b are before whole lines."""
+    """Plan `count` products (m, depth) @ (depth, n) with these strides; `odd` is the address of b modulo LINE."""
     lanes, length, work = LANES[dtype], dtype.itemsize, count * m * n * depth
     along = (by_a, down_a, by_b, right_b)
     lie_along = right_a == down_b == 1 and not (odd_a or odd or depth % lanes or any(step % lanes for step in along))
@@ -154,7 +154,10 @@ def _plan(
 
 
 def _batched(x: Any, batch: tuple[int, ...]) -> tuple[Any, int]:
-    """`x` with `batch` in front of its last two dimensions, in which one step serves all; and that step, in numbers."""
+    """Broadcast the leading dimensions of `x` to `batch`, copying unless one stride steps through all of them.
+
+    Return `x` and that stride, in elements.
+    """
     if x.ndim == 2:
         return x, 0
     wide = np.broadcast_to(x, (*batch, *x.shape[-2:]), subok=True)
@@ -165,7 +168,7 @@ def _batched(x: Any, batch: tuple[int, ...]) -> tuple[Any, int]:
 
 
 def times(a: Any, b: Any, bias: Any = None) -> Any:
-    """a @ b + bias of floats, by tiles."""
+    """Return a @ b + bias for floats, by tiles."""
     (m, depth), n, length = a.shape[-2:], b.shape[-1], a.itemsize
     batch: tuple[int, ...] = ()
     by_a = by_b = 0
@@ -197,7 +200,7 @@ def _batches(a: Any, b: Any) -> int:
 
 
 def _by_blocks(a: Any, b: Any, bias: Any) -> Any:
-    """a @ b + bias on CUDA."""
+    """Return a @ b + bias on CUDA."""
     batch = () if a.ndim == b.ndim == 2 else broadcast_shapes(a.shape[:-2], b.shape[:-2], op="matmul")
     parts = 1 if batch else cuda_products.parts(len(a), b.shape[1], len(b))
     if parts > 1:
@@ -230,7 +233,7 @@ def _product(a: Any, b: Any, bias: Any = None) -> Any:
 
 @kernel("matmul", DEVICE)
 def matmul(a: Any, b: Any) -> Any:
-    """Of matrices, batched and broadcast in all dimensions but the last two."""
+    """Multiply matrices; all dimensions but the last two are batch dimensions, which broadcast."""
     whole = a.shape[-1] // LONG * LONG
     if whole <= LONG or not source.VECTORIZED:
         return _product(a, b)
@@ -249,10 +252,10 @@ def linear(a: Any, b: Any, c: Any) -> Any:
 
 @kernel("contract", DEVICE)
 def contract(a: Any, b: Any, *, left: str, right: str, result: str) -> Any:
-    """By one batched product of matrices, (both, only in a, summed) and (both, summed, only in b)."""
+    """Contract by one batched matmul, (both, only in a, summed) @ (both, summed, only in b)."""
     both, summed = [k for k in result if k in left and k in right], [k for k in left if k not in result]
     mine, its = [k for k in result if k not in right], [k for k in result if k not in left]
-    if both + its + mine == list(result):  # this way round the result lies as it is asked for
+    if both + its + mine == list(result):  # in this order, the result is contiguous
         a, b, left, right, mine, its = b, a, right, left, its, mine
     a = a.transpose([left.index(k) for k in both + mine + summed])
     b = b.transpose([right.index(k) for k in both + summed + its])

@@ -1,4 +1,4 @@
-"""Normalisation and dropout. `norm` is a `Norm`: the shape to see numbers in, and what is done over it."""
+"""Normalisation and dropout. `norm` is a `Norm`: the shape of the input's view, and the reduced dimensions."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ __all__: list[str] = []
 
 
 def _share(name: str, snippet: str, inputs: tuple[Any, ...], norm: Any, join: str = "sum", dtype: Any = None) -> Any:
-    """The mean of a snippet, or of its squares, over what is standardised together, with those dimensions kept."""
+    """Return the mean of a snippet, or of its squares, over the normalised dimensions, which are kept."""
     count = {"n": float(prod([norm.shape[k] for k in norm.dim]))}
     return _summed(name, snippet, inputs, norm.dim, norm, "s / n", count, join, dtype)
 
@@ -38,9 +38,9 @@ def _summed(
     join: str = "sum",
     dtype: Any = None,
 ) -> Any:
-    """A sum over dimensions, which are kept: over the last, where that is long, and then over the others.
+    """Sum over dimensions, which are kept: first over the last one, if it is long, and then over the others.
 
-    So each line of it is one piece of memory, with one number of each array that has no such dimension.
+    Each line of the first sum is then contiguous, with one element of each array broadcast along it.
     """
     dtype, last = dtype or _type(*inputs), len(norm.shape) - 1
     if len(dims) > 1 and last in dims and norm.shape[last] >= wide.LEAST:
@@ -57,7 +57,7 @@ def _type(*arrays: Any) -> Any:
 
 
 def _computed(name: str, snippet: str, inputs: list[Any], shape: tuple[int, ...]) -> Any:
-    """The snippet of arrays that broadcast to `shape`."""
+    """Evaluate a snippet of arrays broadcast to `shape`."""
     y = empty(shape, _type(*inputs))
     return y if wide_lines.broadcast(name, snippet, inputs, y) else computed(name, snippet, inputs, y.dtype, y)
 
@@ -67,7 +67,7 @@ def _aligned(weight: Any, norm: Any) -> Any:
 
 
 def _standardised(a: Any, weight: Any, bias: Any, norm: Any) -> tuple[Any, Any, Any, Any]:
-    """The result, with the mean, the variance and rstd, which keep their dimensions."""
+    """Return the output, mean, variance and rstd; the last three keep their dimensions."""
     x = reshape(a, shape=norm.shape)
     mean = _share("average", "a", (x,), norm) if norm.centred else filled((), a.dtype)
     name, snippet, inputs = ("variance", "a - b", (x, mean)) if norm.centred else ("square", "a", (x,))
@@ -81,7 +81,7 @@ def _standardised(a: Any, weight: Any, bias: Any, norm: Any) -> tuple[Any, Any, 
     return _computed("standardised", result, operands, norm.shape).reshape(a.shape), mean, var, rstd
 
 
-# Rows of whole vectors in one launch: while a row is near it is gone through for its mean, its variance, the result.
+# Rows of whole vectors in one launch: three passes over a row in the cache compute its mean, variance and output.
 _ADDED = """        sums = ti.Vector([ti.cast(0, ti.f64) for j in range(16)])
         for k in range(n):
             x = {x}
@@ -110,7 +110,7 @@ def _of_rows(centred: bool, given: tuple[str, ...], serial: bool) -> Any:
 
 
 def _rows_normed(a: Any, given: dict[str, Any], norm: Any) -> tuple[Any, Any, Any] | None:
-    """The result, the means and rstd of rows of whole vectors; None where they are no such rows."""
+    """Normalise rows of whole vectors; return the output, mean and rstd, or None if the layout does not match."""
     n, last = norm.shape[-1], len(norm.shape) - 1
     whole = norm.dim == norm.along == (last,) and a.size and n % 16 == 0
     if not whole or not all(wide_lines.aligned(x) and x.flags.c_contiguous for x in (a, *given.values())):
@@ -161,7 +161,7 @@ def norm_weight(u: Any, a: Any, mean: Any, rstd: Any, *, to: tuple[int, ...], no
     return _summed("norm_weight", "a * ((b - c) * d)", inputs, rest, norm, "s", {}).reshape(to)
 
 
-# Four numbers share a block of random words: Philox4x32-10, as in the numpy backend, which says more of it.
+# Four elements share a block of random words: Philox4x32-10, as in `minigrad.backends.numpy.random`.
 _ROUNDS = 10
 _DROPOUT = f"""        w0, w1, w2, w3 = ti.u64(i), ti.u64(0), ti.u64(0), ti.u64(0)
         k0, k1 = ti.u64(low), ti.u64(high)

@@ -1,8 +1,8 @@
-"""Updates of parameters in place: one launch for a parameter, its gradient and what the optimizer remembers of it.
+"""In-place optimizer updates: one launch per parameter, fusing the parameter, its gradient and the optimizer state.
 
-An update is lines of Taichi's Python in which the letters of its declaration are the numbers before, and, when they
-have all run, those after. Around them come the loops for how numbers lie in memory, as in `source`. What changes from
-step to step, such as the learning rate, is an argument, so that a text is compiled once.
+An update is a few lines of Taichi source that read and assign the variables of its declaration. Code generation adds
+the loops for the memory layout, as in `source`. Values that change from step to step, such as the learning rate, are
+arguments, so that each source is compiled once.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ from minigrad.core.shapes import broadcast_shapes
 
 __all__: list[str] = []
 
-VECTORS = -1  # the form for sixteen numbers at once; 0 is row by row, others are numbers of dimensions
+VECTORS = -1  # form of a kernel vectorised by 16; 0 is contiguous, a positive form is the number of dimensions
 _kernels: dict[Any, Any] = Remembered()
 
-SERIAL = 1 << 17  # up to so many numbers a second core is not worth waking: they wait for memory
+SERIAL = 1 << 17  # maximum elements for one core: updates are memory-bound, so a second core does not pay off
 MOMENTS = "m = m + (grad - m) * rest1\nv = v + (grad * grad - v) * rest2\n"
 ADAM = f"{MOMENTS}p = p - m * rate / (ti.sqrt(v) + eps)"
 AMSGRAD = f"{MOMENTS}w = ti.select(v < w, w, v)\np = p - m * rate / (ti.sqrt(w) + eps)"
@@ -54,7 +54,7 @@ m = m + (grad - m) * rest2"""
 def _updated(
     name: str, lines: str, names: Sequence[str], arrays: Sequence[Any], numbers: Mapping[str, float], out: Any
 ) -> Any:
-    """The parameter and its memory after the update: written into `out`, or new."""
+    """Return the updated parameter and optimizer state, in `out` or in new arrays."""
     before = (arrays[0], *arrays[2:])
     after = (out,) if isinstance(out, np.ndarray) else out
     if after is None:
@@ -90,7 +90,7 @@ def _launch(name: str, lines: str, names: Sequence[str], arrays: Sequence[Any], 
         for one, x in zip(at, arrays, strict=True):
             places |= one[0]
             ours = ours and (x.address or room_of(x) == x.nbytes)
-        if places % LINE == 0 and (size % source.WIDE == 0 or ours):  # else what comes after is not ours to write
+        if places % LINE == 0 and (size % source.WIDE == 0 or ours):  # else it would write past the end of the block
             form, counts = VECTORS, (-(-size // source.WIDE),)
     serial = size <= (SERIAL if form == VECTORS else source.SERIAL)
     key = name, lines, p.dtype, form, serial
@@ -108,7 +108,7 @@ def _launch(name: str, lines: str, names: Sequence[str], arrays: Sequence[Any], 
 def _text(
     name: str, lines: str, arrays: Sequence[str], numbers: Sequence[str], dtype: str, form: int, serial: bool
 ) -> tuple[str, str]:
-    """The kernel of an update, and the kinds of its arguments: the arrays, the numbers, then counts as of `source`."""
+    """Return the source of an update and the kinds of its arguments: arrays, scalars, then sizes as in `source`."""
     work, wide = source.TI[dtype], source.WIDE if form == VECTORS else 1
     lines, counts, count, head, indent = lines.replace("\n", f"\n{' ' * 8}"), ["n"], "n", "", " " * 8
     place = dict.fromkeys(arrays, "i")
@@ -144,7 +144,7 @@ Update = Callable[..., tuple[str, dict[str, float]]]
 
 
 def _register(name: str, memory: str) -> Callable[[Update], Update]:
-    """Make a kernel of a function of the attributes that gives the lines of an update and the numbers in them."""
+    """Register the kernel of an update, given as a function from attributes to source lines and their scalars."""
     names = ("p", "grad", *memory)
 
     def register(update: Update) -> Update:
@@ -159,9 +159,9 @@ def _register(name: str, memory: str) -> Callable[[Update], Update]:
 
 
 def _begun(weight_decay: float, maximize: bool, keep: float | None = None) -> Any:
-    """The lines before all others, weight decay and the sign of the gradient, and the numbers in them.
+    """Return the first lines, the sign of the gradient and weight decay, and their scalars, omitting no-ops.
 
-    Decoupled weight decay multiplies the parameter by `keep`. What changes nothing is left out.
+    Decoupled weight decay multiplies the parameter by `keep`.
     """
     lines = "grad = grad * -1\n" if maximize else ""
     if not weight_decay:
@@ -195,13 +195,13 @@ def _of_moments(
     decoupled: bool,
     maximize: bool,
 ) -> tuple[str, dict[str, float]]:
-    """An update that keeps running means, of which `lines` say what is made."""
+    """Return an update with moving averages, of which `lines` are the main part."""
     first, more = _begun(weight_decay, maximize, 1 - lr * weight_decay if decoupled else None)
     return first + lines, {**more, "rest1": 1 - beta1, "rest2": 1 - beta2, **numbers}
 
 
 def _adam(lines: str, lr: float, beta1: float, beta2: float, eps: float, step: int, **how: Any) -> Any:
-    even = (1 - beta2**step) ** 0.5  # of rate and eps, in place of dividing v
+    even = (1 - beta2**step) ** 0.5  # bias correction of v, applied to rate and eps instead
     numbers = {"rate": lr / (1 - beta1**step) * even, "eps": eps * even}
     return _of_moments(lines, numbers, lr, beta1, beta2, **how)
 

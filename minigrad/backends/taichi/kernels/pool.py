@@ -1,4 +1,4 @@
-"""Pooling and resizing. What the windows of a line see is told to the kernels by tables of small ints."""
+"""Pooling and resampling. Integer tables pass the windows of each dimension to the kernels."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ Rows = tuple[tuple[range, tuple[float, ...]], ...]
 
 @cached(256)
 def lines(windows: tuple[range, ...]) -> Any:
-    """For each window of a line where it starts, how many places it sees, and how far they are apart."""
+    """Return a table of the start, size and step of each window along a dimension."""
     table = [(window.start, len(window), window.step) for window in windows]
     return lasting(like(np.array(table, np.int32).reshape(len(windows), 3)))
 
 
 def _pooling(name: str, beats: str, dtype: str, serial: bool) -> tuple[str, str]:
-    """Rows first, and in them columns: of equal numbers the first stays, and of nan the last."""
+    """Generate a kernel that scans windows row-major: the first of equal elements wins, and the last nan."""
     array, table, places = (source.array_of(x) for x in (dtype, "int32", "int64"))
     text = f"""@ti.kernel
 def {name}_kernel(
@@ -58,18 +58,18 @@ def {name}_kernel(
 
 
 def _evenly(windows: tuple[range, ...]) -> tuple[int, int, int] | None:
-    """How many places each window of a line sees, how far apart, and the step to the next; None if they differ."""
+    """Return the size, the dilation and the stride of the windows along a dimension; None if they vary or are large."""
     first, step = windows[0], windows[1].start if len(windows) > 1 else 0
     size, apart = len(first), first.step
     even = all(w.start == k * step and len(w) == size and w.step == apart for k, w in enumerate(windows))
     return (size, apart, step) if even and size <= MOST else None
 
 
-MOST = 4  # so many places, and each is written out
+MOST = 4  # maximum window size that is unrolled
 
 
 def _pooling_evenly(name: str, beats: str, dtype: str, how: tuple[Any, Any], serial: bool) -> tuple[str, str]:
-    """The same where all windows are whole and alike: no table has to be asked."""
+    """Generate the kernel for uniform windows inside the image: unrolled, without tables."""
     (tall, down, next_row), (wide, right, next_column) = how
     body = f"""        first = t // rows * height * width
         row = t % rows * {next_row} * width
@@ -99,7 +99,7 @@ def {name}_evenly_kernel(
 
 
 def pooling(name: str, beats: str) -> Kernel:
-    """The kernel that keeps of each window the number that `beats` all others, or its last nan, as PyTorch does."""
+    """Return the pooling kernel: the element of a window that `beats` the others, or its last nan, as in PyTorch."""
 
     def pool(a: Any, *, windows: tuple[tuple[range, ...], ...]) -> tuple[Any, Any]:
         lead = a.ndim - len(windows)
@@ -127,7 +127,7 @@ for _name, _beats in (("max_pool", ">"), ("min_pool", "<")):
 
 @cached(256)
 def sparse(rows: Rows, size: int, back: bool) -> tuple[Any, Any, Any]:
-    """A matrix row by row, or with `back` its transpose: where in the lists each row starts, their columns, weights."""
+    """Return a matrix, or with `back` its transpose, in CSR format: row offsets, column indices, weights."""
     found: list[list[tuple[int, float]]] = [[] for _ in range(size if back else len(rows))]
     for row, (places, weights) in enumerate(rows):
         for place, weight in zip(places, weights, strict=True):

@@ -1,7 +1,7 @@
-"""Random numbers from a counter, Philox4x32-10: the same bits, from the same streams, as those of the device ``numpy``.
+"""Counter-based random numbers, Philox4x32-10: the same streams, bit for bit, as on the device ``numpy``.
 
-One block of the generator is four words of 32 bits: four numbers of 32 bits, or two of 64. Each is computed from its
-place alone.
+One block of the generator is four 32-bit words: four 32-bit samples, or two 64-bit ones. Each block depends only on its
+index.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def philox(block, stream, key_low, key_high):
 _PAIRS = """        s = (ti.cast(b, ti.u64) << ti.u64(32)) | ti.cast(a, ti.u64)
         t = (ti.cast(d, ti.u64) << ti.u64(32)) | ti.cast(c, ti.u64)
 """
-# Evenly from [0, 1): as many steps as a float has digits there, exactly.
+# U[0, 1), as exact multiples of 2**-24 or 2**-53.
 _EVEN = {
     "float32": "".join(
         f"        e{k} = ti.cast({w} >> ti.u32(8), ti.f32) * ti.f32({2.0**-24!r})\n" for k, w in enumerate("abcd")
@@ -61,7 +61,7 @@ _SPREAD = {False: _PAIRS, True: _PAIRS + "        s %= span\n        t %= span\n
 
 
 def _normal(real: str, count: int) -> str:
-    """Each two even numbers made into two of the normal distribution, by Box and Muller."""
+    """Generate the Box-Muller transform of pairs of uniform samples."""
     lines = ""
     for k in range(0, count, 2):
         lines += f"        r{k} = ti.sqrt(ti.{real}(-2.0) * ti.log(ti.{real}(1.0) - e{k}))\n"
@@ -72,7 +72,7 @@ def _normal(real: str, count: int) -> str:
 
 @cached()
 def _kernel(kind: str, dtype: str, serial: bool) -> Any:
-    """Numbers of a kind, "uniform", "normal", "int" (of a span) or "bits" (of all ints), one block at a time."""
+    """Compile the generator of a kind, "uniform", "normal", "int" (in a range) or "bits" (all of int64), by blocks."""
     real = source.TI[dtype]
     if kind in ("uniform", "normal"):
         each = 4 if dtype == "float32" else 2
@@ -99,7 +99,7 @@ def _kernel(kind: str, dtype: str, serial: bool) -> Any:
 
 
 def _drawn(kind: str, stream: int, key: int, offset: int, shape: Shape, dtype: str, span: int = 0, low: int = 0) -> Any:
-    """Numbers `offset` and so on of a stream, as an array of `shape`."""
+    """Return the samples of a stream from `offset` on, as an array of `shape`."""
     out = empty(shape, dtype)
     if not out.size:
         return out
@@ -130,13 +130,13 @@ def random_int(*, key: int, offset: int, shape: Shape, low: int, high: int, dtyp
 
 @kernel("random_permutation", DEVICE)
 def random_permutation(*, key: int, offset: int, count: int) -> Any:
-    drawn = _drawn("bits", BITS, key, offset, (1, count), "int64", low=-(2**63))  # from there on, in the same order
+    drawn = _drawn("bits", BITS, key, offset, (1, count), "int64", low=-(2**63))  # signed, with the order of uint64
     return order(drawn).reshape(count)
 
 
 @kernel("random_choice", DEVICE)
 def random_choice(a: Any, *, key: int, offset: int, count: int, replacement: bool) -> Any:
-    """Indices into the last dimension, in proportion to `a`, as the device ``numpy`` finds them."""
+    """Sample indices into the last dimension, with probabilities proportional to `a`, the same as on ``numpy``."""
     size = a.shape[-1]
     weights = in_rows(a).reshape(-1, size)
     lines = len(weights)
@@ -156,7 +156,7 @@ def random_choice(a: Any, *, key: int, offset: int, count: int, replacement: boo
 
 @cached()
 def _shares(dtype: str, serial: bool) -> Any:
-    """Running totals of each line, in parts of its total; the last is 1 exactly, so that every draw is below it."""
+    """Compile the cumulative distribution of each line; its last element is exactly 1, above every draw."""
     text = f"""@ti.kernel
 def running_shares_kernel(y_: {source.array_of("float64")}, x_: {source.array_of(dtype)}, lines: ti.i32, size: ti.i32):
 {source.ONCE * serial}    for i in range(lines):
@@ -172,7 +172,7 @@ def running_shares_kernel(y_: {source.array_of("float64")}, x_: {source.array_of
 
 @cached()
 def _found(serial: bool) -> Any:
-    """The first place in a line whose share is above what was drawn, by halving."""
+    """Compile the binary search for the first index whose cumulative probability exceeds the draw."""
     text = f"""@ti.kernel
 def share_found_kernel(
     y_: {source.array_of("int64")}, shares_: {source.array_of("float64")}, drawn_: {source.array_of("float64")},

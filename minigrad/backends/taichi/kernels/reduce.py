@@ -1,4 +1,4 @@
-"""The kernels of reductions: sums, means, extremes and norms, each a snippet, what joins it, and an end."""
+"""Reduction kernels, sums, means, extrema and norms: each is a snippet, a combiner and an epilogue."""
 
 from __future__ import annotations
 
@@ -40,13 +40,15 @@ def mean(a: Any, *, dim: Sequence[int], keepdim: bool) -> Any:
 def var(a: Any, *, dim: Sequence[int], correction: float, keepdim: bool, end: str = "s / freedom") -> Any:
     count = product(a.shape[k] for k in dim)
     given, rooted = {"freedom": float(max(count - correction, 0))}, "sqrt" in end
-    how = ("squares", "a - b") if rooted else ("sum", "(a - b) * (a - b)")  # whose root may be in range where it is not
+    how = (
+        ("squares", "a - b") if rooted else ("sum", "(a - b) * (a - b)")
+    )  # the root may be in range even if the square is not
     if a.dtype == np.float64 or current().narrow or count <= 1:
         inputs = (a, mean(a, dim=dim, keepdim=True))
         if rooted and not current().narrow:
             return _length("std", "a - b", inputs, 2.0, dim, keepdim, "ti.sqrt(s / freedom)", given)
         return reduced("var", *how, inputs, dim, keepdim, a.dtype, end, given)
-    # The mean is looked for beside the first number, and what its rounding adds to the squares is taken away.
+    # Compute the mean relative to the first element, and subtract its rounding error from the squares.
     first = computed("first", "a", (a[tuple([slice(1 if k in dim else None) for k in range(a.ndim)])],), a.dtype)
     beside = reduced("beside", "sum", "a - b", (a, first), dim, True, np.float64, "s / n", {"n": float(count)})
     around = computed("around", "a + b", (beside, first), a.dtype)
@@ -83,10 +85,10 @@ def _length(
     name: str, snippet: str, inputs: tuple[Any, ...], p: float, dim: Sequence[int], keepdim: bool, root: str,
     attrs: Mapping[str, float],
 ) -> Any:  # fmt: skip
-    """`root` of s, the sum of the p-th powers of a snippet, whatever their range.
+    """Return `root` of s, the sum of the p-th powers of a snippet, without overflow or underflow.
 
-    Numbers are divided by the largest, or for p below 0 by the smallest, where its powers are out of range; if not, by
-    1, so that nothing is rounded once more. Where the host can see that it was needless, that step is left out.
+    Divide by the maximum, or by the minimum for p < 0, if its powers are out of range; otherwise by 1, which adds no
+    rounding. Skip this pass if the host can read the result and finds it in range.
     """
     dtype = inputs[0].dtype
     size, bound = f"ti.abs({snippet})", 2.0 ** ((900 if dtype.itemsize == 8 else 100) / max(abs(p), 1))

@@ -1,9 +1,8 @@
-"""Reductions: a snippet of what is taken in, how it joins what is there, and what becomes of it in the end.
+"""Reductions: a snippet maps the inputs, a combiner accumulates, and an epilogue maps the accumulator to the result.
 
-A result of few numbers, from many, is made in two steps, so that all cores work: first of stretches of fixed length,
-then of those. What is summed is summed as float64, so sums keep the digits of what they are of; and nothing depends on
-how many cores there are. Where float32 lie in rows or columns, `wide` takes sixteen numbers at a time. How a shape is
-reduced is planned once.
+A reduction of many elements to few takes two launches, so that all cores work: the first reduces chunks of fixed
+length, the second their partial results. Sums accumulate in float64, and results do not depend on the number of cores.
+Rows and columns of float32 are vectorised by 16, in `wide`. The plan for a shape is cached.
 """
 
 from __future__ import annotations
@@ -27,17 +26,17 @@ from minigrad.core.shapes import broadcast_shapes
 
 __all__ = ["reduced"]
 
-STRETCH = 8192  # so many numbers at least for each first step
-WHOLE = 64  # so many results need no first step
-PIECE, THREADS = 64, 1 << 18  # on a GPU: so many numbers at least, and so many threads at most
+STRETCH = 8192  # minimum elements per partial result
+WHOLE = 64  # more results than this keep all cores busy in a single launch
+PIECE, THREADS = 64, 1 << 18  # on a GPU: minimum elements per partial result, and maximum threads
 
-# A stretch is a piece of memory. On a GPU it is what is so far apart that threads beside one another read what is so.
+# On the CPU a chunk is contiguous. On a GPU it is strided, so that adjacent threads read adjacent elements (coalesced).
 ROUNDS = {
     True: "        for r in range(first, ti.min(first + length, count)):\n",
     False: "        part = i % stretches\n        for turn in range((count - part + stretches - 1) // stretches):\n"
     "            r = part + turn * stretches\n",
 }
-# Without float64 eight numbers are added up, and then those sums: fewer digits are lost than in one long sum.
+# Without float64, sum groups of eight and then the group sums, which loses less precision than one long sum.
 EIGHTS = (
     "            near = near + x\n            if turn % 8 == 7:\n                s = s + near\n"
     "                near = near - near\n"
@@ -53,8 +52,8 @@ JOINS = {
 
 
 def _start(join: str, kind: str) -> str:
-    """What a join begins with: an extreme of whole numbers with the last that loses to all. (Taichi has no literal of
-    the least number.)"""
+    """Return the identity of a combiner: for an integer extremum the limit of the dtype. (Taichi has no literal for the
+    minimum of a signed dtype.)"""
     if join not in ("max", "min") or kind.startswith("float"):
         return JOINS[join][1]
     if kind == "bool":
@@ -66,7 +65,7 @@ def _start(join: str, kind: str) -> str:
 
 
 class ReductionStep(NamedTuple):
-    """A launch: its kernel, the shape and type of its result, and the numbers that it takes after the arrays."""
+    """A launch: the kernel, the shape and dtype of its result, and its scalar arguments after the arrays."""
 
     kernel: Any
     shape: tuple[int, ...]
@@ -75,7 +74,7 @@ class ReductionStep(NamedTuple):
 
 
 _plans: dict[Any, list[ReductionStep]] = Remembered()
-PLANS = 4096  # that are remembered
+PLANS = 4096  # capacity of the cache
 
 
 def reduced(
@@ -89,9 +88,9 @@ def reduced(
     end: str = "s",
     numbers: Mapping[str, float] = MappingProxyType({}),
 ) -> Any:
-    """What `join` makes of the snippet of arrays that broadcast together, along `dims`; then `end` of that, s.
+    """Reduce a snippet of broadcastable arrays along `dims` with the combiner `join`, and apply the epilogue `end`.
 
-    The result is of `dtype`, and `numbers` are what the end names.
+    `end` refers to the accumulator as s; `numbers` are its scalar arguments. The result has `dtype`.
     """
     given = [pointer(x) for x in inputs]
     walks = [(x.shape, x.strides, x.dtype, at[0] % LINE == 0) for x, at in zip(inputs, given, strict=True)]
@@ -107,7 +106,7 @@ def reduced(
     for step in steps:
         made = empty(step.shape, step.dtype)
         step.kernel(pointer(made), *given, *step.numbers)
-        given, out = [pointer(made)], made  # the one before has been read by now, and may go
+        given, out = [pointer(made)], made  # the previous partial result is read by now, and may be released
     return out
 
 
@@ -128,7 +127,7 @@ def _planned(what: Reduction, inputs: Sequence[Any], dims: Sequence[int] | None,
 
 
 class ReductionWalk(NamedTuple):
-    """How arrays are gone through: sizes and, for each array, strides, for the results and for what each is made of."""
+    """The iteration space: sizes, and strides per array, of the outer (kept) and the inner (reduced) dimensions."""
 
     outer: list[int]
     outer_steps: list[list[int]]
@@ -137,7 +136,7 @@ class ReductionWalk(NamedTuple):
 
 
 class Reduction(NamedTuple):
-    """What is to be computed, of arrays of these types."""
+    """The specification of a reduction over arrays of the given dtypes."""
 
     name: str
     join: str
@@ -150,7 +149,7 @@ class Reduction(NamedTuple):
 
 
 def _steps(what: Reduction, walk: ReductionWalk, in_vectors: bool) -> list[ReductionStep]:
-    """In one launch, or in two: of stretches, and then of these."""
+    """Plan one launch, or two: over chunks, and over their partial results."""
     outs, count = product(walk.outer), product(walk.inner)
     lines, cut = _lines(what, walk) if in_vectors else None, None
     if in_vectors and lines is None and len(walk.outer) == 1 and len(walk.inner) == 2:
@@ -179,20 +178,20 @@ def _steps(what: Reduction, walk: ReductionWalk, in_vectors: bool) -> list[Reduc
 
 
 def _second(what: Reduction, first: Reduction) -> Reduction:
-    """What joins the results of `first`."""
+    """Return the reduction of the partial results of `first`."""
     join = "sum" if what.join == "squares" else what.join
     return what._replace(name=f"{what.name}_joined", join=join, snippet="a", types=(first.dtype,))
 
 
 def _kind(what: Reduction) -> str:
-    """The type in which numbers are joined."""
+    """Return the accumulator dtype."""
     if what.join in ("any", "all"):
         return "int32"
     return what.dtype.name if what.join in ("max", "min") else "float64" if what.dtype.kind == "f" else "int64"
 
 
 def _runs(what: Reduction, walk: ReductionWalk) -> list[ReductionStep] | None:
-    """Of numbers in runs, such as a channel of each picture, first each run is joined, as a row, and then these."""
+    """Plan a reduction over contiguous runs, such as a channel of each image: first within runs, then across them."""
     (outs,), (count, _) = walk.outer, walk.inner
     over = [(b[0], a[0]) for a, b in zip(walk.outer_steps, walk.inner_steps, strict=True)]
     rows = ReductionWalk(
@@ -212,14 +211,14 @@ def _runs(what: Reduction, walk: ReductionWalk) -> list[ReductionStep] | None:
 
 
 def _stretches(outs: int, count: int) -> int:
-    """How many pieces a sum of `count` numbers is made of, where there are `outs` such sums."""
+    """Return the number of chunks per reduction of `count` elements, where there are `outs` reductions."""
     if source.VECTORIZED:
         return -(-count // STRETCH) if outs <= WHOLE and count > 2 * STRETCH else 1
     return max(1, min(-(-count // PIECE), THREADS // max(outs, 1))) if count > 2 * PIECE else 1
 
 
 class Lines(NamedTuple):
-    """Numbers that lie in rows, or else in columns, and which of them each array has."""
+    """A layout in rows, or else in columns, and what each array has of a line: all elements, one, or one row."""
 
     rows: bool
     full: tuple[str, ...]
@@ -227,13 +226,13 @@ class Lines(NamedTuple):
 
 
 def _lines(what: Reduction, walk: ReductionWalk) -> Lines | None:
-    """How they lie, if vectors can read them so."""
+    """Return the layout if it can be vectorised, otherwise None."""
     snippet = wide.packed(what.snippet)
     if snippet is None or len(walk.outer) > 1 or len(walk.inner) > 1:
         return None
     count, n = walk.outer[0], walk.inner[0]
     steps = [(a[0], b[0]) for a, b in zip(walk.outer_steps, walk.inner_steps, strict=True)]
-    alone = count == 1  # a step along one number is no step
+    alone = count == 1  # the stride of a dimension of size 1 is irrelevant
     across = [wide.FULL if b == 1 and (alone or a == n) else _one(a, b, alone) for a, b in steps]
     if n >= wide.LEAST and wide.FULL in across and all(across):
         return Lines(True, tuple(across), snippet)
@@ -259,7 +258,7 @@ def _in_lines(what: Reduction, lines: Lines, outs: int, count: int, stretches: i
 
 
 def _anyhow(what: Reduction, walk: ReductionWalk, kind: str, stretches: int, cut: blocks.Cut | None) -> ReductionStep:
-    """Numbers that lie anyhow."""
+    """Plan a launch over arbitrarily strided arrays."""
     if what.join == "squares":
         wide_one = f"ti.cast({what.snippet}, ti.f64)"
         what = what._replace(join="sum", snippet=f"{wide_one} * {wide_one}")

@@ -1,7 +1,7 @@
-"""Kernels along one dimension, and softmax and its kin.
+"""Kernels along one dimension, and the softmax family.
 
-A line is what one dimension makes of an array, with all other indices fixed. A kernel has a text for one line, which
-reads and writes number k of it at ``at + k * step``, and what there is one of for each line at ``i``.
+A line is a 1-d slice of an array along one dimension. The body of a kernel processes one line: it accesses element k at
+``at + k * step``, and per-line values at ``i``.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ Shape = tuple[int, ...]
 def along(name: str, body: str, shape: Shape, dim: int, y: Any, others: Mapping[str, Any]) -> None:
     """Run `body` for each line of `shape` along `dim`.
 
-    In it the arrays `y`, the first result, and `others`, all row by row, have their names with a "_" after; so have
-    numbers their names. `n` is the length of a line.
+    The body refers to the contiguous arrays `y`, the first result, and `others` by their names with a "_" appended, to
+    scalars in `others` by their names, and to the length of a line as `n`.
     """
     lines = prod(shape[:dim]) * prod(shape[dim + 1 :])
     if not lines:
@@ -62,12 +62,12 @@ _kernels: dict[Any, Any] = Remembered()
 
 
 def stretched_to(x: Any, shape: Shape) -> Any:
-    """`x`, which broadcasts to `shape`, written out row by row."""
+    """Return `x` broadcast to `shape` as a contiguous array."""
     return in_rows(x) if x.shape == shape else contiguous(np.broadcast_to(x, shape, subok=True))
 
 
 def without(shape: Shape, dim: int, keepdim: bool = False) -> Shape:
-    """A shape with its dimension `dim` gone, or of size 1."""
+    """Return `shape` without dimension `dim`, or with size 1 there."""
     return (*shape[:dim], *((1,) if keepdim else ()), *shape[dim + 1 :])
 
 
@@ -110,7 +110,7 @@ for k in range(n):
 
 @cached()
 def typed_as(body: str, dtype: Any) -> str:
-    """A body for a type of the result."""
+    """Substitute the dtype of the result in a body."""
     return body.replace("{type}", f"ti.{source.TI[dtype.name]}")
 
 

@@ -1,4 +1,4 @@
-"""Kernels that go from one end of a line to the other: running totals, and recurrences."""
+"""Scans along a dimension: cumulative sums and products, and linear recurrences."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__: list[str] = []
 
 
 def _running(name: str, start: int, update: str, dtype: Any, reverse: bool, others: dict[str, Any], dim: int) -> Any:
-    """`update` of s, what came before, and of number m of the others, from one end of each line to the other."""
+    """Scan each line along `dim`: `update` combines the carry s with element m of the others."""
     a = next(iter(others.values()))
     kind = "f64" if dtype.kind == "f" else "i64"
     y = empty(a.shape, dtype)
@@ -43,6 +43,6 @@ def cumprod(a: Any, *, dim: int, reverse: bool) -> Any:
 @kernel("recur", DEVICE)
 def recur(a: Any, b: Any, *, dim: int, reverse: bool) -> Any:
     arrays = {"b": in_rows(b), "a": stretched_to(a, b.shape)}
-    # what stands before the first is 0, but 0 times an infinite factor is not
+    # the initial carry is 0, but 0 times an infinite factor is nan
     update = "b_[m] + ti.select(k == 0, s, a_[m] * s)"
     return _running("recur", 0, update, b.dtype, reverse, arrays, dim)

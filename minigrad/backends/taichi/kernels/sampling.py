@@ -1,4 +1,4 @@
-"""Sampling images at points, between their pixels: off the image there are zeros."""
+"""Grid sampling: images at points between pixels, with zeros outside the image."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__: list[str] = []
 
 Shape = tuple[int, ...]
 
-# Of each point the corners around it: `inside`, and if so its `pixel`, and its `weight`.
+# The corners around each point: `inside`, and the interpolation `weight`.
 _CORNERS = """{indent}x = b_[point]
 {indent}y = c_[point]
 {indent}left = {low}(x)
@@ -33,7 +33,7 @@ _WEIGHT = (
 )
 _PIXEL = "plane * height * width + ti.cast(row, ti.i32) * width + ti.cast(column, ti.i32)"
 
-# Each number of the result is read at a point of its plane, a channel of an image.
+# Each output element samples a point of its plane, a channel of an image.
 _SAMPLE = f"""    for i in range(images * channels * points):
         plane = i // points
         point = plane // channels * points + i % points
@@ -44,7 +44,7 @@ _SAMPLE = f"""    for i in range(images * channels * points):
             s += number * weight
         y_[i] = s
 """
-# Each plane is written by one thread, point after point.
+# One thread writes each plane, so that the scatter-add needs no atomics and is deterministic.
 _PUT = f"""    for plane in range(images * channels):
         for k in range(height * width):
             y_[plane * height * width + k] = 0.0

@@ -1,8 +1,7 @@
-"""Numbers that an index puts to one place, or adds up there, on a GPU: by sorting, so that each place is one thread's.
+"""Deterministic scatter and scatter-add on a GPU: sort by index, so that one thread handles each destination.
 
-On the processor a core goes through the numbers in turn and adds each where it belongs. A GPU has thousands of threads,
-which must not add to one place at once, and whose order is not told. So the places are sorted, with the numbers of one
-place in their order; where those of a place begin and end is found by halving.
+A CPU core scatters elements sequentially. The threads of a GPU would collide, and atomics add in no fixed order. The
+indices are therefore sorted stably, and a binary search finds the segment of each destination.
 """
 
 from __future__ import annotations
@@ -26,14 +25,14 @@ __all__ = ["walked_by_places"]
 
 
 def walked_by_places(step: str, y: Any, x: Any, b: Any, shape: tuple[int, ...], dim: int, wrong: Any) -> None:
-    """Put or add `x` to `y` where the index `b` says along `dim`; both broadcast to `shape`.
+    """Scatter ("put") or scatter-add ("add") `x` to `y` at index `b` along `dim`; x and b broadcast to `shape`.
 
-    A wrong index does nothing, and is noted in `wrong`.
+    An index out of range is skipped, and sets the flag `wrong`.
     """
     size = y.shape[dim]
     rest = [k for k in range(len(shape)) if k != dim]
     one_for_all = all(n == 1 or b.shape[k] == 1 or not b.strides[k] for k, n in enumerate(b.shape) if k != dim)
-    if one_for_all:  # the same places in every line
+    if one_for_all:  # the same index for every line
         places = in_rows(b[tuple(slice(None) if k == dim else 0 for k in range(b.ndim))])
         x_steps = stretched(x, shape)
         by, apart = x_steps[dim], 0
@@ -60,7 +59,7 @@ def walked_by_places(step: str, y: Any, x: Any, b: Any, shape: tuple[int, ...], 
 
 @cached()
 def _kernel(step: str, dtype: str, key: str, dims: int) -> Any:
-    """For each number of y where its own begin and end among sorted keys; then their sum in that order, or the last."""
+    """Compile the kernel that finds the segment of each element of y in the sorted keys, and reduces it."""
     kind, each = source.TI[dtype], range(dims)
     taken = f"ti.cast(s {'|' if dtype == 'bool' else '+'} x, ti.{kind})" if step == "add" else "x"
     numbers = ["lines", "size", "count", "apart", "step", "along"]
@@ -83,6 +82,6 @@ def _kernel(step: str, dtype: str, key: str, dims: int) -> Any:
         f"        begin = {' + '.join(f'i{k} * x{k}' for k in each)}\n        s = y_[into]\n"
         f"        for k in range({'first' if step == 'add' else 'ti.max(first, last - 1)'}, last):\n"
         f"            x = x_[begin + ti.cast(at_[k], ti.i32) * step]\n            s = {taken}\n"
-        "        if first < last:\n            y_[into] = s\n"  # another line may share the place, if it adds nothing
+        "        if first < last:\n            y_[into] = s\n"  # a line may alias another if it adds nothing
     )
     return compiled(f"{step}_by_places", text, "aaaa" + "i" * len(numbers))

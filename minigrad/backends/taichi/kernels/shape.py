@@ -1,4 +1,4 @@
-"""Kernels that arrange numbers anew. Views are NumPy's: where numbers lie is a matter of strides, not of a device."""
+"""Kernels that rearrange elements. Views are NumPy's, since strides do not depend on the device."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Shape = tuple[int, ...]
 
 
 def _viewing(view: Any) -> Any:
-    """The kernel of a view operation, which is NumPy's."""
+    """Adapt a NumPy view kernel."""
     return lambda a, **attrs: counted(view(a, **attrs), a)
 
 
@@ -56,7 +56,7 @@ def contiguous(a: Any) -> Any:
 
 
 def in_rows(a: Any) -> Any:
-    """`a` row by row in memory: itself, if it lies so."""
+    """Return `a` if it is C-contiguous, otherwise a contiguous copy."""
     return a if a.flags.c_contiguous else contiguous(a)
 
 
@@ -137,7 +137,7 @@ def unfold_backward(a: Any, *, shape: Shape, dim: int, size: int, step: int) -> 
 
 
 def _laid_out(a: Any, stride: Shape) -> Any:
-    """A copy of `a` with these strides, in numbers."""
+    """Copy `a` to an array with these strides, in elements."""
     start, size = views.span(a.shape, stride)
     memory = empty((size,), a.dtype)
     out = views.arranged(memory, a.shape, tuple(by * a.itemsize for by in stride), start * a.itemsize).view(

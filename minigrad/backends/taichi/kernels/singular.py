@@ -1,10 +1,10 @@
-"""Singular values and vectors, by rotations of pairs of rows until all are at right angles: Hestenes 1958, one-sided
-Jacobi. Golub, Van Loan, "Matrix Computations", 8.6.3.
+"""Singular value decomposition by one-sided Jacobi rotations of pairs of rows, until all are orthogonal: Hestenes 1958;
+Golub, Van Loan, "Matrix Computations", 8.6.3.
 
-Rows beside which an identity stands are rotated as they are: then their lengths are the singular values, their
-directions the vectors on one side, and what became of the identity has those on the other. There are as many rows as
-the smaller size. A thread has a matrix to itself. All is computed in float64, of numbers up to 1, so that no square
-overflows.
+The rotations also apply to an identity appended to the rows. In the end the norms of the rows are the singular values,
+their directions the singular vectors on one side, and the rotated identity holds those on the other side. The smaller
+size is the number of rows. Each thread processes one matrix, in float64, scaled to elements up to 1 so that squares do
+not overflow.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ from minigrad.core.errors import LinAlgError
 
 __all__: list[str] = []
 
-ROUNDS = 60  # of rotations of all pairs, at most: ten are enough, unless rows are almost equal
+ROUNDS = 60  # maximum sweeps over all pairs: ten suffice, unless rows are almost equal
 
-# y has rows of `size` numbers, and `count` more beside them; s gets their lengths.
+# y has rows of `size` elements with `count` more of the identity appended; s receives their norms.
 _ROTATE = """        from_ = t * count * (size + count)
         width = size + count
         turned = 1
@@ -73,7 +73,7 @@ _SORT = """        for p in range(count):
                     y_[from_ + p * width + j] = y_[from_ + best * width + j]
                     y_[from_ + best * width + j] = kept
 """
-# A row without length has no direction: it gets one at right angles to those before it, of which the axes have one.
+# A zero row has no direction: replace it by an axis, orthogonalised against the previous rows (Gram-Schmidt).
 _DIRECT = """        for p in range(count):
             length, axis = s_[t * count + p], 0
             for _ in range(size):

@@ -1,9 +1,9 @@
-"""Sorting, stable: of equal numbers, and of nans, which count as largest, the one that stands first comes first.
+"""Stable sorting. nan sorts as the largest value.
 
-A number of 32 bits and its place make one int of 64 bits, a *pair*, ordered as the numbers are; no two are the same.
-Short lines are sorted by merging. Long ones in stretches, by the digits of their keys to base 256, as cards are dealt;
-then neighbours are merged, and every piece of what they make is made alone: where it begins in each of the two is found
-by halving. Numbers of 64 bits are sorted by their lower halves and then, keeping that order, by their upper ones.
+A 32-bit key and its index form a unique 64-bit int, a *pair*, with the order of the keys. Short lines are merge sorted.
+Long lines are radix sorted in chunks, by the base-256 digits of their keys, and adjacent chunks are then merged. The
+output of a merge is split into independent pieces, whose start in both inputs is found by binary search (merge path).
+64-bit keys are sorted by their low halves and then, stably, by their high halves.
 """
 
 from __future__ import annotations
@@ -22,31 +22,31 @@ from minigrad.core.dispatch import kernel, kernels_of
 
 __all__ = ["order", "taken"]
 
-RUN = 8  # so many pairs are sorted by insertion
-DEALT = 512  # from so many in a line on, by their digits
-STRETCH = 32768  # so many at once: they stay in the cache
-PIECE = 8192  # so many are merged at once
-SHORT = 64  # by a thread of a GPU
+RUN = 8  # pairs per run of the insertion sort
+DEALT = 512  # minimum length of a line for the radix sort
+STRETCH = 32768  # pairs per radix sort chunk: they fit in the cache
+PIECE = 8192  # pairs per merge task
+SHORT = 64  # the same per GPU thread
 _LAST, _PLACE = "ti.i64(9223372036854775807)", "ti.i64(4294967295)"
 
 
 def _key(bits: int, most: str, none: str) -> str:
-    """Of a float the ints that are ordered as the floats are, where -0, which would be -1, is 0 and nan is largest."""
+    """Return an expression that maps floats to ints in the same order: -0, which would be -1, to 0, and nan last."""
     plain = f"ti.bit_cast(a, ti.i{bits})"
-    # the bits of negative ones but the sign are turned: by arithmetic, since compilers for CUDA get `^` here wrong
+    # flip all bits of negative floats but the sign, arithmetically, since CUDA compilers miscompile `^` here
     ordered = f"ti.select({plain} < 0, ti.i{bits}(-2) - {most} - {plain}, {plain})"
     return f"ti.select((a == a) == 0, {most}, ti.select({ordered} == -1, {none}, {ordered}))"
 
 
 _KEYS = {"float32": _key(32, "2147483647", "0"), "float64": _key(64, _LAST, "ti.i64(0)")}
-_HALVES = {  # of a number of 64 bits, each to be taken as signed
+_HALVES = {  # the halves of a 64-bit key, each as a signed int
     "low": f"((a & {_PLACE}) - ti.i64(2147483648))",
     "high": "(a >> ti.i64(32))",
 }
 
 
 def order(a: Any, descending: bool = False) -> Any:
-    """The indices that sort lines, (lines, numbers): int64, (lines, numbers)."""
+    """Return the int64 indices that sort lines, (lines, elements), of the same shape."""
     a = in_rows(a)
     key = _KEYS.get(a.dtype.name, "a")
     if a.itemsize < 8:
@@ -59,12 +59,12 @@ def order(a: Any, descending: bool = False) -> Any:
 
 
 def taken(lines: Any, at: Any) -> Any:
-    """Of each line the numbers at some indices. (By the registry: what takes by an index sorts, on a GPU.)"""
+    """Gather from each line at `at`. (Uses the registry, because indexing itself sorts on a GPU.)"""
     return kernels_of("gather")[DEVICE](lines, at, dim=1)
 
 
 def _pairs(a: Any, key: str, descending: bool) -> Any:
-    """Key and place of each number, as one int."""
+    """Return the key and index of each element, packed into one int64."""
     key = f"(ti.i64(-1) - {key})" if descending else key
     return computed("pairs", f"({key} << ti.i64(32)) | (i % size)", (a,), np.int64, None, {"size": a.shape[1]})
 
@@ -74,7 +74,7 @@ def _places(pairs: Any) -> Any:
 
 
 def _sorted(pairs: Any) -> Any:
-    """The lines of `pairs` sorted; they are not kept."""
+    """Sort the lines of `pairs`, which are overwritten."""
     lines, count = pairs.shape
     if count < 2:
         return pairs
@@ -93,7 +93,7 @@ def _sorted(pairs: Any) -> Any:
 
 
 def _merged(pairs: Any, other: Any, run: int, serial: bool) -> Any:
-    """Lines in which each `run` pairs are sorted, sorted whole; `other` is room for them."""
+    """Merge the sorted runs, of `run` pairs, of each line; `other` is a workspace of the same shape."""
     lines, count = pairs.shape
     while run < count:
         piece = min(PIECE if source.VECTORIZED else SHORT, 2 * run)
@@ -102,7 +102,7 @@ def _merged(pairs: Any, other: Any, run: int, serial: bool) -> Any:
     return pairs
 
 
-# Put number k where it belongs among those from `start` on.
+# Insert element k into the sorted elements from `start` on.
 _INSERT = """            pair = x_[k]
             j = k
             while (j > start) & (x_[ti.max(j - 1, 0)] > pair):
@@ -114,7 +114,7 @@ _INSERT = """            pair = x_[k]
 
 @cached()
 def _runs() -> Any:
-    """Sort runs by insertion, each by a thread of a GPU."""
+    """Compile the insertion sort of runs, one GPU thread per run."""
     text = f"""@ti.kernel
 def sort_runs_kernel(x_: {_PAIRS}, lines: ti.i32, runs: ti.i32, count: ti.i32):
     for i in range(lines * runs):
@@ -124,7 +124,7 @@ def sort_runs_kernel(x_: {_PAIRS}, lines: ti.i32, runs: ti.i32, count: ti.i32):
     return compiled("sort_runs", text, "aiii")
 
 
-# Write what comes from k to `end` of two neighbours in order, from i and j on, each up to an end of its own.
+# Merge the ranges [i_first, i_end) and [j_first, j_end) of x into [first, end) of y.
 _MERGE = f"""@ti.func
 def merge(y: ti.template(), x: ti.template(), first, end, i_first, i_end, j_first, j_end):
     i = i_first
@@ -144,8 +144,8 @@ _PAIRS = source.array_of("int64")
 
 @cached()
 def _merging(serial: bool) -> Any:
-    """Sort lines that are short: runs by insertion, then by merging, between x and y; after an odd number of rounds the
-    result is in y."""
+    """Compile the merge sort of short lines: insertion sort of runs, then merging, between x and y; after an odd number
+    of rounds the result is in y."""
     text = f"""{_MERGE}@ti.kernel
 def sort_short_kernel(x_: {_PAIRS}, y_: {_PAIRS}, lines: ti.i32, count: ti.i32):
 {source.ONCE * serial}    for i in range(lines):
@@ -169,7 +169,7 @@ def sort_short_kernel(x_: {_PAIRS}, y_: {_PAIRS}, lines: ti.i32, count: ti.i32):
     return compiled("sort_short", text, "aaii")
 
 
-# Write pairs behind those of the same digit, from where `counts` says that the digit begins.
+# Scatter pairs by digit; `counts` holds the next position of each digit.
 _DEAL = """@ti.func
 def deal(y: ti.template(), x: ti.template(), counts: ti.template(), low, high, begins, shift, flip):
     for k in range(low, high):
@@ -185,7 +185,7 @@ def deal(y: ti.template(), x: ti.template(), counts: ti.template(), low, high, b
 
 @cached()
 def _dealing(serial: bool) -> Any:
-    """Sort every stretch of a line by the four digits of its keys, the last first; a digit that all share is passed."""
+    """Compile the LSD radix sort of the chunks of a line, by the four digits of the keys; it skips constant digits."""
     text = f"""{_DEAL}@ti.kernel
 def sort_digits_kernel(
     x_: {_PAIRS}, y_: {_PAIRS}, counts_: {source.array_of("int32")}, lines: ti.i32, stretches: ti.i32, count: ti.i32
@@ -224,7 +224,7 @@ def sort_digits_kernel(
 
 @cached()
 def _pieces(serial: bool) -> Any:
-    """Merge neighbours of `run` sorted pairs, from x to y, in pieces that lie within two of them."""
+    """Compile the merge of adjacent sorted runs, of `run` pairs, from x to y, in pieces within two runs."""
     text = f"""{_MERGE}@ti.kernel
 def sort_pieces_kernel(
     y_: {_PAIRS}, x_: {_PAIRS}, lines: ti.i32, pieces: ti.i32, count: ti.i32, run: ti.i32, piece: ti.i32
@@ -249,13 +249,13 @@ def sort_pieces_kernel(
 
 
 def _lines(a: Any, dim: int) -> Any:
-    """The lines of `a` along `dim`, one after the other."""
+    """Return the lines of `a` along `dim` as rows."""
     a = in_rows(np.moveaxis(a, dim, -1))
     return a.reshape(-1 if a.size else 0, a.shape[-1])
 
 
 def _back(lines: Any, shape: tuple[int, ...], dim: int) -> Any:
-    """Lines as an array of `shape`, in which they lie along `dim`."""
+    """Return rows as an array of `shape`, in which they are the lines along `dim`."""
     rest = [n for k, n in enumerate(shape) if k != dim]
     out = np.moveaxis(lines.reshape(*rest, shape[dim]), -1, dim)
     return in_rows(out)

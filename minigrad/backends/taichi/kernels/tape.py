@@ -1,10 +1,10 @@
-"""A scalar graph as one kernel: a loop over runs of nodes of one kind, and for each kind an inner loop of its snippet.
+"""A scalar graph as one kernel: a loop over runs of nodes of one kind, with an inner loop of the snippet of each kind.
 
-One sample is computed by one core, number after number. Many are shared among the cores, a `STRETCH` at a time, of
-which each core takes a `BLOCK` into rows of its own: these stay in its cache, however many samples there are, so that
-backward they are computed again. Loops over a block are of fixed length, which takes a third of the time to compile:
-the last block is filled up with its last sample. Runs are gone through in order, backward in the opposite one, and the
-sums of stretches are added up in order: the bits do not depend on the number of cores.
+One core computes a single sample. Many samples are distributed over the cores in chunks of `STRETCH`. A core processes
+a chunk in blocks of `BLOCK` samples, in its own rows, which stay in its cache however many samples there are; backward
+therefore recomputes the forward pass. Loops over a block have a fixed length, which compiles in a third of the time;
+the last block is padded with its last sample. Runs execute in order, or in reverse order backward, and chunk sums are
+added in order, so that results are bitwise independent of the number of cores.
 """
 
 from __future__ import annotations
@@ -45,26 +45,26 @@ _ARRAYS = {
 _NUMBERS = {False: ("length",), True: ("length", "count_rows", "count_fed", "count_outputs", "count", "known")}
 
 Kind = tuple[str, int, str, tuple[str | None, ...], tuple[bool, ...]]
-"""The name of an operation, how many rows it reads, a snippet, one for each row's gradient, which rows are shared."""
+"""The op name, the number of rows it reads, its snippet, a gradient snippet per row, and which rows are shared."""
 
 
 @kernel("tape_forward", DEVICE)
 def tape_forward(known: Any, *, program: Any, out: Any = None) -> Any:
-    """Compute all nodes of `program` in the rows of `out`, of which the first are `known`: leaves and constants."""
+    """Compute all nodes of `program` into `out`. Its first rows hold `known`, the leaves and constants."""
     _launch("tape_forward", program, (out, program.operands, program.runs), ())
     return out
 
 
 @kernel("tape_backward", DEVICE)
 def tape_backward(value: Any, *, program: Any, out: Any = None) -> Any:
-    """Add up in `out`, in which there are the gradients of the outputs, what the operands of each node get."""
+    """Accumulate the gradients of all operands into `out`, which holds the gradients of the outputs."""
     _launch("tape_backward", program, (value, program.operands, program.runs, out), ())
     return out
 
 
 @kernel("tape_batch", DEVICE)
 def tape_batch(value: Any, columns: Any, *, program: Any, out: Any = None) -> Any:
-    """Compute the outputs, (outputs, samples), from what is shared and the fed leaves' `columns`, (fed, samples)."""
+    """Compute the outputs, (outputs, samples), from shared values and the `columns` of fed leaves, (fed, samples)."""
     given = (value, program.operands, program.runs, columns, program.outputs, _rows(program), out)
     _launch("tape_batch", program, given, _counts(program, columns, 0))
     return out
@@ -72,7 +72,7 @@ def tape_batch(value: Any, columns: Any, *, program: Any, out: Any = None) -> An
 
 @kernel("tape_batch_backward", DEVICE)
 def tape_batch_backward(value: Any, columns: Any, seeds: Any, *, program: Any, out: Any = None) -> Any:
-    """Compute the gradients of leaves, those of the samples added up, in the rows of `value`, from those of outputs."""
+    """Compute the gradients of the leaves, in rows as of `value`, summed over samples, from those of the outputs."""
     sums = empty((-(-columns.shape[1] // STRETCH), len(out)), np.float64)
     sums.view(np.ndarray).fill(0.0)
     given = (value, program.operands, program.runs, columns, program.outputs, _rows(program), program.fed)
@@ -102,12 +102,12 @@ def _launch(name: str, program: Any, arrays: Sequence[Any], counts: tuple[int, .
     made.launch(*at, len(program.runs), *counts)
 
 
-# --- the text --------------------------------------------------------------------------------------------------------
+# --- source ----------------------------------------------------------------------------------------------------------
 
 
 @cached(64)
 def text(name: str, kinds: tuple[Kind, ...]) -> str:
-    """The kernel `name` of nodes of these kinds: ``tape_forward``, ``tape_backward``; ``tape_batch`` and so on."""
+    """Return the source of the kernel `name`, such as ``tape_forward`` or ``tape_batch``, for these kinds of nodes."""
     if name in ("tape_forward", "tape_backward"):
         loop = f"ti.loop_config(serialize=True)\nfor once in range(1):\n{indent(_runs(kinds, name, '', ''), ' ' * 4)}"
     else:
@@ -123,13 +123,13 @@ def text(name: str, kinds: tuple[Kind, ...]) -> str:
 
 
 def _function(name: str) -> str:
-    """A kernel's snippet as a function, its operands and attributes in the order in which it names them."""
+    """Return a snippet as a Taichi function, with operands and attributes in their order of occurrence."""
     takes = ", ".join(dict.fromkeys(_NAMES.findall(_TEXTS[name])))
     return f"@ti.func\ndef {name}_of({takes}):\n    return {typed(_TEXTS[name], 'f64')}\n\n\n"
 
 
 def _stretches(kinds: tuple[Kind, ...], back: bool) -> str:
-    """The loop over stretches of samples, in which each core goes through its own, block by block."""
+    """Generate the parallel loop over chunks of samples, in which each core processes its chunks by blocks."""
     block = f"""first_sample = block * {BLOCK}
 samples = ti.min({BLOCK}, count - first_sample)
 for k in range(count_fed):
@@ -156,7 +156,7 @@ for k in range(count_outputs):
         for sample in range(samples):
             result[k * count + first_sample + sample] = rows[base + outputs[k] * {BLOCK} + sample]
 """
-    # Taichi cuts a loop into one piece for each core, but of 512 rounds at least: so a piece is the first of 512.
+    # Taichi splits a loop into tasks of at least 512 iterations; run one task per core, on every 512th iteration.
     return f"""for core in range({CORES * 512}):
     if core % 512 == 0:
         base = core // 512 * count_rows * {BLOCK}
@@ -169,7 +169,7 @@ for k in range(count_outputs):
 
 
 def _runs(kinds: tuple[Kind, ...], name: str, rows: str, grads: str) -> str:
-    """The loop over runs; `rows` and `grads` are the arrays of blocks of samples, empty for one sample."""
+    """Generate the loop over runs; `rows` and `grads` name the arrays of a block, and are empty for a single sample."""
     back = name == "tape_backward"
     body = "".join(f"{x} = runs[4 * run + {k}]\n" for k, x in enumerate(("kind", "first", "nodes", "at")))
     for number, kind in enumerate(kinds):
@@ -183,7 +183,7 @@ def _runs(kinds: tuple[Kind, ...], name: str, rows: str, grads: str) -> str:
 
 
 def _read(kind: Kind, wanted: str, also: Sequence[int], many: bool) -> tuple[list[str], list[str], list[str]]:
-    """Lines that find where a node's rows lie, that read what is shared, and that read what is a sample's."""
+    """Generate lines that locate the rows of a node, that load shared values, and that load values of a sample."""
     _, takes, _, _, shared = kind
     named = [k for k in range(takes) if re.search(rf"\b{LETTERS[k]}\b", wanted)]
     places: list[str] = []
@@ -201,7 +201,7 @@ def _read(kind: Kind, wanted: str, also: Sequence[int], many: bool) -> tuple[lis
 
 
 def _forth(kind: Kind, rows: str) -> str:
-    """What is computed at a node."""
+    """Generate the forward computation of a node."""
     places, before, inside = _read(kind, kind[2], (), bool(rows))
     made = typed(kind[2], "f64")
     if not rows:
@@ -211,7 +211,7 @@ def _forth(kind: Kind, rows: str) -> str:
 
 
 def _back(kind: Kind, rows: str, grads: str) -> str:
-    """What the operands of a node get."""
+    """Generate the gradients of the operands of a node."""
     _, _, _, rules, shared = kind
     found = {k: rule for k, rule in enumerate(rules) if rule is not None}
     wanted = " ".join(found.values())

@@ -1,7 +1,6 @@
-"""Kernels of float32 along lines, sixteen numbers at a time: softmax and its kin, and what is made of arrays that
-broadcast.
+"""float32 kernels along lines, vectorised by 16: the softmax family, and snippets of broadcast arrays.
 
-A row may begin and end anywhere, as in `wide`.
+Rows may start and end at any alignment, as in `wide`.
 """
 
 from __future__ import annotations
@@ -21,15 +20,15 @@ from minigrad.backends.taichi.runtime.types import FLOAT
 
 __all__ = ["Line", "aligned", "broadcast", "columns", "in_columns_of", "in_rows_of", "rows", "top_and_total"]
 
-SERIAL_ROWS = 1 << 17  # the same where there are exponentials to compute
+SERIAL_ROWS = 1 << 17  # maximum elements for one core, with exponentials to compute
 
 
 def aligned(x: Any) -> bool:
-    """Whether `x` is float32 and begins where a vector may."""
+    """Return whether `x` is float32 and vector-aligned."""
     return source.VECTORIZED and x.dtype == FLOAT and pointer(x)[0] % LINE == 0
 
 
-# --- what is made of arrays that broadcast ---
+# --- broadcast arrays ---
 
 
 @cached()
@@ -53,7 +52,7 @@ def _broadcast(name: str, snippet: str, inner: tuple[bool, ...], ndim: int, seri
 
 
 def broadcast(name: str, snippet: str, inputs: Sequence[Any], y: Any) -> bool:
-    """Fill `y`, which is new, with a snippet of arrays that broadcast to its shape. Whether vectors can do that."""
+    """Fill the new array `y` with a snippet of arrays broadcast to its shape. Return whether it can be vectorised."""
     given = [pointer(x) for x in inputs]
     if not source.VECTORIZED or not y.size or y.dtype != FLOAT or any(at[0] % LINE for at in given):
         return False
@@ -68,12 +67,12 @@ def broadcast(name: str, snippet: str, inputs: Sequence[Any], y: Any) -> bool:
     return plan is not None
 
 
-PLANS = 4096  # that are remembered
+PLANS = 4096  # capacity of the cache
 _plans: dict[Any, tuple[Any, tuple[int, ...]] | None] = Remembered()
 
 
 def _planned(name: str, snippet: str, inputs: Sequence[Any], y: Any) -> tuple[Any, tuple[int, ...]] | None:
-    """A kernel and its sizes, if there is one."""
+    """Return the kernel and its sizes, or None if it cannot be vectorised."""
     vectors = packed(snippet)
     sizes, strides = collapsed(y.shape, [stretched(x, y.shape) for x in inputs])
     if vectors is None or sizes[-1] % 16 or any(x.dtype != FLOAT for x in inputs):
@@ -89,14 +88,14 @@ def _planned(name: str, snippet: str, inputs: Sequence[Any], y: Any) -> tuple[An
     return compiled(f"{name}_broadcast", *text), (*steps, *sizes[:-1], sizes[-1] // 16)
 
 
-# --- what is made of a row and of its sum ---
+# --- rows and their sums ---
 
 
 class Line(NamedTuple):
-    """What becomes of a line: `result` for each place of it.
+    """The computation of a line: `result`, a source expression evaluated for each element.
 
-    It is a text in the arrays' numbers, in those of which a line has one, and in `whole`: that is `after` of s64, the
-    sum over the line of `summed`, a text in which `top` is the largest of a. If `kept`, what was summed is x.
+    It refers to elements of the arrays, to per-line values, and to `whole`, which is `after` of s64, the sum of the
+    expression `summed` over the line. In `summed`, `top` is the maximum of a. If `kept`, the summand is stored as x.
     """
 
     result: str
@@ -106,7 +105,7 @@ class Line(NamedTuple):
     kept: bool = False
 
 
-_OWN = (("first", "lanes >= low"), ("last", "lanes < high"))  # the vectors at the edges of a row, and its lanes there
+_OWN = (("first", "lanes >= low"), ("last", "lanes < high"))  # edge vectors of a row, and masks of its lanes
 
 
 def _reads(arrays: Sequence[str], indent: int, at: str) -> str:
@@ -114,14 +113,14 @@ def _reads(arrays: Sequence[str], indent: int, at: str) -> str:
 
 
 def _peak() -> str:
-    """The lines that find `top`, the largest number of a."""
+    """Generate source that computes `top`, the maximum of a."""
     edges = [f"        peaks = ti.max(peaks, ti.select({own}, a_[{at}], least))\n" for at, own in _OWN]
     between = "        for k in range(first + 1, last):\n            peaks = ti.max(peaks, a_[k])\n"
     return f"        least = none - inf\n        peaks = least\n{between}{''.join(edges)}        top = peaks.max()\n"
 
 
 def _sum(arrays: Sequence[str], summed: str, kept: bool = False) -> str:
-    """The lines that make s64, the sum of a text, and keep in y what is summed."""
+    """Generate source that computes s64, the sum of an expression, and, if `kept`, stores the summands in y."""
     lines = ["        sums = ti.Vector([ti.cast(0, ti.f64) for j in range(16)])\n"]
     lines.append(f"        for k in range(first + 1, last):\n{_reads(arrays, 12, 'k')}            x = {summed}\n")
     lines.append(("            y_[k] = x\n" if kept else "") + add(12, "x"))
@@ -157,7 +156,7 @@ def _rows(name: str, arrays: tuple[str, ...], ones: tuple[str, ...], line: Line,
 def rows(
     name: str, arrays: Mapping[str, Any], y: Any, line: Line, ones: Mapping[str, Any] = MappingProxyType({})
 ) -> None:
-    """Fill the rows of `y`, along its last dimension, with what `line` says; of `ones` a row has one."""
+    """Compute the rows of `y`, along its last dimension, as `line` specifies; `ones` have one element per row."""
     n = y.shape[-1]
     text = _rows(name, tuple(arrays), tuple(ones), line, y.size <= SERIAL_ROWS)
     given = [pointer(x) for x in (*arrays.values(), *ones.values())]
@@ -182,7 +181,7 @@ def _columns(name: str, arrays: tuple[str, ...], line: Line, serial: bool) -> tu
 
 
 def columns(name: str, arrays: Mapping[str, Any], dim: int, y: Any, line: Line) -> None:
-    """The same along another dimension: sixteen lines beside one another."""
+    """Compute `y` along another dimension, 16 adjacent lines at a time."""
     text = _columns(name, tuple(arrays), line, y.size <= SERIAL_ROWS)
     n, step = y.shape[dim], prod(y.shape[dim + 1 :]) // 16
     given = [pointer(x) for x in arrays.values()]
@@ -200,16 +199,16 @@ def _top_and_total(serial: bool) -> tuple[str, str]:
 
 
 def top_and_total(a: Any, top: Any, total: Any) -> None:
-    """Fill `top` with the largest number of each row of `a`, and `total` with the sum of exp(a - top)."""
+    """Fill `top` with the maximum of each row of `a`, and `total` with the sum of exp(a - top)."""
     made = compiled("top_and_total", *_top_and_total(a.size <= SERIAL_ROWS))
     made(pointer(top), pointer(total), pointer(a), top.size, a.shape[-1])
 
 
 def in_columns_of(a: Any, dim: int) -> bool:
-    """Whether sixteen lines of `a` along `dim` lie beside one another, and the next begin where a vector may."""
+    """Return whether groups of 16 lines of `a` along `dim` are adjacent in memory and vector-aligned."""
     return bool(a.size and prod(a.shape[dim + 1 :]) % 16 == 0 and aligned(a) and a.flags.c_contiguous)
 
 
 def in_rows_of(a: Any, dim: int) -> bool:
-    """Whether lines of `a` along `dim` are rows that vectors are good for."""
+    """Return whether lines of `a` along `dim` are rows worth vectorising."""
     return bool(dim == a.ndim - 1 and a.shape[dim] >= LEAST and a.size and aligned(a) and a.flags.c_contiguous)
