@@ -1,4 +1,4 @@
-"""A reader's own kernel: as a function or as a snippet, from a cell too; and what is said of one that is wrong."""
+"""Custom kernels: functions and snippets, also from notebook cells, and the errors of invalid ones."""
 
 import functools
 import json
@@ -130,7 +130,7 @@ def test_vectors_in_a_kernel_by_hand_do_not_end_the_process(swish):
 
     x = mg.tensor([0.0, 1.0])
     assert swish(x).tolist() == pytest.approx([-2.0, -2 * np.cosh(1.0)])
-    assert mg.ones(64).exp().sum().item() == pytest.approx(64 * np.e)  # ours still run
+    assert mg.ones(64).exp().sum().item() == pytest.approx(64 * np.e)  # built-in kernels still run
 
 
 def test_a_result_of_numpy_is_refused_with_what_to_write(swish):
@@ -205,7 +205,7 @@ def test_a_snippet_is_for_a_declared_elementwise_operation_on_a_device_that_comp
 
 
 def written(r, depth, varies=False):
-    """A random snippet, of all that one may be made of."""
+    """Return a random snippet that uses every supported construct."""
     from minigrad.backends.taichi.kernels import own
 
     def truth(depth):
@@ -232,7 +232,7 @@ def written(r, depth, varies=False):
 
 
 def computed_in_a_child(snippets):
-    """For a child: each snippet in vectors, row by row, by strides, in float64; one line each that is done."""
+    """Run each snippet in a child process, vectorised, contiguous, strided and in float64; print a line for each."""
     mg.set_default_device("cpu")
     op = mg.Op("fuzzed", "{a}", vjp=(None, None), attrs={"alpha": 1.5}, domain=(ANY, ANY), promotes="float")
     a, b = mg.rand(64), mg.rand(64) + 0.1

@@ -1,4 +1,4 @@
-"""The names of devices, which stand in one list."""
+"""Device names are defined in a single list."""
 
 import re
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The kernels on floats: IEEE 754 at every corner, as NumPy has it."""
+"""Float kernels follow IEEE 754 in every corner case, as NumPy does."""
 
 import math
 import operator
@@ -36,7 +36,7 @@ ROOT = np.sqrt(2.0 / np.pi)
 
 
 def _share(x, sign=1.0):
-    """(1 + tanh u) / 2, of the u that gelu by tanh has; with sign=-1 what is left of 1."""
+    """Return (1 + tanh u) / 2 for the u of tanh-GELU, or with sign=-1 one minus that."""
     u = sign * ROOT * (x + 0.044715 * x**3)
     return np.exp(np.minimum(2.0 * u, 0.0)) / (1.0 + np.exp(-2.0 * abs(u)))
 
@@ -48,7 +48,7 @@ def _gelu_tanh_slope(y):
 UNARY = {
     "neg": np.negative, "abs": np.abs, "exp": np.exp, "log": np.log, "sqrt": np.sqrt, "sin": np.sin, "cos": np.cos,
     "tanh": np.tanh, "sigmoid": lambda x: 1 / (1 + np.exp(-x)), "relu": lambda x: np.maximum(x, 0.0),
-    "sign": lambda x: np.nan_to_num(np.sign(x)),  # as PyTorch: NumPy's sign of nan is nan
+    "sign": lambda x: np.nan_to_num(np.sign(x)),  # as in PyTorch; NumPy returns nan for nan
     "square": np.square, "reciprocal": np.reciprocal, "rsqrt": lambda x: 1 / np.sqrt(x), "expm1": np.expm1,
     "log1p": np.log1p, "log2": np.log2, "tan": np.tan, "asin": np.arcsin, "acos": np.arccos, "atan": np.arctan,
     "sinh": np.sinh, "cosh": np.cosh, "asinh": np.arcsinh, "acosh": np.arccosh, "atanh": np.arctanh, "erf": math.erf,
@@ -105,7 +105,7 @@ def test_a_function_of_two_numbers_is_numpy_s_at_every_corner(name):
         for x in CORNERS:
             for y in CORNERS:
                 if (name, y) == ("pow", 0.5):
-                    continue  # NumPy takes a short cut through sqrt, which differs from IEEE's pow at -0 and -inf
+                    continue  # NumPy calls sqrt, which differs from IEEE pow at -0 and -inf
                 expected = BINARY[name](np.float64(x), np.float64(y))
                 ours = dispatch(name, "python", (x, y))
                 assert same(ours, expected, signed_zero=name not in ("maximum", "minimum")), (x, y)

@@ -1,4 +1,4 @@
-"""The kernels of losses, asked for what no function asks them."""
+"""Loss kernels, with arguments that no public function passes."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Convolution by tiles is NumPy's, however channels, places and memory are cut, and the same bits on every machine."""
+"""Tiled convolution agrees with NumPy for every tiling of channels, positions and memory, bitwise on every machine."""
 
 import hashlib
 
@@ -48,7 +48,7 @@ def test_convolution_and_both_gradients(name, dtype):
 
 
 def convolved(x, w, bias, g):
-    """All three on the device, as arrays of NumPy's."""
+    """Run the convolution and both gradients on the device; return NumPy arrays."""
     attrs = {"window": SAME, "groups": 1}
     outs = (
         dispatch("conv2d", HERE, (x, w, bias), attrs),
@@ -119,7 +119,7 @@ def test_how_sums_are_cut_depends_on_shapes_alone(monkeypatch):
     arrays = [put(numbers(*shape)) for shape in ((40, 16, 8, 8), (32, 16, 3, 3), (32,), (40, 32, 8, 8))]
     expected = convolved(*arrays)
     again = convolved(*arrays)
-    monkeypatch.setattr(conv_tiles, "FEW", 0)  # weights are laid out, and sums added up, by all cores
+    monkeypatch.setattr(conv_tiles, "FEW", 0)  # pack weights, and add partial sums, on all cores
     conv_tiles._convolution.cache_clear(), conv_tiles._correlation.cache_clear()
     for found, second, one in zip(convolved(*arrays), again, expected, strict=True):
         np.testing.assert_array_equal(found, one)
@@ -128,7 +128,7 @@ def test_how_sums_are_cut_depends_on_shapes_alone(monkeypatch):
 
 
 def digest():
-    """Of what convolutions give that are work for two cores."""
+    """Hash the results of convolutions large enough for two cores."""
     draw = np.random.default_rng(3)
     found = hashlib.sha256()
     for shapes in (

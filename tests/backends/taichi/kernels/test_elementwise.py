@@ -1,4 +1,4 @@
-"""Corners of Taichi's elementwise kernels: what overlaps, what has no opposite, what does not fit, against NumPy's."""
+"""Corner cases of Taichi's elementwise kernels, against NumPy: overlapping memory, integer minima, overflow."""
 
 import itertools
 import subprocess
@@ -87,7 +87,7 @@ WRITES = {
 @pytest.mark.parametrize("how", WRITES)
 @pytest.mark.parametrize("size", [16, 40_000])
 def test_what_is_written_over_is_read_before(how, size):
-    """Also where several threads write: the numbers of every operand are those from before."""
+    """Even with several writing threads, every operand is read before it is overwritten."""
     numbers = np.random.default_rng(0).integers(-4, 5, size).astype(np.float32)
     mine, its = mg.tensor(numbers), mg.tensor(numbers, device="numpy")
     WRITES[how](mine)
@@ -127,5 +127,5 @@ def test_numbers_beyond_one_are_no_sines_and_nan_has_no_angle(dtype):
 
 
 def test_a_nan_goes_through_relu():
-    for size in (1, 40):  # number by number, and in vectors
+    for size in (1, 40):  # scalar and vectorised
         assert np.isnan(mg.full((size,), np.nan).relu().numpy()).all()

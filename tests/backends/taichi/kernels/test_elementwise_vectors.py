@@ -1,4 +1,4 @@
-"""Snippets in vectors of sixteen: the same numbers as one by one, in every corner, wherever memory begins and ends."""
+"""Snippets vectorised by 16 agree with scalar evaluation, in every corner case and for every alignment and size."""
 
 import os
 import subprocess
@@ -46,7 +46,7 @@ def on_cpu(op, *inputs, **options):
 
 
 def family(op, count):
-    """The kernels of an operation's snippet for float32 alone."""
+    """Return the float32 kernel family of an operation."""
     key = (op, snippets.SNIPPETS[op], *[np.dtype(np.float32)] * (count + 1))
     return elementwise._families[key]
 
@@ -56,7 +56,7 @@ def host(x):
 
 
 def same_class(a, b):
-    """Both nan, the same infinity, or finite; and a zero has its sign."""
+    """Check that both are nan, the same infinity, or finite, and that zeros have the same sign."""
     np.testing.assert_array_equal(np.isnan(a), np.isnan(b))
     np.testing.assert_array_equal(a[np.isinf(a) | np.isinf(b)], b[np.isinf(a) | np.isinf(b)])
     zeros = (a == 0) & (b == 0)
@@ -72,7 +72,7 @@ def test_a_function_has_all_its_digits(op):
     same_class(y, rounded)
     normal = np.isfinite(rounded) & (abs(rounded) >= 1.2e-38)
     assert (abs(y - exact)[normal] <= ULPS[op] * np.spacing(abs(rounded[normal]))).all()
-    assert (abs(y - exact)[np.isfinite(rounded) & ~normal] <= 3e-45).all()  # so many numbers keep denormals
+    assert (abs(y - exact)[np.isfinite(rounded) & ~normal] <= 3e-45).all()  # two units in the last place of a denormal
 
 
 ONE = [op for op, s in snippets.SNIPPETS.items() if len(OPS[op].inputs) == 1 and source.packable(s)]
@@ -81,7 +81,7 @@ ONE = [op for op, s in snippets.SNIPPETS.items() if len(OPS[op].inputs) == 1 and
 @merge_cases
 @pytest.mark.parametrize("op", ONE)
 def test_vectors_give_what_numbers_one_by_one_give(op):
-    shifted = array.empty((len(MANY) + 1,), np.float32)[1:]  # not aligned, so that no vector can be loaded
+    shifted = array.empty((len(MANY) + 1,), np.float32)[1:]  # misaligned, which prevents vector loads
     host(shifted)[:] = MANY
     wide, one_by_one = host(on_cpu(op, array.like(MANY))), host(on_cpu(op, shifted))
     same_class(wide, one_by_one)
@@ -97,7 +97,7 @@ GELUS = {"gelu", "gelu_tanh"}  # 1 + erf and 1 + tanh cancel far below 0, in eit
 @pytest.mark.parametrize("size", [1, 15, 16, 17, 1023, 1024, 1025, source.SERIAL_WIDE - 1, source.SERIAL_WIDE + 17])
 def test_every_number_is_computed_and_none_beside_them(op, size):
     x, y = rng.normal(size=(2, size)).astype(np.float32)
-    if size < source.SERIAL_WIDE:  # Taichi's own threads flush denormal numbers to 0
+    if size < source.SERIAL_WIDE:  # Taichi's threads flush denormals to 0
         x[: len(CORNERS)] = CORNERS[:size]
     out = host(on_cpu(op, array.like(x), array.like(y)))
     assert family(op, 2).wide
@@ -242,7 +242,7 @@ def test_a_forked_child_raises_for_a_kernel_that_its_parent_had_launched():
 @pytest.mark.needs("fused multiply-add")
 @pytest.mark.parametrize("more", [0, 1, 15])
 def test_a_large_result_is_stored_past_the_cache(monkeypatch, more):
-    """Where it lies in lines of memory, and takes the place of none that is read."""
+    """If it is cache-line aligned and aliases no operand."""
     monkeypatch.setattr(source, "PAST", 1 << 18)
     a, b = (array.like(rng.normal(size=(1 << 18) + more).astype(np.float32)) for _ in range(2))
     texts = []

@@ -1,4 +1,4 @@
-"""Taking, putting and adding by index on the device ``cpu``: bit by bit what NumPy's kernels give."""
+"""Gather, scatter and scatter-add on ``cpu`` agree bitwise with the NumPy kernels."""
 
 import hashlib
 
@@ -15,7 +15,7 @@ needs("taichi")
 
 
 TYPES = list(DTYPES)
-LAID = {  # an array of the same numbers that lies otherwise
+LAID = {  # the same elements in another memory layout
     "rows": lambda x: x,
     "columns": lambda x: x.transpose(),
     "stepped": lambda x: x[::-1, ::2] if x.ndim > 1 else x[::-2],
@@ -31,7 +31,7 @@ def places(size, *shape, seed=1):
 
 
 def same(op, *inputs, **attrs):
-    """The result, which is that of NumPy's kernel in type, shape and every bit."""
+    """Return the result, after checking its dtype, shape and bits against the NumPy kernel."""
     ours = [put(x) if isinstance(x, np.ndarray) else x for x in inputs]
     found = dispatch(op, HERE, tuple(ours), attrs).host
     right = np.asarray(dispatch(op, "numpy", inputs, attrs))
@@ -161,7 +161,7 @@ def test_an_index_out_of_range_raises_and_touches_nothing(op, wrong):
     more = {"index_select": (), "index_copy": (1.0,), "index_add": (put(numbers(1)),)}[op]
     with pytest.raises(IndexError, match="index out of range: an index is out of bounds for dimension 0 with size 3"):
         dispatch(op, HERE, (x, at, *more), {"dim": 0} | ({"shape": None} if op == "index_add" else {}))
-    dispatch("index_select", HERE, (x, put(np.array([0]))), {"dim": 0})  # and it is forgotten
+    dispatch("index_select", HERE, (x, put(np.array([0]))), {"dim": 0})  # the error flag is cleared
 
 
 def test_a_number_too_large_for_the_type_is_refused():
@@ -175,7 +175,7 @@ def test_what_is_read_may_be_what_is_written():
 
 
 def digest():
-    """Of results that would depend on the order of additions, if cores raced."""
+    """Hash results that would depend on the order of additions if cores raced."""
     found = hashlib.sha256()
     for shape, at in [((50, 3000), 0), ((50, 3000), 1), ((100_000, 3), 0), ((20_000, 64), 0)]:
         c, b = put(numbers(*shape)), put(places(13, *shape))

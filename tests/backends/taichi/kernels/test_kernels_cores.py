@@ -1,4 +1,4 @@
-"""Results that would depend on the order in which cores work, if they raced: the same bits on one core as on all."""
+"""Results are bitwise independent of the number of cores, even those that a race would change."""
 
 import importlib.util
 import os
@@ -17,7 +17,7 @@ FAMILIES = ("indexing", "random", "sorting", "conv_tiles")
 
 
 def digests() -> list[str]:
-    """What each family of kernels gives, by its module of tests beside this one."""
+    """Return the digest of each kernel family, computed by its test module."""
     found = []
     for family in FAMILIES:
         spec = importlib.util.spec_from_file_location(f"of_{family}", Path(__file__).with_name(f"test_{family}.py"))
@@ -30,7 +30,7 @@ def digests() -> list[str]:
 @in_memory
 @pytest.mark.nightly
 def test_one_core_gives_the_bits_of_all():
-    """In a process of its own, since Taichi counts cores once, when it starts."""
+    """In a child process, since Taichi counts cores only when it starts."""
     one = subprocess.run(
         [sys.executable, "-c", "import minigrad.backends.taichi, test_cores as here; print(*here.digests())"],
         env=os.environ

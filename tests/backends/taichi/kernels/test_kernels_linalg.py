@@ -1,4 +1,4 @@
-"""Matrices, convolution, pooling and sampling on the device cpu are NumPy's: sizes that the samples do not reach."""
+"""Matmul, convolution, pooling and sampling on ``cpu`` agree with NumPy at sizes that the op samples do not cover."""
 
 import itertools
 
@@ -18,7 +18,7 @@ BEGIN = RNG.bit_generator.state
 
 @pytest.fixture(autouse=True)
 def numbers_of_its_own():
-    """The numbers of a test do not depend on those that were drawn before: their rounding is held to a bound."""
+    """Reset the generator for each test, so that bounds on rounding errors do not depend on the order of tests."""
     RNG.bit_generator.state = BEGIN
 
 
@@ -62,7 +62,7 @@ def test_products_of_whole_numbers(dtype):
 
 
 def test_products_of_views_that_begin_anywhere():
-    """Vectors may be loaded from aligned memory alone: a view at an odd place takes another way."""
+    """Vector loads need aligned memory: misaligned views use another kernel."""
     a, b = numbers(70, 81), numbers(81, 90)
     mine, its = put(a), put(b)
     for rows, inner, columns in itertools.product((0, 1, 2), (0, 1, 4), (0, 1, 16)):

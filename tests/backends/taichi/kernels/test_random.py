@@ -1,4 +1,4 @@
-"""Random numbers on the device ``cpu``: the bits of NumPy's kernels, and of normals all but the last few."""
+"""Random numbers on ``cpu`` agree bitwise with the NumPy kernels; normal samples up to a few last bits."""
 
 import hashlib
 
@@ -70,7 +70,7 @@ def test_choices_are_the_same(dtype, shape):
 
 
 def assert_chosen(found, right):
-    """The same choices; without float64 a few, for which what was drawn is near the end of a share, are neighbours."""
+    """Check that the choices agree; without float64, a few draws near a boundary may select the adjacent index."""
     if NARROW and found.size > 100:
         assert (found != right).mean() < 0.02
     else:
@@ -85,7 +85,7 @@ def test_a_part_of_a_stream_is_what_it_is_in_the_whole():
 
 
 def digest():
-    """Of numbers that would depend on the order in which cores make them."""
+    """Hash samples that would depend on the order of the cores."""
     found = hashlib.sha256()
     for op in ("random_uniform", "random_normal"):
         for dtype in (mg.float32,) if NARROW else (mg.float32, mg.float64):

@@ -1,4 +1,4 @@
-"""Taichi's kernels along lines, against NumPy's: sizes around vectors, stretches and cores, which no sample reaches."""
+"""Taichi's row and column kernels agree with NumPy at sizes around vectors, chunks and cores."""
 
 import numpy as np
 import pytest
@@ -27,7 +27,7 @@ def on_cpu(x):
 
 
 def check(op, inputs, beside=None, skip=(), **attrs):
-    """The kernel of ``cpu`` gives what NumPy's does, `beside` instead of `inputs` if these are views on the device."""
+    """Compare the ``cpu`` kernel with NumPy's; `beside` are its operands if they are views on the device."""
     with np.errstate(all="ignore"):
         its = dispatch(op, "numpy", inputs, attrs)
     mine = dispatch(op, HERE, tuple(map(on_cpu, inputs)) if beside is None else beside, attrs)
@@ -80,7 +80,9 @@ def test_sums_keep_the_digits_of_float64(shape, view):
 
 def test_a_sum_of_many_ones_is_exact_and_of_tenths_close():
     dim = {"dim": (0,), "keepdim": False}
-    assert dispatch("sum", HERE, (on_cpu(np.ones(20_000_001, np.float32)),), dim).item() == 20_000_000  # the nearest
+    assert (
+        dispatch("sum", HERE, (on_cpu(np.ones(20_000_001, np.float32)),), dim).item() == 20_000_000
+    )  # the nearest float32
     tenths = np.full(10**7, 0.1, np.float32)
     assert abs(dispatch("sum", HERE, (on_cpu(tenths),), dim).item() / tenths.sum(dtype=np.float64) - 1) < 1e-6
 
@@ -134,7 +136,7 @@ def test_a_class_that_is_not_there_is_refused(wrong):
 
 @cross(2, shape=[(1, 1), (3, 40), (100, 70), (4, 5, 6)], dtype=[*FLOATS, "int64", "int32", "uint8", "bool"])
 def test_the_first_of_the_largest_and_running_totals(shape, dtype):
-    x = np.round(3 * np.abs(numbers(*shape))).astype(dtype)  # many are equal
+    x = np.round(3 * np.abs(numbers(*shape))).astype(dtype)  # with many ties
     if x.dtype.kind == "f":
         x.flat[x.size // 2 :: 7] = np.nan
     for dim in range(len(shape)):

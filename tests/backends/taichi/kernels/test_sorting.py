@@ -1,4 +1,4 @@
-"""Sorting on the device ``cpu``: the order of NumPy's stable sort, place by place."""
+"""Sorting on ``cpu`` agrees index by index with NumPy's stable sort."""
 
 import hashlib
 
@@ -15,11 +15,11 @@ needs("taichi")
 
 
 TYPES = list(DTYPES)
-SIZES = [1, 2, 7, 8, 9, 17, 511, 512, 513, 4097, 32_768, 32_769, 70_001, 140_000]  # around each way and each step of it
+SIZES = [1, 2, 7, 8, 9, 17, 511, 512, 513, 4097, 32_768, 32_769, 70_001, 140_000]  # around each threshold
 
 
 def spread(*shape, dtype, seed=0):
-    """Numbers from the whole range of a type."""
+    """Return values from the full range of a dtype."""
     rng = np.random.default_rng(seed)
     if np.dtype(dtype).kind == "f":
         return (rng.normal(size=shape) * 10.0 ** rng.integers(-20, 20, shape)).astype(dtype)
@@ -30,7 +30,7 @@ def spread(*shape, dtype, seed=0):
 
 
 def tied(*shape, dtype):
-    """Numbers that are often equal, with all that is special about floats."""
+    """Return values with many ties, including the special floats."""
     x = np.random.default_rng(1).integers(0, 5, shape).astype(dtype)
     if x.dtype.kind == "f":
         x[x == 0] = -0.0
