@@ -248,7 +248,7 @@ def test_what_is_no_number_or_does_not_fit_is_named(call, text):
 
 def test_more_numbers_than_memory_has_are_refused_in_our_words():
     for make in (mg.zeros, mg.empty, mg.rand):
-        with pytest.raises(ShapeError, match=r"has 4,611,686,018,427,387,904 numbers, "):
+        with pytest.raises(ShapeError, match=r"has 4,611,686,018,427,387,904 elements, "):
             make(2**31, 2**31, device="numpy")
     for call in (lambda: mg.ones(2**50, device="numpy"), lambda: mg.eye(2**28, device="numpy")):
         with pytest.raises(OutOfMemoryError, match=r"^(ones|eye): Unable to allocate"):
@@ -260,7 +260,7 @@ def test_the_least_and_the_largest_integer_of_a_type_are_there_and_the_next_ones
         info = mg.iinfo(dtype)
         assert [mg.full((), x, dtype=dtype).item() for x in (info.min, info.max)] == [info.min, info.max]
         for x in (info.min - 1, info.max + 1):
-            with pytest.raises(DTypeError, match=f"{x} does not fit into numbers of type {dtype.name}"):
+            with pytest.raises(DTypeError, match=f"{x} cannot be converted to {dtype.name} without overflow"):
                 mg.full((), x, dtype=dtype)
 
 
@@ -322,7 +322,7 @@ def test_more_than_64_dimensions_are_refused_in_words(on_cpu, device):
 
 def test_what_is_refused_says_which_sizes():
     with pytest.raises(
-        ShapeError, match=r"^zeros: shape \(0, 4611686018427387904, 4\) has sizes beside its 0 that cannot"
+        ShapeError, match=r"^zeros: the nonzero sizes of shape \(0, 4611686018427387904, 4\) overflow the element"
     ):
         mg.zeros(0, FAR, 4)
     with pytest.raises(

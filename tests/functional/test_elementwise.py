@@ -68,7 +68,7 @@ def test_a_total_is_written_into_a_narrower_type_in_the_digits_of_both():
         (lambda n: n.sub_(n, alpha=0.5), "sub_: alpha=0.5 is a float"),
         (lambda n: mg.addcmul(n, n, n, value=2.5), "addcmul: value=2.5 is a float"),
         (lambda n: mg.addcmul(n, 2, n), "addcmul: tensor1 is an int, not a tensor"),
-        (lambda n: mg.add(n, n, alpha=300), "add: alpha: 300 does not fit into numbers of type uint8"),
+        (lambda n: mg.add(n, n, alpha=300), "add: alpha: 300 cannot be converted to uint8 without overflow"),
     ],
 )
 def test_a_factor_that_the_type_of_the_result_cannot_hold_is_refused(call, message):

@@ -128,7 +128,7 @@ def test_a_gpu_that_refuses_float64_skips_the_case():
 
 def test_a_case_that_a_gpu_refuses_skips_the_test_in_the_one_wording():
     def check(case):
-        raise mg.errors.DTypeError(f"float64: the device {mg.get_default_device()} has none.")
+        raise mg.errors.DTypeError(f"float64: the device {mg.get_default_device()} does not support float64.")
 
     with pytest.raises(
         pytest.skip.Exception, match="1 of 1 cases, beginning with a: needs float64: a device that has it"

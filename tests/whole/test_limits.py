@@ -147,7 +147,7 @@ def test_out_of_memory_is_a_memory_error():
     with pytest.raises(MemoryError) as error:
         obtained(make, 5 << 30, pool_of("cpu"), "cpu")
     assert isinstance(error.value, OutOfMemoryError)
-    assert str(error.value).startswith("5.0 GiB were asked for on the device 'cpu'")
+    assert str(error.value).startswith("out of memory on the device 'cpu': tried to allocate 5.0 GiB. ")
 
 
 def test_a_pool_keeps_no_more_than_its_limit():
