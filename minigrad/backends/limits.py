@@ -25,7 +25,7 @@ def check_count(shape: tuple[int, ...], place: str, asked: str = "") -> None:
         raise ShapeError(f"{asked and f'{asked}: '}the nonzero sizes of shape {shape} overflow the element count.")
     if place == "numpy" and prod(shape) >= 2**60:
         raise ShapeError(
-            f"{asked and f'{asked}: '}shape {shape} has {prod(shape):,} elements, which exceed any memory."
+            f"{asked and f'{asked}: '}shape {shape} has {prod(shape):,} elements, too many for any memory."
         )
     if place != "numpy" and prod(shape) > MOST:
         raise ShapeError(

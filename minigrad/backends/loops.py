@@ -58,7 +58,7 @@ class _Program:
         self.counting: dict[int, int] = {}
         self.loops: list[_Loop] = []
         self.names = count()
-        self.adding: set[str] = set()  # the ops whose rules are being transposed, to detect recursion
+        self.adding: set[str] = set()  # ops under transposition, to detect recursion
 
     def memory(self, size: int) -> int:
         place = len(self.sizes)

@@ -1,7 +1,7 @@
 """The device ``python``: kernels on floats, for `Value`.
 
 Floats follow IEEE 754, as in NumPy: 1/0 is inf, log(0) is -inf, exp(1000) is inf, (-2)**0.5 is nan.
-Python raises in all four cases, which would stop a lesson that wants to draw the infinity.
+Python raises in all four cases, which would stop a lesson before it can draw the infinity.
 """
 
 import math

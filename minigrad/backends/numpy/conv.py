@@ -31,7 +31,7 @@ def grid(shape: Shape, window: Window) -> Shape:
 
 
 def windows(a: Array, places: Shape, size: Pair, stride: Pair, dilation: Pair) -> Array:
-    """Return a view of `a` (…, H, W) as (…, kH, kW, *places): the element under each tap at each window position."""
+    """Return a view of `a` (…, H, W) as (…, kH, kW, oH, oW): the element under each tap at each window position."""
     *steps, down, right = a.strides
     spots = (dilation[0] * down, dilation[1] * right, stride[0] * down, stride[1] * right)
     return np.lib.stride_tricks.as_strided(a, (*a.shape[:-2], *size, *places), (*steps, *spots))
@@ -60,7 +60,7 @@ def slices(count: int, step: int) -> list[slice]:
 def columns_of(x: Array, window: Window, groups: int) -> Iterator[tuple[tuple[slice, ...], Array]]:
     """Yield the index in the output and the columns of a few images, or of a few rows of one.
 
-    Columns are (groups, C / groups * kH * kW, images, places), valid until the next iteration.
+    Columns are (groups, C / groups * kH * kW, images, rows * oW), valid until the next iteration.
     """
     count, channels = x.shape[:2]
     (kh, kw), (sh, sw), _, (dh, dw) = window

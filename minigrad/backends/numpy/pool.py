@@ -50,7 +50,7 @@ def spaced(places: list[int]) -> slice:
 
 
 def pooling(beats: Any) -> Kernel:
-    """Return the pooling kernel: the element of a window that `beats` the others, or its last nan, as in PyTorch."""
+    """Return the kernel that takes the extremum of each window by a comparison, or its last nan, as in PyTorch."""
 
     def pool(a: Array, *, windows: tuple[tuple[range, ...], ...]) -> tuple[Array, Array]:
         spatial = a.shape[a.ndim - len(windows) :]

@@ -59,7 +59,7 @@ def _weighing(is_causal: bool, serial: bool) -> Any:
 
 
 def _weighed(scores: Any, is_causal: bool, mask: Any) -> Any:
-    """Compute the softmax of `scores` in place where possible; 0 in rows that are all -inf."""
+    """Return the softmax of the scores, computed in place where possible; 0 in rows that are all -inf."""
     length, n = scores.shape[-2:]
     if mask is None and scores.size and n % 16 == 0 and scores.flags.c_contiguous and wide_lines.aligned(scores):
         made = _weighing(is_causal, scores.size <= wide_lines.SERIAL_ROWS)

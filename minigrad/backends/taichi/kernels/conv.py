@@ -88,7 +88,7 @@ def padded(x: Any, window: Window) -> Any:
 
 
 def spots(x: Any, places: Shape, window: Window) -> Any:
-    """Return a view of padded images, (N, C, kH, kW, *places): the element under each tap at each window position."""
+    """Return a view of padded images, (N, C, kH, kW, oH, oW): the element under each tap at each window position."""
     return seen(x, places, window.size, window.stride, window.dilation).view(x.__class__)
 
 

@@ -102,7 +102,7 @@ def _steps(x: Any) -> Shape:
 
 
 def convolved(x: Any, w: Any, bias: Any, window: Window, places: Shape) -> Any:
-    """Convolve x (N, C, H, W) with w (count, C, kH, kW); return (N, count, *places)."""
+    """Convolve x (N, C, H, W) with w (O, C, kH, kW); return (N, O, oH, oW)."""
     start = address_of(x)
     how = (window, places, _steps(x), _steps(w), None if bias is None else _steps(bias))
     plan = _convolution(x.dtype, start[0] % 64, x.shape, len(w), *how)
@@ -135,8 +135,7 @@ def _correlation(
 
 
 def correlated(g: Any, x: Any, window: Window, places: Shape) -> Any:
-    """Return the gradient of the weights, (count, C, kH, kW), from those of the output, g (N, count, *places), and
-    x (N, C, H, W)."""
+    """Return the weight gradient, (O, C, kH, kW), from the output gradient g (N, O, oH, oW) and x (N, C, H, W)."""
     g = in_rows(g)
     start, slopes = address_of(x), address_of(g)
     count = g.shape[1]

@@ -22,7 +22,7 @@ __all__ = ["ImageTable", "parts", "seen", "serves_product", "table_of", "times"]
 
 
 class Tile(NamedTuple):
-    """The tile of a thread block, rows x columns, and of a thread, high x wide; multiples of 4, for vector loads."""
+    """The tile of a thread block, `rows` x `columns`, and of a thread, `high` x `wide`; multiples of 4 (float4)."""
 
     rows: int
     columns: int
@@ -52,9 +52,9 @@ def serves_product(m: int, n: int, depth: int, batches: int) -> bool:
 
 
 class ImageTable(NamedTuple):
-    """Offset table of an implicit GEMM. For each row and each k, `numbers` has the offset from the first element of an
-    image. With padding ("around") it also has a code; the codes of row and k add up to 65,536 times the row plus the
-    column, in the padded image.
+    """Offset table of an implicit GEMM. For each row and each k, `numbers` has an offset from the first element of an
+    image. With padding ("around") it also has a code for each; the two codes add up to 65,536 * y + x, the position in
+    the padded image.
     """
 
     numbers: Any
@@ -93,7 +93,8 @@ def _fetches(tile: Tile, along: tuple[bool, bool]) -> list[Fetch]:
 
 
 def _fetch(fetches: list[Fetch], whole: bool, seen: str, pad: str, start: str) -> str:
-    """Generate loads of both operands into registers; unless sizes are `whole` tiles, load 0 beyond the last k."""
+    """Generate loads of both operands into registers. If `whole`, sizes are multiples of the tile; otherwise load 0
+    beyond the last k."""
     lines = []
     for one in fetches:
         for j, (k, _) in enumerate(one.places):
@@ -161,7 +162,7 @@ def _head(tile: Tile, fetches: list[Fetch], whole: bool, seen: str) -> str:
 
 @cached()
 def _product(tile: Tile, along: tuple[bool, bool], whole: bool, seen: str, few: bool, biased: bool) -> tuple[str, str]:
-    """Generate the kernel. Operands are contiguous `along` k or across it; sizes that are `whole` tiles need no guards.
+    """Generate the kernel. Operands are contiguous along k where `along`; if `whole`, sizes are multiples of the tile.
 
     If `seen`, load a through a table, with padding if it is "around", and store the result transposed.
     """

@@ -138,7 +138,7 @@ def _numbers(step: str, walk: _Walk, least: int, size: int) -> tuple[int, ...]:
 def _kernel(step: str, dtype: str, index: str, outer: int, nested: bool, lines: bool, serial: bool) -> Any:
     """Compile the kernel for a dtype and a number of outer dimensions; `nested` adds one inside the indexed dimension.
 
-    If an index applies to entire `lines` along that dimension, it is read once per line.
+    If `lines`, an index applies to an entire line of that dimension and is read once.
     """
     dims = range(outer)
     vector = dtype.removeprefix("vector")

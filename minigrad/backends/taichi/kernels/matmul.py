@@ -103,7 +103,7 @@ def _planned(made: Kernel, numbers: tuple[int, ...], tiles: int, left: Any = Non
 
 
 def _tile(m: int, right: int) -> tuple[int, int]:
-    """Return the fastest tile for m rows and `right` vectors of columns."""
+    """Return the fastest tile for m rows and this many vectors of columns."""
     return min(TILES, key=lambda tile: -(-m // tile[0]) * -(-right // tile[1]) * TILES[tile])
 
 

@@ -99,7 +99,7 @@ def {name}_evenly_kernel(
 
 
 def pooling(name: str, beats: str) -> Kernel:
-    """Return the pooling kernel: the element of a window that `beats` the others, or its last nan, as in PyTorch."""
+    """Return the kernel that takes the extremum of each window by a comparison, or its last nan, as in PyTorch."""
 
     def pool(a: Any, *, windows: tuple[tuple[range, ...], ...]) -> tuple[Any, Any]:
         lead = a.ndim - len(windows)

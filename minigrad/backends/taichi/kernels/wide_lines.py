@@ -94,8 +94,8 @@ def _planned(name: str, snippet: str, inputs: Sequence[Any], y: Any) -> tuple[An
 class Line(NamedTuple):
     """The computation of a line: `result`, a source expression evaluated for each element.
 
-    It refers to elements of the arrays, to per-line values, and to `whole`, which is `after` of s64, the sum of the
-    expression `summed` over the line. In `summed`, `top` is the maximum of a. If `kept`, the summand is stored as x.
+    It refers to elements of the arrays, to per-line values, and to "whole": `after` applied to s64, the sum of the
+    expression `summed` over the line. In `summed`, "top" is the maximum of a. If `kept`, the summand is stored as x.
     """
 
     result: str
@@ -113,7 +113,7 @@ def _reads(arrays: Sequence[str], indent: int, at: str) -> str:
 
 
 def _peak() -> str:
-    """Generate source that computes `top`, the maximum of a."""
+    """Generate source that computes "top", the maximum of a."""
     edges = [f"        peaks = ti.max(peaks, ti.select({own}, a_[{at}], least))\n" for at, own in _OWN]
     between = "        for k in range(first + 1, last):\n            peaks = ti.max(peaks, a_[k])\n"
     return f"        least = none - inf\n        peaks = least\n{between}{''.join(edges)}        top = peaks.max()\n"
@@ -199,7 +199,7 @@ def _top_and_total(serial: bool) -> tuple[str, str]:
 
 
 def top_and_total(a: Any, top: Any, total: Any) -> None:
-    """Fill `top` with the maximum of each row of `a`, and `total` with the sum of exp(a - top)."""
+    """Store the maximum of each row of `a` in top, and the sum of exp(a - top) in total."""
     made = compiled("top_and_total", *_top_and_total(a.size <= SERIAL_ROWS))
     made(pointer(top), pointer(total), pointer(a), top.size, a.shape[-1])
 
