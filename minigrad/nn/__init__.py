@@ -1,4 +1,4 @@
-"""Neural networks: PyTorch's modules. `nn.scalar` builds them from single Values, each weight of which can be seen."""
+"""Neural network layers with PyTorch's names. `nn.scalar` builds networks of single Values, to inspect every weight."""
 
 import sys
 from importlib import import_module
@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 from minigrad.core.packages import explained
 from minigrad.nn import scalar as scalar
 
-if TYPE_CHECKING:  # what comes with the tensors, which need NumPy, when it is first asked for
+if TYPE_CHECKING:  # imported lazily by `__getattr__`: tensors need NumPy
     from minigrad.nn import functional as functional
     from minigrad.nn import init as init
     from minigrad.nn import utils as utils
-    from minigrad.nn.activation import *  # noqa: F403 -- the rooms list their names
+    from minigrad.nn.activation import *  # noqa: F403 -- each module defines `__all__`
     from minigrad.nn.attention import *  # noqa: F403
     from minigrad.nn.containers import *  # noqa: F403
     from minigrad.nn.conv import *  # noqa: F403
@@ -66,7 +66,7 @@ def __getattr__(name: str) -> Any:
         from minigrad.pytorch.modules import absent
 
         return absent(__name__, name)
-    without = f"module 'minigrad.nn' has no attribute {name!r}; its modules need NumPy, which is not installed"
+    without = f"module 'minigrad.nn' has no attribute {name!r}; its layers need NumPy, which is not installed"
     raise AttributeError(without, name=name, obj=sys.modules[__name__])
 
 

@@ -1,6 +1,6 @@
-"""Activations as modules: functions of each number, and softmax, which compares the numbers of a line.
+"""Activation layers: elementwise functions, and softmax along a dimension.
 
-The formulas are those of the functions of the same name in `minigrad.functional`. `inplace` writes over the input.
+The formulas are in the functions of the same name of `minigrad.functional`. `inplace` overwrites the input.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ __all__ = [
 
 
 class _InPlace(AppliedToInput):
-    """An activation that may be written over its input."""
+    """Base class of activations with an in-place option."""
 
     def __init__(self, inplace: bool = False) -> None:
         super().__init__(inplace=inplace)
@@ -64,11 +64,11 @@ class ReLU6(_InPlace, of="relu6"):
 
 
 class SELU(_InPlace, of="selu"):
-    """`ELU`, scaled so that signals come to mean 0 and variance 1. Klambauer et al. 2017."""
+    """`ELU` scaled so that activations converge to mean 0 and variance 1. Klambauer et al. 2017."""
 
 
 class SiLU(_InPlace, of="silu"):
-    """``x sigmoid(x)``, also called swish."""
+    """``x sigmoid(x)``, also known as swish."""
 
 
 class Mish(_InPlace, of="mish"):
@@ -76,66 +76,66 @@ class Mish(_InPlace, of="mish"):
 
 
 class Hardsigmoid(_InPlace, of="hardsigmoid"):
-    """`Sigmoid` in three straight lines: ``relu6(x + 3) / 6``."""
+    """Piecewise linear approximation of `Sigmoid`: ``relu6(x + 3) / 6``."""
 
 
 class Hardswish(_InPlace, of="hardswish"):
-    """`SiLU` without an exponential: ``x relu6(x + 3) / 6``. Howard et al. 2019."""
+    """Approximation of `SiLU` without an exponential: ``x relu6(x + 3) / 6``. Howard et al. 2019."""
 
     _shown = ()
 
 
 class ELU(AppliedToInput, of="elu"):
-    """``x`` above 0, ``alpha (exp(x) - 1)`` below. Clevert, Unterthiner and Hochreiter 2016."""
+    """``x`` if positive, else ``alpha (exp(x) - 1)``. Clevert, Unterthiner and Hochreiter 2016."""
 
     def __init__(self, alpha: float = 1.0, inplace: bool = False) -> None:
         super().__init__(alpha=alpha, inplace=inplace)
 
 
 class CELU(AppliedToInput, of="celu"):
-    """``x`` above 0, ``alpha (exp(x / alpha) - 1)`` below: an `ELU` whose slope is even. Barron 2017."""
+    """``x`` if positive, else ``alpha (exp(x / alpha) - 1)``: an `ELU` with continuous derivative. Barron 2017."""
 
     def __init__(self, alpha: float = 1.0, inplace: bool = False) -> None:
         super().__init__(alpha=alpha, inplace=inplace)
 
 
 class LeakyReLU(AppliedToInput, of="leaky_relu"):
-    """``x`` above 0, ``negative_slope x`` below. Maas, Hannun and Ng 2013."""
+    """``x`` if positive, else ``negative_slope x``. Maas, Hannun and Ng 2013."""
 
     def __init__(self, negative_slope: float = 0.01, inplace: bool = False) -> None:
         super().__init__(negative_slope=negative_slope, inplace=inplace)
 
 
 class Hardtanh(AppliedToInput, of="hardtanh"):
-    """``x`` brought into `min_val` … `max_val`."""
+    """``x`` clamped to [`min_val`, `max_val`]."""
 
     def __init__(self, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> None:
         super().__init__(min_val=min_val, max_val=max_val, inplace=inplace)
 
 
 class Threshold(AppliedToInput, of="threshold"):
-    """``x`` above `threshold`, else `value`."""
+    """``x`` if above `threshold`, else `value`."""
 
     def __init__(self, threshold: float, value: float, inplace: bool = False) -> None:
         super().__init__(threshold=threshold, value=value, inplace=inplace)
 
 
 class GELU(AppliedToInput, of="gelu"):
-    """``x Φ(x)``, Φ the normal distribution; `approximate` "tanh" takes a formula. Hendrycks and Gimpel 2016."""
+    """``x Φ(x)``, Φ the normal CDF; `approximate` "tanh" uses a closed form. Hendrycks and Gimpel 2016."""
 
     def __init__(self, approximate: str = "none") -> None:
         super().__init__(approximate=approximate)
 
 
 class Softplus(AppliedToInput, of="softplus"):
-    """``log(1 + exp(beta x)) / beta``; ``x`` where beta x is above `threshold`. Dugas et al. 2001."""
+    """``log(1 + exp(beta x)) / beta``; ``x`` where beta x exceeds `threshold`. Dugas et al. 2001."""
 
     def __init__(self, beta: float = 1.0, threshold: float = 20.0) -> None:
         super().__init__(beta=beta, threshold=threshold)
 
 
 class _Shrink(AppliedToInput):
-    """A function that makes small numbers 0."""
+    """Base class of functions that map small values to 0."""
 
     def __init__(self, lambd: float = 0.5) -> None:
         super().__init__(lambd=lambd)
@@ -145,22 +145,22 @@ class _Shrink(AppliedToInput):
 
 
 class Softshrink(_Shrink, of="softshrink"):
-    """``x`` brought nearer to 0 by `lambd`, 0 where it is nearer."""
+    """``x`` moved towards 0 by `lambd`, and 0 within [-lambd, lambd]."""
 
 
 class Hardshrink(_Shrink, of="hardshrink"):
-    """``x``, but 0 from -lambd to lambd."""
+    """``x``, but 0 within [-lambd, lambd]."""
 
 
 class GLU(AppliedToInput, of="glu"):
-    """The first half along `dim` times the sigmoid of the second. Dauphin et al. 2017."""
+    """Gated linear unit: the first half along `dim` times the sigmoid of the second. Dauphin et al. 2017."""
 
     def __init__(self, dim: int = -1) -> None:
         super().__init__(dim=dim)
 
 
 class _Plain(AppliedToInput):
-    """A function without settings."""
+    """Base class of functions without settings."""
 
     _settings = ()
 
@@ -177,7 +177,7 @@ class Tanhshrink(_Plain, of="tanhshrink"):
 
 
 class LogSigmoid(_Plain, of="logsigmoid"):
-    """``log(sigmoid(x))``, without underflow."""
+    """``log(sigmoid(x))``, numerically stable."""
 
 
 class Sigmoid(_Plain, of="sigmoid"):
@@ -189,7 +189,7 @@ class Tanh(_Plain, of="tanh"):
 
 
 class PReLU(Module):
-    """``x`` above 0, ``weight x`` below: one learned slope, or `num_parameters`, one a channel. He et al. 2015."""
+    """``x`` if positive, else ``weight x``; learns one weight, or `num_parameters`, one per channel. He et al. 2015."""
 
     weight: Parameter
 
@@ -208,18 +208,18 @@ class PReLU(Module):
 
 
 class _Along(AppliedToInput):
-    """A function along one dimension."""
+    """Base class of functions along one dimension."""
 
     def __init__(self, dim: int | None = None) -> None:
         super().__init__(dim=dim)
 
 
 class Softmax(_Along, of="softmax"):
-    """``exp(x) / sum(exp(x))`` along `dim`: positive numbers of sum 1."""
+    """``exp(x) / sum(exp(x))`` along `dim`: positive values that sum to 1."""
 
 
 class LogSoftmax(_Along, of="log_softmax"):
-    """``log(softmax(x))`` along `dim`, also where that is too small for a float."""
+    """``log(softmax(x))`` along `dim`, numerically stable."""
 
 
 class Softmin(_Along, of="softmin"):
@@ -227,7 +227,7 @@ class Softmin(_Along, of="softmin"):
 
 
 class Softmax2d(Module):
-    """`Softmax` over the channels of images (N, C, H, W), or of one (C, H, W), at each pixel."""
+    """`Softmax` over the channels of (N, C, H, W) or (C, H, W), at each pixel."""
 
     def forward(self, input: Tensor) -> Tensor:
         return F.softmax(input, -3)

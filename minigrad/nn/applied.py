@@ -1,4 +1,4 @@
-"""Modules that apply one function of `minigrad.functional`, with the settings that they were made with."""
+"""Modules that apply one function of `minigrad.functional`, with options set at construction."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ __all__ = ["Applied", "AppliedToInput"]
 
 
 class Applied(Module):
-    """A function of the inputs of `forward`, with settings: attributes that go to its parameters of the same names.
+    """Base class of modules that call a function, passing their settings, stored as attributes, as keyword arguments.
 
-    A subclass names the function, and its ``__init__`` has the settings with their defaults:
+    A subclass names the function, and its ``__init__`` declares the settings and their defaults:
 
     >>> import minigrad as mg
     >>> class Shrink(AppliedToInput, of="softshrink"):
@@ -25,9 +25,9 @@ class Applied(Module):
     """
 
     applies: ClassVar[str]
-    """The name of the function in `minigrad.functional`, where it is looked up at each call."""
+    """The name of the function in `minigrad.functional`, looked up at each call."""
     _settings: tuple[str, ...]
-    _shown: ClassVar[tuple[str, ...] | None] = None  # the settings that its repr has: all of them, if None
+    _shown: ClassVar[tuple[str, ...] | None] = None  # the settings that `extra_repr` shows; all if None
 
     def __init_subclass__(cls, of: str | None = None, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -41,18 +41,18 @@ class Applied(Module):
             setattr(self, name, x)
 
     def _keywords(self) -> dict[str, Any]:
-        """The settings as they are now, by name."""
+        """Return the current settings by name."""
         return {name: getattr(self, name) for name in self._settings}
 
     def extra_repr(self) -> str:
-        """The settings; `inplace` only where it is on."""
+        """Return the settings; `inplace` only if it is set."""
         shown = self._settings if self._shown is None else self._shown
         return ", ".join(f"{name}={x!r}" for name in shown if (x := getattr(self, name)) or name != "inplace")
 
 
 class AppliedToInput(Applied):
-    """A function of one input."""
+    """Base class of modules that apply a function of one input."""
 
     def forward(self, input: Tensor) -> Any:
-        """The function of the input."""
+        """Apply the function to `input`."""
         return getattr(F, self.applies)(input, **self._keywords())

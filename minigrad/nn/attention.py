@@ -1,8 +1,8 @@
-"""Attention and the layers of a transformer, after Vaswani et al., "Attention Is All You Need", 2017.
+"""Multi-head attention, after Vaswani et al., "Attention Is All You Need", 2017.
 
-L counts places of the target (the queries), S of the source (keys and values), N sequences, E is the size of a place. A
-mask of bools is True where a place may not be looked at, which is the opposite of what
-`functional.scaled_dot_product_attention` takes; one of floats is added to the scores.
+L is the target (query) length, S the source (key and value) length, N the batch size, E the embedding size. A bool mask
+is True where attention is not allowed, the opposite of `functional.scaled_dot_product_attention`; a float mask is added
+to the scores.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ from minigrad.nn.linear import Linear
 from minigrad.nn.module import Module, Parameter
 
 __all__ = ["MultiheadAttention"]
-__path__: list[str] = []  # no folder: what is imported from here and is not here, `pytorch.modules` answers for
+__path__: list[str] = []  # no submodules: `pytorch.modules` reports imports of missing ones
 
 
 class MultiheadAttention(Module):
-    """Several attentions side by side, each on its part of E, and a matrix that puts what they found together.
+    """Multi-head attention: `num_heads` scaled dot-product attentions over slices of E, and an output projection.
 
-    ``forward(query, key, value)`` takes (L, N, E), (S, N, kdim) and (S, N, vdim), with `batch_first` N in front, or all
-    three without N; and gives (L, N, E) and the weights (N, L, S), the mean of all heads unless
-    `average_attn_weights` is False, or None without `need_weights`. Parameters are named and start as PyTorch's:
-    `in_proj_weight` (3 E, E) in one, or three where `kdim` or `vdim` is not E. `add_bias_kv` adds a learned key and
-    value, `add_zero_attn` ones of zeros. Raises ShapeError where sizes do not fit.
+    ``forward(query, key, value)`` takes (L, N, E), (S, N, kdim) and (S, N, vdim), N first if `batch_first`, or all
+    without N. It returns the output, (L, N, E), and the weights, (N, L, S), averaged over heads unless
+    `average_attn_weights` is False, or None without `need_weights`. Parameters have PyTorch's names and initialisation:
+    one `in_proj_weight`, (3 E, E), or three if `kdim` or `vdim` differ from E. `add_bias_kv` appends a learned key and
+    value, `add_zero_attn` zeros. Raises ShapeError for mismatched sizes.
 
     >>> import minigrad as mg
     >>> attention = mg.nn.MultiheadAttention(8, num_heads=2, batch_first=True)
@@ -63,8 +63,8 @@ class MultiheadAttention(Module):
         super().__init__()
         if min(embed_dim, num_heads) < 1 or embed_dim % num_heads:
             raise ShapeError(
-                f"MultiheadAttention: embed_dim={embed_dim} is not a multiple of num_heads={num_heads}: each head has "
-                "its part of it."
+                "MultiheadAttention: embed_dim must be divisible by num_heads, but got "
+                f"embed_dim={embed_dim} and num_heads={num_heads}."
             )
         check_share(dropout, "MultiheadAttention", "dropout")
         self.embed_dim, self.num_heads, self.head_dim = embed_dim, num_heads, embed_dim // num_heads
@@ -86,7 +86,7 @@ class MultiheadAttention(Module):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Draw the matrices anew, and begin with biases of 0."""
+        """Sample the matrices again, and reset the biases to 0."""
         for name in ("in_proj_weight", "q_proj_weight", "k_proj_weight", "v_proj_weight"):
             if getattr(self, name) is not None:
                 init.xavier_uniform_(getattr(self, name))
@@ -108,15 +108,15 @@ class MultiheadAttention(Module):
         average_attn_weights: bool = True,
         is_causal: bool = False,
     ) -> tuple[Tensor, Tensor | None]:
-        """What was found, and the weights.
+        """Return the attention output and weights.
 
-        `key_padding_mask` is (N, S), `attn_mask` (L, S) or (N · heads, L, S). `is_causal` is a hint that `attn_mask` is
-        that of `Transformer.generate_square_subsequent_mask`, which must be given too.
+        `key_padding_mask` is (N, S), `attn_mask` (L, S) or (N · heads, L, S). `is_causal` is a hint that `attn_mask`,
+        which is required too, is that of `Transformer.generate_square_subsequent_mask`.
         """
         if is_causal and attn_mask is None:
             raise ShapeError(
-                "MultiheadAttention: is_causal=True says what attn_mask is, and there is none.\n"
-                "  Give attn_mask=nn.Transformer.generate_square_subsequent_mask(L) too."
+                "MultiheadAttention: need attn_mask if specifying the is_causal hint.\n"
+                "  Pass attn_mask=nn.Transformer.generate_square_subsequent_mask(L) too."
             )
         self._check(query, key, value)
         alone = query.ndim == 2
@@ -151,12 +151,12 @@ class MultiheadAttention(Module):
                 "(N, L, {}), (N, S, {}) and (N, S, {})" if self.batch_first else "(L, N, {}), (S, N, {}) and (S, N, {})"
             )
             raise ShapeError(
-                f"MultiheadAttention: query, key and value are {order.format(*sizes)}, or all without N; given are "
-                f"{query.shape}, {key.shape} and {value.shape}."
+                f"MultiheadAttention: expected query, key and value of shapes {order.format(*sizes)}, or all without "
+                f"N, but got {query.shape}, {key.shape} and {value.shape}."
             )
 
     def _projected(self, query: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Query, key and value, each by its matrix; in one product where they are one tensor."""
+        """Project query, key and value, in one product if they are the same tensor."""
         if self.in_proj_weight is not None and query is key and key is value:
             q, k, v = parts(F.linear(query, self.in_proj_weight, self.in_proj_bias), 3)
             return q, k, v
@@ -169,7 +169,7 @@ class MultiheadAttention(Module):
         return q, k, v
 
     def _mask(self, mask: Any, padding: Any, query: Tensor, key: Tensor) -> Tensor | None:
-        """Both masks as one that is added to the scores, (N or 1, heads or 1, L or 1, S)."""
+        """Merge both masks into a float mask of shape (N or 1, heads or 1, L or 1, S)."""
         n, length, source = query.shape[0], query.shape[1], key.shape[1]
         found: Tensor | None = None
         if mask is not None:
@@ -178,21 +178,22 @@ class MultiheadAttention(Module):
                 (n * self.num_heads, length, source),
             ):
                 raise ShapeError(
-                    f"MultiheadAttention: attn_mask is {(length, source)} or {(n * self.num_heads, length, source)}, "
-                    f"and has shape {mask.shape}."
+                    f"MultiheadAttention: the shape of attn_mask is {mask.shape}, but should be {(length, source)} or "
+                    f"{(n * self.num_heads, length, source)}."
                 )
             found = _added(mask, query).reshape(-1, self.num_heads if mask.ndim == 3 else 1, length, source)
         if padding is not None:
             if tensor_of(padding, "MultiheadAttention", "key_padding_mask").shape != (n, source):
                 raise ShapeError(
-                    f"MultiheadAttention: key_padding_mask is {(n, source)}, and has shape {padding.shape}."
+                    "MultiheadAttention: the shape of key_padding_mask is "
+                    f"{padding.shape}, but should be {(n, source)}."
                 )
             hidden = _added(padding, query)[:, None, None, :]
             found = hidden if found is None else found + hidden
         return found
 
     def _more_keys(self, k: Tensor, v: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor, Tensor | None]:
-        """Keys and values with the learned ones, or zeros, at their end, and a mask that lets them be seen."""
+        """Append learned or zero keys and values, and pad the mask to allow attention to them."""
         added = 0
         if self.bias_k is not None and self.bias_v is not None:
             k, v = [F.cat([x, b.expand(x.shape[0], 1, -1)], 1) for x, b in ((k, self.bias_k), (v, self.bias_v))]
@@ -207,16 +208,18 @@ class MultiheadAttention(Module):
 
 
 def _added(mask: Tensor, like: Tensor) -> Tensor:
-    """A mask as numbers that are added to scores: -inf where one of bools is True."""
+    """Convert a mask to floats to add to scores: -inf where a bool mask is True."""
     if mask.dtype is as_dtype(bool):
         return F.where(mask, float("-inf"), like.new_zeros(()))
     if not mask.dtype.is_floating_point:
-        raise DTypeError(f"MultiheadAttention: a mask holds bools or floats, not {mask.dtype.name}.")
+        raise DTypeError(
+            f"MultiheadAttention: only bool and floating types of masks are supported, not {mask.dtype.name}."
+        )
     return mask.to(like.dtype)
 
 
 def _weighed(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, dropout: float) -> tuple[Tensor, Tensor]:
-    """`functional.scaled_dot_product_attention`, and the weights with which the values were added up."""
+    """Compute `functional.scaled_dot_product_attention`, and return the attention weights too."""
     scores = (q * q.shape[-1] ** -0.5) @ k.transpose(-2, -1)
     weights = F.softmax(scores if mask is None else scores + mask, -1)
     weights = F.dropout(weights, dropout)

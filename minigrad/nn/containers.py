@@ -1,4 +1,4 @@
-"""Modules that hold others, or parameters, under numbers or names."""
+"""Containers of modules and parameters, indexed like lists or dicts."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ Self = TypeVar("Self", bound="_Numbered")
 
 
 def _place(name: str, index: Any, count: int) -> str:
-    """The name of the item at `index`, which may count from the end."""
+    """Return the key of the item at `index`, which may be negative."""
     try:
         place = operator.index(index)
     except TypeError:
-        raise DTypeError(f"{name}: {index!r} is neither an int nor a slice.") from None
+        raise DTypeError(f"{name}: indices must be integers or slices, but got {index!r}.") from None
     if not -count <= place < count:
-        raise ShapeError(f"{name}: there is no item {place}: there are {count}.")
+        raise ShapeError(f"{name}: index {place} is out of range for length {count}.")
     return str(place % count)
 
 
 class _Numbered(Module):
-    """Modules under the names "0", "1", …"""
+    """Base class of containers that name their modules "0", "1", …"""
 
     def __len__(self) -> int:
         return len(self._modules)
@@ -45,7 +45,7 @@ class _Numbered(Module):
         return self._modules[_place(type(self).__name__, index, len(self))]
 
     def _of(self, modules: list[Any]) -> Any:
-        """Another one of these modules."""
+        """Create a container of the same type."""
         return type(self)(modules)  # type: ignore[call-arg]
 
     def __setitem__(self, index: int, module: Module) -> None:
@@ -57,18 +57,18 @@ class _Numbered(Module):
         self._refill(modules)
 
     def _refill(self, modules: Sequence[Any]) -> None:
-        for k, module in enumerate(modules):  # before any is taken out
+        for k, module in enumerate(modules):  # before any is removed
             self._check_child(module, f"{type(self).__name__}: {k}")
         self._modules.clear()
         self._modules.update({str(k): module for k, module in enumerate(modules)})
 
     def append(self: Self, module: Module) -> Self:
-        """Add a module at the end."""
+        """Append a module to the end."""
         self.add_module(str(len(self)), module)
         return self
 
     def extend(self: Self, modules: Iterable[Module]) -> Self:
-        """Add modules at the end."""
+        """Append modules to the end."""
         given = list(modules)
         for k, module in enumerate(given, len(self)):
             self._check_child(module, f"{type(self).__name__}: {k}")
@@ -77,21 +77,21 @@ class _Numbered(Module):
         return self
 
     def insert(self: Self, index: int, module: Module) -> Self:
-        """Put a module before the one at `index`; those after it get other names."""
+        """Insert a module before `index`, renumbering those after it."""
         modules = list(self)
         modules.insert(index, module)
         self._refill(modules)
         return self
 
     def pop(self, index: int) -> Any:
-        """Take a module out; those after it get other names."""
+        """Remove and return the module at `index`, renumbering those after it."""
         module = self[index]
         del self[index]
         return module
 
 
 class Sequential(_Numbered):
-    """Modules one after the other: each is called with what the one before gave. Also of a dict, with names.
+    """A chain of modules: each receives the output of the one before. A dict argument names them.
 
     >>> import minigrad as mg
     >>> model = mg.nn.Sequential(mg.nn.Linear(4, 8), mg.nn.ReLU(), mg.nn.Linear(8, 3))
@@ -108,7 +108,7 @@ class Sequential(_Numbered):
             self.add_module(name, module)
 
     def forward(self, input: Any) -> Any:
-        """The output of the last module."""
+        """Return the output of the last module."""
         for module in self._modules.values():
             input = module(input)  # type: ignore[misc]
         return input
@@ -134,11 +134,11 @@ class Sequential(_Numbered):
 
     def _checked(self, other: Any) -> list[Any]:
         if not isinstance(other, Sequential):
-            raise DTypeError(f"Sequential: + joins two of them, and this is {a_kind(other)}.\n  Write append(module).")
+            raise DTypeError(f"Sequential: + expected a Sequential, but got {a_kind(other)}.\n  Write append(module).")
         return list(other)
 
     def __mul__(self, times: int) -> Sequential:
-        """The same modules several times: they share their parameters."""
+        """Repeat the modules `times` times; the copies share their parameters."""
         return Sequential(*self._repeated(times))
 
     __rmul__ = __mul__
@@ -148,14 +148,14 @@ class Sequential(_Numbered):
 
     def _repeated(self, times: Any) -> list[Any]:
         if isinstance(times, bool) or not isinstance(times, int):
-            raise DTypeError(f"Sequential: * repeats it a whole number of times, not {times!r:.40}.")
+            raise DTypeError(f"Sequential: * expected an int, but got {times!r:.40}.")
         if times < 1:
-            raise ArgumentError(f"Sequential: * repeats it once or more, not {times} times.")
+            raise ArgumentError(f"Sequential: * expected a factor of at least 1, but got {times}.")
         return list(self) * times
 
 
 class ModuleList(_Numbered):
-    """A list of modules, which are called by whoever has it: ``for block in self.blocks: x = block(x)``."""
+    """A list of modules, without a `forward`: ``for block in self.blocks: x = block(x)``."""
 
     _folds = True
 
@@ -171,9 +171,9 @@ class ModuleList(_Numbered):
 
 
 class _Named(Module):
-    """Modules or parameters by name, in the order in which they were put in."""
+    """Base class of containers of named modules or parameters, in insertion order."""
 
-    _what: str  # it holds
+    _what: str  # the kind of item, for messages
 
     @property
     def _table(self) -> dict[str, Any]:
@@ -182,7 +182,7 @@ class _Named(Module):
     def __getitem__(self, key: str) -> Any:
         if key not in self._table:
             name, here = type(self).__name__, ", ".join(self._table) or "none"
-            raise KeyError(f"{name}: there is no {self._what} {key!r}; there are {here}.")
+            raise KeyError(f"{name} has no {self._what} {key!r}; it has {here}.")
         return self._table[key]
 
     def __delitem__(self, key: str) -> None:
@@ -198,30 +198,30 @@ class _Named(Module):
         return key in self._table
 
     def keys(self) -> Iterable[str]:
-        """The names."""
+        """Return the keys."""
         return self._table.keys()
 
     def values(self) -> Iterable[Any]:
-        """What they name."""
+        """Return the values."""
         return self._table.values()
 
     def items(self) -> Iterable[tuple[str, Any]]:
-        """The names, and what they name."""
+        """Return the (key, value) pairs."""
         return self._table.items()
 
     def pop(self, key: str) -> Any:
-        """Take out what is named `key`."""
+        """Remove `key` and return its value."""
         found = self[key]
         del self[key]
         return found
 
     def clear(self) -> None:
-        """Take all out."""
+        """Remove all items."""
         self._table.clear()
 
 
 class ModuleDict(_Named):
-    """Modules by name, in the order in which they were put in."""
+    """A dict of modules, in insertion order."""
 
     _what = "module"
 
@@ -237,7 +237,7 @@ class ModuleDict(_Named):
         self.add_module(key, module)
 
     def update(self, modules: Any) -> None:
-        """Put in the modules of a dict, or of pairs."""
+        """Add the modules of a mapping or an iterable of pairs."""
         given = list(modules.items() if hasattr(modules, "items") else modules)
         for name, module in given:
             self._check_child(module, f"ModuleDict: {name}")
@@ -246,7 +246,7 @@ class ModuleDict(_Named):
 
 
 class ParameterList(Module):
-    """A list of parameters; tensors that are put in become parameters."""
+    """A list of parameters. Converts tensors to parameters."""
 
     def __init__(self, values: Iterable[Any] | None = None) -> None:
         super().__init__()
@@ -267,12 +267,12 @@ class ParameterList(Module):
         self._parameters[_place("ParameterList", index, len(self))] = _parameter("ParameterList", value)
 
     def append(self, value: Any) -> ParameterList:
-        """Add a parameter at the end."""
+        """Append a parameter to the end."""
         self.register_parameter(str(len(self)), _parameter("ParameterList", value))
         return self
 
     def extend(self, values: Iterable[Any]) -> ParameterList:
-        """Add parameters at the end."""
+        """Append parameters to the end."""
         for value in list(values):
             self.append(value)
         return self
@@ -285,7 +285,7 @@ class ParameterList(Module):
 
 
 class ParameterDict(_Named):
-    """Parameters by name; tensors that are put in become parameters."""
+    """A dict of parameters, in insertion order. Converts tensors to parameters."""
 
     _what = "parameter"
 
@@ -301,7 +301,7 @@ class ParameterDict(_Named):
         self.register_parameter(key, None if value is None else _parameter("ParameterDict", value))
 
     def update(self, parameters: Any) -> None:
-        """Put in the parameters of a dict, or of pairs."""
+        """Add the parameters of a mapping or an iterable of pairs."""
         for name, value in parameters.items() if hasattr(parameters, "items") else parameters:
             self[name] = value
 
@@ -321,25 +321,25 @@ class ParameterDict(_Named):
         return self
 
     def copy(self) -> ParameterDict:
-        """Another dict of the same parameters."""
+        """Return another dict of the same parameters."""
         return ParameterDict(dict(self.items()))
 
     def get(self, key: str, default: Any = None) -> Any:
-        """The parameter `key`, or `default`."""
+        """Return the parameter `key`, or `default` if it is missing."""
         return self._parameters.get(key, default)
 
     def setdefault(self, key: str, default: Any = None) -> Any:
-        """The parameter `key`, which `default` becomes if there is none."""
+        """Return the parameter `key`, set to `default` if it is missing."""
         if key not in self:
             self[key] = default
         return self[key]
 
     def popitem(self) -> tuple[str, Any]:
-        """Take the last parameter out, with its name. Raises KeyError where there is none."""
+        """Remove and return the last (key, parameter) pair. Raises KeyError if empty."""
         return self._parameters.popitem()
 
     def fromkeys(self, keys: Iterable[str], default: Any = None) -> ParameterDict:
-        """Another dict, in which `default` stands under each of `keys`."""
+        """Return another dict that maps each of `keys` to `default`."""
         return ParameterDict(dict.fromkeys(keys, default))
 
     def extra_repr(self) -> str:
@@ -347,13 +347,13 @@ class ParameterDict(_Named):
 
 
 class Identity(Module):
-    """Its input. Takes any arguments, so that it can stand where another module stood."""
+    """A placeholder that returns its input. Accepts and ignores any constructor arguments."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__()
 
     def forward(self, input: Any) -> Any:
-        """`input` itself."""
+        """Return `input`."""
         return input
 
 
@@ -361,7 +361,7 @@ def _parameter(name: str, value: Any) -> Parameter:
     if isinstance(value, Parameter):
         return value
     if not isinstance(value, Tensor):
-        raise DTypeError(f"{name}: it holds parameters, and this is {a_kind(value)}.")
+        raise DTypeError(f"{name}: expected a Parameter or Tensor, but got {a_kind(value)}.")
     return Parameter(value, value.dtype.is_floating_point)
 
 

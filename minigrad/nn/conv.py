@@ -1,4 +1,4 @@
-"""Convolutions as layers. What they compute is in `minigrad.functional.conv`; sizes are ints, or one a dimension."""
+"""Convolution layers. The computations are in `minigrad.functional.conv`; a size is an int, or one per dimension."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _MODES = ("zeros", "reflect", "replicate", "circular")
 
 
 class _Conv(Module):
-    """What convolutions share. `weight` is (out, in / groups, *kernel), transposed (in, out / groups, *kernel)."""
+    """Base class of convolutions. `weight` is (out, in / groups, *kernel); transposed, (in, out / groups, *kernel)."""
 
     dims: int
     transposed = False
@@ -47,8 +47,8 @@ class _Conv(Module):
         name = type(self).__name__
         if groups < 1 or in_channels % groups or out_channels % groups:
             raise ShapeError(
-                f"{name}: groups={groups} does not divide in_channels={in_channels} and out_channels={out_channels}: "
-                "each group has its share of both."
+                f"{name}: in_channels and out_channels must be divisible by groups, but got "
+                f"in_channels={in_channels}, out_channels={out_channels} and groups={groups}."
             )
         check_option(padding_mode, _MODES, name, "padding_mode")
         self.in_channels, self.out_channels = in_channels, out_channels
@@ -57,7 +57,9 @@ class _Conv(Module):
         if isinstance(padding, str):
             check_option(padding, ("valid", "same"), name, "padding")
             if padding == "same" and max(self.stride) > 1:
-                raise ArgumentError(f'{name}: padding="same" keeps the size, which stride={stride} does not.')
+                raise ArgumentError(
+                    f"{name}: padding='same' is not supported for strided convolutions, but got {stride=}."
+                )
         self.padding = padding if isinstance(padding, str) else ints_of(padding, self.dims, name, "padding")
         self.dilation = ints_of(dilation, self.dims, name, "dilation", 1)
         self.output_padding = ints_of(output_padding, self.dims, name, "output_padding")
@@ -68,12 +70,12 @@ class _Conv(Module):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Draw weight and bias anew, both from U(-k, k) with k = 1 / sqrt(in / groups · size of the kernel)."""
+        """Sample weight and bias from U(-k, k), k = 1 / sqrt(in / groups · kernel size)."""
         init.kaiming_uniform_(self.weight, a=math.sqrt(5))
         draw_bias(self.bias, self.weight)
 
     def _around(self) -> list[int]:
-        """How many places to put before and after each dimension, the last first, as `functional.pad` takes them."""
+        """Return the padding before and after each dimension, last dimension first, as for `functional.pad`."""
         if self.padding == "valid":
             return [0] * (2 * self.dims)
         if self.padding == "same":
@@ -96,7 +98,7 @@ class _Conv(Module):
         return result
 
     def _more(self, input: Tensor, output_size: Any) -> tuple[int, ...]:
-        """The output_padding that gives `output_size`, of which the last dimensions count."""
+        """Return the output_padding that yields `output_size`, whose leading dimensions are ignored."""
         name = type(self).__name__
         wanted = ints_of(tuple(output_size)[-self.dims :], self.dims, name, "output_size")
         lines = zip(
@@ -106,8 +108,8 @@ class _Conv(Module):
         if any(not 0 <= n < s for n, s in zip(more, self.stride, strict=True)):
             least = tuple(n - m for n, m in zip(wanted, more, strict=True))
             raise ShapeError(
-                f"{name}: output_size={tuple(wanted)}: of an input of shape {input.shape} with stride {self.stride} "
-                f"each size is from {least} to less than the stride more."
+                f"{name}: requested output_size={tuple(wanted)}, but for an input of shape {input.shape} with stride "
+                f"{self.stride} valid sizes range from {least} to less than that plus stride."
             )
         return more
 
@@ -124,7 +126,7 @@ class _Conv(Module):
 
 
 class Conv1d(_Conv):
-    """`functional.conv1d` with learned `weight`, (out, in / groups, k), and `bias`, (out,)."""
+    """Applies `functional.conv1d` with a learned `weight`, (out, in / groups, k), and `bias`, (out,)."""
 
     dims = 1
 
@@ -133,11 +135,11 @@ class Conv1d(_Conv):
 
 
 class Conv2d(_Conv):
-    """`functional.conv2d` with learned `weight`, (out, in / groups, kH, kW), and `bias`, (out,).
+    """Applies `functional.conv2d` with a learned `weight`, (out, in / groups, kH, kW), and `bias`, (out,).
 
-    (N, in, H, W) to (N, out, h, w); without N for one image. `padding_mode` other than "zeros" pads as `functional.pad`
-    does. Both start in U(-k, k), k = 1 / sqrt(in / groups · kH · kW). Raises ShapeError for groups that do not divide
-    the channels, ArgumentError for words.
+    Maps (N, in, H, W) to (N, out, h, w), or both without N. `padding_mode` is that of `functional.pad`, or "zeros".
+    Parameters are initialised from U(-k, k), k = 1 / sqrt(in / groups · kH · kW). Raises ShapeError unless `groups`
+    divides both channel counts, ArgumentError for unknown options.
 
     >>> import minigrad as mg
     >>> layer = mg.nn.Conv2d(3, 16, 3, padding="same", padding_mode="reflect")
@@ -152,7 +154,7 @@ class Conv2d(_Conv):
 
 
 class _ConvTranspose(_Conv):
-    """Transposed convolutions take their arguments in another order, and pad with zeros only."""
+    """Base class of transposed convolutions: they order their arguments differently and pad with zeros only."""
 
     transposed = True
 
@@ -173,23 +175,25 @@ class _ConvTranspose(_Conv):
     ) -> None:
         name = type(self).__name__
         if padding_mode != "zeros" or isinstance(padding, str):
-            raise ArgumentError(f"{name}: it pads with zeros, by numbers: padding_mode={padding_mode!r} is not here.")
+            raise ArgumentError(
+                f'{name}: only "zeros" padding mode and int padding are supported, but got {padding_mode=}, {padding=}.'
+            )
         settings = (stride, padding, dilation, groups, bias, padding_mode, device, dtype)
         super().__init__(in_channels, out_channels, kernel_size, *settings, output_padding=output_padding)
 
 
 class ConvTranspose1d(_ConvTranspose):
-    """`functional.conv_transpose1d` with learned `weight`, (in, out / groups, k), and `bias`, (out,)."""
+    """Applies `functional.conv_transpose1d` with a learned `weight`, (in, out / groups, k), and `bias`, (out,)."""
 
     dims = 1
 
     def forward(self, input: Tensor, output_size: Any = None) -> Tensor:
-        """The result, of `output_size` where several sizes are possible."""
+        """Compute the output; `output_size` resolves the ambiguity of its size."""
         return self._spread(F.conv_transpose1d, input, output_size)
 
 
 class ConvTranspose2d(_ConvTranspose):
-    """`functional.conv_transpose2d` with learned `weight`, (in, out / groups, kH, kW), and `bias`, (out,).
+    """Applies `functional.conv_transpose2d` with a learned `weight`, (in, out / groups, kH, kW), and `bias`, (out,).
 
     >>> import minigrad as mg
     >>> mg.nn.ConvTranspose2d(4, 3, 3, stride=2, padding=1)(mg.ones(1, 4, 4, 4), output_size=(8, 8)).shape
@@ -199,5 +203,5 @@ class ConvTranspose2d(_ConvTranspose):
     dims = 2
 
     def forward(self, input: Tensor, output_size: Any = None) -> Tensor:
-        """The result, of `output_size` (height, width) where several sizes are possible."""
+        """Compute the output; `output_size`, (height, width), resolves the ambiguity of its size."""
         return self._spread(F.conv_transpose2d, input, output_size)

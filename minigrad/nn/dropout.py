@@ -1,4 +1,4 @@
-"""Dropout as modules: in training they set numbers, or whole channels, to 0; after ``eval()`` they change nothing."""
+"""Dropout layers: they zero random elements or channels in training, and are the identity in evaluation mode."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class _Dropout(AppliedToInput):
 
 
 class Dropout(_Dropout, of="dropout"):
-    """Each number 0 with probability `p`, the others divided by 1 - p. Srivastava et al. 2014.
+    """Zeroes each element with probability `p` and scales the others by 1 / (1 - p). Srivastava et al. 2014.
 
     >>> import minigrad as mg
     >>> mg.nn.Dropout(0.5).eval()(mg.ones(3)).tolist()
@@ -34,19 +34,19 @@ class Dropout(_Dropout, of="dropout"):
 
 
 class Dropout1d(_Dropout, of="dropout1d"):
-    """Each channel of (N, C, L), or one (C, L), 0 with probability `p`, the others divided by 1 - p."""
+    """Zeroes each channel of (N, C, L) or (C, L) with probability `p` and scales the others by 1 / (1 - p)."""
 
 
 class Dropout2d(_Dropout, of="dropout2d"):
-    """Each channel of (N, C, H, W), or one (C, H, W), 0 with probability `p`, the others divided by 1 - p.
+    """Zeroes each channel of (N, C, H, W) or (C, H, W) with probability `p` and scales the others by 1 / (1 - p).
 
-    Pixels beside each other tell much the same, so that dropping some of them would say nothing. Tompson et al. 2015.
+    Adjacent pixels are strongly correlated, so dropping single elements would not regularise. Tompson et al. 2015.
     """
 
 
 class AlphaDropout(_Dropout, of="alpha_dropout"):
-    """Dropout for networks of `SELU`: mean and variance stay 0 and 1. Klambauer et al. 2017."""
+    """Dropout that preserves mean 0 and variance 1, for networks of `SELU`. Klambauer et al. 2017."""
 
 
 class FeatureAlphaDropout(_Dropout, of="feature_alpha_dropout"):
-    """`AlphaDropout` of whole channels of (N, C, …)."""
+    """`AlphaDropout` that masks entire channels of (N, C, …)."""

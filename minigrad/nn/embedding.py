@@ -1,4 +1,4 @@
-"""Tables of learned rows, looked up by ints: one by one, or in bags."""
+"""Embedding tables: rows looked up by index, singly or in bags."""
 
 from __future__ import annotations
 
@@ -18,26 +18,28 @@ __all__ = ["Embedding", "EmbeddingBag"]
 
 
 class _Table(Module):
-    """Rows that start in N(0, 1), that at `padding_idx` at 0."""
+    """Base class of embeddings. Rows are initialised from N(0, 1), and that at `padding_idx` to 0."""
 
     weight: Parameter
 
     def _fill(
         self, num_embeddings: int, embedding_dim: int, padding_idx: int | None, sparse: bool, device: Any, dtype: Any
     ) -> None:
-        """Check and set what tables share, and make the rows."""
+        """Validate and store the common options, and create the weight."""
         name = type(self).__name__
         if sparse:
-            raise ArgumentError(f"{name}: sparse gradients are not here: leave sparse out.")
+            raise ArgumentError(f"{name}: sparse gradients are not supported: leave sparse out.")
         if padding_idx is not None and not -num_embeddings <= padding_idx < num_embeddings:
-            raise ShapeError(f"{name}: padding_idx={padding_idx} is not one of the {num_embeddings} rows.")
+            raise ShapeError(
+                f"{name}: padding_idx must be within num_embeddings, but got {padding_idx} of {num_embeddings}."
+            )
         self.num_embeddings, self.embedding_dim, self.sparse = num_embeddings, embedding_dim, sparse
         self.padding_idx = None if padding_idx is None else padding_idx % num_embeddings
         self.weight = Parameter(empty(num_embeddings, embedding_dim, device=device, dtype=dtype))
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Draw all rows anew."""
+        """Sample all rows again."""
         init.normal_(self.weight)
         if self.padding_idx is not None:
             with no_grad():
@@ -45,11 +47,11 @@ class _Table(Module):
 
 
 class Embedding(_Table):
-    """The rows of `weight`, (num_embeddings, embedding_dim), at the ints of the input, (…): gives (…, embedding_dim).
+    """Looks up rows of `weight`, (num_embeddings, embedding_dim), by index: from (…) to (…, embedding_dim).
 
-    The rows start in N(0, 1); that at `padding_idx` is 0, and gets no gradient. `max_norm`, `norm_type` and
-    `scale_grad_by_freq` are those of `functional.embedding`. Raises ShapeError for a `padding_idx` that is no row,
-    ArgumentError for `sparse`, which is not here.
+    Rows are initialised from N(0, 1); that at `padding_idx` is 0 and receives no gradient. For `max_norm`, `norm_type`
+    and `scale_grad_by_freq` see `functional.embedding`. Raises ShapeError if `padding_idx` is out of range,
+    ArgumentError for `sparse`, which is not supported.
 
     >>> import minigrad as mg
     >>> table = mg.nn.Embedding(10, 3, padding_idx=0)
@@ -84,7 +86,7 @@ class Embedding(_Table):
         scale_grad_by_freq: bool = False,
         sparse: bool = False,
     ) -> Embedding:
-        """A table whose rows are those of a matrix; they are learned on unless `freeze`."""
+        """Create an embedding from the rows of a matrix. They are trainable unless `freeze`."""
         rows, size = _sizes(embeddings)
         table = cls(rows, size, padding_idx, max_norm, norm_type, scale_grad_by_freq, sparse)
         table.weight = Parameter(embeddings, not freeze)
@@ -99,10 +101,10 @@ class Embedding(_Table):
 
 
 class EmbeddingBag(_Table):
-    """The "mean", "sum" or "max" of rows of `weight` in each bag of ints: `functional.embedding_bag`.
+    """Computes the "mean", "sum" or "max" of bags of rows of `weight`: see `functional.embedding_bag`.
 
-    Bags are the rows of (B, N), or stand in one line, cut by `offsets`. The rows start in N(0, 1); that at
-    `padding_idx` is 0 and left out. Raises ArgumentError for options that do not go together.
+    Bags are the rows of (B, N), or slices of a 1-D input that begin at `offsets`. Rows are initialised from N(0, 1);
+    that at `padding_idx` is 0 and excluded. Raises ArgumentError for options that cannot be combined.
 
     >>> import minigrad as mg
     >>> bag = mg.nn.EmbeddingBag(10, 3, mode="sum")
@@ -143,7 +145,7 @@ class EmbeddingBag(_Table):
         include_last_offset: bool = False,
         padding_idx: int | None = None,
     ) -> EmbeddingBag:
-        """A table whose rows are those of a matrix; they are learned on unless `freeze`."""
+        """Create an embedding from the rows of a matrix. They are trainable unless `freeze`."""
         rows, size = _sizes(embeddings)
         options = (max_norm, norm_type, scale_grad_by_freq, mode, sparse, include_last_offset, padding_idx)
         table = cls(rows, size, *options)
@@ -163,12 +165,12 @@ class EmbeddingBag(_Table):
 
 def _sizes(embeddings: Tensor) -> tuple[int, int]:
     if floats_of(embeddings, "from_pretrained", "embeddings").ndim != 2:
-        raise ShapeError(f"from_pretrained: embeddings is a matrix, and has shape {embeddings.shape}.")
+        raise ShapeError(f"from_pretrained: expected embeddings to be 2-dimensional, but got shape {embeddings.shape}.")
     rows, size = embeddings.shape
     return rows, size
 
 
 def _told(table: Any) -> str:
-    """The options of a table that are not the usual ones, as PyTorch prints them."""
+    """Return the options that differ from their defaults, as in PyTorch's `repr`."""
     usual = {"padding_idx": None, "max_norm": None, "norm_type": 2.0, "scale_grad_by_freq": False}
     return "".join(f", {name}={getattr(table, name)}" for name, x in usual.items() if getattr(table, name) != x)

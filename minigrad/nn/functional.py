@@ -1,12 +1,12 @@
-"""`minigrad.functional` by PyTorch's other name, so that ``import minigrad.nn.functional as F`` works."""
+"""Alias of `minigrad.functional` under PyTorch's name, so that ``import minigrad.nn.functional as F`` works."""
 
 from typing import Any
 
 from minigrad import functional
-from minigrad.functional import *  # noqa: F403 -- all of it
+from minigrad.functional import *  # noqa: F403 -- an alias
 
 __all__ = functional.__all__
-__path__: list[str] = []  # no folder: what is imported from here and is not here, `pytorch.modules` answers for
+__path__: list[str] = []  # no submodules: `pytorch.modules` reports imports of missing ones
 
 
 def __getattr__(name: str) -> Any:

@@ -1,7 +1,7 @@
-"""What is called beside `forward`: the hooks of a module, in the forward and in the backward pass.
+"""Forward and backward hooks of modules.
 
-A backward pass knows operations, not modules. So the inputs and the output of a module that has backward hooks pass
-through an operation that changes nothing, and whose rule calls them.
+The backward pass runs over operations, not modules. Hence the inputs and outputs of a module with backward hooks pass
+through an identity operation whose backward calls them.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Hook = tuple[Callable[..., Any], bool]
 
 
 class Hooks:
-    """The hooks of one module by when they are called, each with whether it takes keyword arguments."""
+    """The hooks of one module by kind, each with a flag whether it takes keyword arguments."""
 
     def __init__(self) -> None:
         self.before: dict[Any, Hook] = {}
@@ -29,7 +29,7 @@ class Hooks:
 
 
 def added(hooks: dict[Any, Hook], hook: Callable[..., Any], with_kwargs: bool, prepend: bool) -> RemovableHandle:
-    """Add a hook after the others, or before them. Raises DTypeError for what cannot be called."""
+    """Add `hook` after the existing ones, or before them if `prepend`. Raises DTypeError unless it is callable."""
     check_function(hook, "hook")
     others = dict(hooks)
     if prepend:
@@ -40,7 +40,7 @@ def added(hooks: dict[Any, Hook], hook: Callable[..., Any], with_kwargs: bool, p
 
 
 def called(module: Any, hooks: Hooks, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """The output of `module` for these arguments, as its hooks make it."""
+    """Call the `forward` of `module` between its hooks, and return the output."""
     for hook, with_kwargs in tuple(hooks.before.values()):
         found = hook(module, args, kwargs) if with_kwargs else hook(module, args)
         if found is not None and with_kwargs:
@@ -59,12 +59,12 @@ def called(module: Any, hooks: Hooks, args: tuple[Any, ...], kwargs: dict[str, A
 
 
 class _Passage:
-    """One call of a module with backward hooks: it waits for the gradients of the outputs, then for the inputs'."""
+    """One call of a module with backward hooks, which collects the gradients of outputs and then of inputs."""
 
     def __init__(self, module: Any, hooks: Hooks) -> None:
         self._module, self._hooks = module, hooks
         self._inputs = 0
-        self._reached = False  # whether a gradient passes the inputs
+        self._reached = False  # whether any input requires a gradient
         self._outputs: tuple[Any, ...] = ()
 
     def entered(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -79,7 +79,7 @@ class _Passage:
 
     @staticmethod
     def _through(items: tuple[Any, ...], seen: Callable[..., Any]) -> tuple[Any, ...]:
-        """`items`, of which the tensors pass one operation together."""
+        """Pass the tensors among `items` through one identity operation whose backward calls `seen`."""
         places = [k for k, x in enumerate(items) if isinstance(x, Tensor) and x.dtype.is_floating_point]
         if not any(items[k].requires_grad for k in places):
             return items
@@ -95,7 +95,7 @@ class _Passage:
             found = hook(self._module, outputs)
             outputs = outputs if found is None else _tuple(found)
         self._outputs = outputs
-        if not self._reached:  # no gradient comes as far as the inputs
+        if not self._reached:  # no input requires a gradient
             self._tell((None,) * self._inputs)
         return [outputs[k] for k in places]
 
@@ -111,7 +111,7 @@ class _Passage:
 
 
 def _spread(gradients: Any, places: list[int], count: int) -> tuple[Any, ...]:
-    """The gradients of tensors among `count` things, None for the others."""
+    """Return `count` items: the gradients at the indices `places`, None elsewhere."""
     found: list[Any] = [None] * count
     for k, gradient in zip(places, gradients, strict=True):
         found[k] = gradient
@@ -123,12 +123,12 @@ def _tuple(x: Any) -> tuple[Any, ...]:
 
 
 def passes_gradients(function: Any) -> bool:
-    """Whether a `Function` of the graph only shows gradients to a module's hooks."""
+    """Whether a `Function` of the graph only calls a module's backward hooks."""
     return function is _BackwardHook
 
 
 class _BackwardHook(Function):
-    """Its operands as they are, whose gradients `seen` may replace."""
+    """Identity function that passes its gradients through `seen`, which may replace them."""
 
     @staticmethod
     def forward(ctx: Any, seen: Callable[..., Any], *tensors: Tensor) -> tuple[Tensor, ...]:
@@ -144,7 +144,7 @@ class _BackwardHook(Function):
 
 
 class Hookable:
-    """What a module calls around its forward and backward."""
+    """Mixin of `Module` with its forward and backward hooks."""
 
     _hooks: Hooks | None
 
@@ -156,28 +156,30 @@ class Hookable:
     def register_forward_pre_hook(
         self, hook: Callable[..., Any], *, prepend: bool = False, with_kwargs: bool = False
     ) -> RemovableHandle:
-        """Call ``hook(module, args)`` before each forward; it may return other arguments, a tuple or one.
+        """Call ``hook(module, args)`` before each forward; it may return modified arguments, a tuple or a single value.
 
-        With `with_kwargs` it is ``hook(module, args, kwargs)``, and returns both or None.
+        With `with_kwargs` the call is ``hook(module, args, kwargs)``, and the hook returns both or None.
         """
         return added(self._hooks_of().before, hook, with_kwargs, prepend)
 
     def register_forward_hook(
         self, hook: Callable[..., Any], *, prepend: bool = False, with_kwargs: bool = False
     ) -> RemovableHandle:
-        """Call ``hook(module, args, output)`` after each forward; what it returns, if not None, is the output.
+        """Call ``hook(module, args, output)`` after each forward; its result, unless None, replaces the output.
 
-        With `with_kwargs` it is ``hook(module, args, kwargs, output)``. The handle's ``remove()`` ends that.
+        With `with_kwargs` the call is ``hook(module, args, kwargs, output)``. Call ``remove()`` of the handle to
+        unregister it.
         """
         return added(self._hooks_of().after, hook, with_kwargs, prepend)
 
     def register_full_backward_pre_hook(self, hook: Callable[..., Any], prepend: bool = False) -> RemovableHandle:
-        """Call ``hook(module, grad_output)`` in each backward pass; it may return other gradients, a tuple or one."""
+        """Call ``hook(module, grad_output)`` in each backward pass; it may return new gradients, a tuple or one."""
         return added(self._hooks_of().backward_before, hook, False, prepend)
 
     def register_full_backward_hook(self, hook: Callable[..., Any], prepend: bool = False) -> RemovableHandle:
-        """Call ``hook(module, grad_input, grad_output)`` in each backward pass, with gradients of args and outputs.
+        """Call ``hook(module, grad_input, grad_output)`` in each backward pass, to see or replace gradients.
 
-        What it returns, if not None, takes the place of grad_input; None stands for what has no gradient.
+        The gradients are tuples, with None for an argument or output without one. A result other than None replaces
+        grad_input.
         """
         return added(self._hooks_of().backward_after, hook, False, prepend)

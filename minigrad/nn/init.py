@@ -1,8 +1,8 @@
-"""Where the weights of a network start: PyTorch's `nn.init`. Each function overwrites a tensor and returns it.
+"""Weight initialisation: PyTorch's `nn.init`. Each function overwrites a tensor in place and returns it.
 
-What is drawn comes from `minigrad.random`'s default generator, which `mg.manual_seed` seeds, or from `generator`. Of a
-weight with shape (out, in, *kernel) fan_in is in times the size of the kernel: how many numbers are added up for one
-result; fan_out is the same of the way back.
+Random values come from `generator`, by default that of `minigrad.random`, which `mg.manual_seed` seeds. For a weight of
+shape (out, in, *kernel), fan_in is in times the kernel size, the number of terms per output element, and fan_out is out
+times the kernel size, its counterpart in the backward pass.
 """
 
 from __future__ import annotations
@@ -36,17 +36,17 @@ __all__ = [
     "xavier_uniform_",
     "zeros_",
 ]
-__path__: list[str] = []  # no folder: what is imported from here and is not here, `pytorch.modules` answers for
+__path__: list[str] = []  # no submodules: `pytorch.modules` reports imports of missing ones
 
 _GAINS = {"tanh": 5 / 3, "relu": math.sqrt(2), "selu": 3 / 4}
 _LINEAR = ("linear", "sigmoid", *[f"conv{t}{n}d" for t in ("", "_transpose") for n in (1, 2, 3)])
 
 
 def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
-    """By what to multiply the spread of weights before a `nonlinearity`, so that signals keep their variance.
+    """Return the gain of `nonlinearity`: the factor for the preceding weights that preserves the variance of signals.
 
-    It is 1 for "linear", "sigmoid" and convolutions, 5 / 3 for "tanh", sqrt(2) for "relu", 3 / 4 for "selu", and
-    sqrt(2 / (1 + param**2)) for "leaky_relu" of slope `param`, 0.01 by default. Raises ArgumentError for others.
+    It is 1 for "linear", "sigmoid" and convolutions, 5 / 3 for "tanh", sqrt(2) for "relu", 3 / 4 for "selu", and sqrt(2
+    / (1 + param**2)) for "leaky_relu" of negative slope `param`, by default 0.01. Raises ArgumentError for others.
 
     >>> round(calculate_gain("leaky_relu", math.sqrt(5)), 4)     # sqrt(1 / 3)
     0.5774
@@ -60,8 +60,8 @@ def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
 def _calculate_fan_in_and_fan_out(tensor: Tensor) -> tuple[int, int]:
     if tensor.ndim < 2:
         raise ShapeError(
-            f"init: a weight of shape {tensor.shape} has no fan_in and fan_out: it is to be (out, in, …).\n"
-            "  For a bias take uniform_, normal_ or zeros_."
+            "init: fan in and fan out can not be computed for a tensor with fewer than 2 dimensions, but got shape "
+            f"{tensor.shape}; expected (out, in, …).\n  For a bias use uniform_, normal_ or zeros_."
         )
     kernel = numel(tensor.shape[2:])
     return tensor.shape[1] * kernel, tensor.shape[0] * kernel
@@ -72,17 +72,17 @@ def _fan(tensor: Tensor, mode: str) -> int:
     return _calculate_fan_in_and_fan_out(tensor)[mode == "fan_out"]
 
 
-# --- numbers drawn one by one ---
+# --- independent samples ---
 
 
 def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0, generator: Generator | None = None) -> Tensor:
-    """Numbers drawn evenly from a up to b."""
+    """Fill `tensor` from the uniform distribution U(a, b)."""
     with no_grad():
         return tensor.uniform_(a, b, generator=generator)
 
 
 def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, generator: Generator | None = None) -> Tensor:
-    """Numbers drawn from the normal distribution of `mean` and standard deviation `std`."""
+    """Fill `tensor` from the normal distribution N(mean, std²)."""
     with no_grad():
         return tensor.normal_(mean, std, generator=generator)
 
@@ -95,16 +95,16 @@ def trunc_normal_(
     b: float = 2.0,
     generator: Generator | None = None,
 ) -> Tensor:
-    """Numbers drawn from the normal distribution of `mean` and `std`, those outside a … b drawn again.
+    """Fill `tensor` from N(mean, std²) truncated to [a, b], by sampling values outside again.
 
-    Raises ArgumentError where less than a twentieth of the distribution is inside, and all would be drawn in vain.
+    Raises ArgumentError if the interval has less than 5% of the probability, so that most samples would be rejected.
     """
     with no_grad():
         inside = _below((b - mean) / std) - _below((a - mean) / std) if std > 0 else 0.0
         if inside < 0.05:
             raise ArgumentError(
-                f"trunc_normal_: of numbers of mean {mean} and std {std} only {inside:.2%} is from {a} to {b}."
-                "\n  Move mean to the middle, or widen the bounds, which are numbers, not multiples of std."
+                f"trunc_normal_: only {inside:.2%} of a normal distribution with mean {mean} and std {std} lies within "
+                f"[{a}, {b}].\n  Move mean towards the middle, or widen a and b: they are values, not multiples of std."
             )
         tensor.copy_(randn_like(tensor, generator=generator) * std + mean)
         while (outside := (tensor < a) | (tensor > b)).any():
@@ -113,18 +113,18 @@ def trunc_normal_(
 
 
 def _below(z: float) -> float:
-    """How much of the standard normal distribution is below `z`."""
+    """Return the cumulative distribution function of the standard normal distribution at `z`."""
     return (1 + math.erf(z / math.sqrt(2))) / 2
 
 
 def xavier_uniform_(tensor: Tensor, gain: float = 1.0, generator: Generator | None = None) -> Tensor:
-    """U(-b, b), b = gain sqrt(6 / (fan_in + fan_out)). Glorot and Bengio 2010, eq. 16. Raises ShapeError."""
+    """Fill `tensor` from U(-b, b), b = gain sqrt(6 / (fan_in + fan_out)). Glorot and Bengio 2010, eq. 16."""
     bound = gain * math.sqrt(6 / max(sum(_calculate_fan_in_and_fan_out(tensor)), 1))
     return uniform_(tensor, -bound, bound, generator)
 
 
 def xavier_normal_(tensor: Tensor, gain: float = 1.0, generator: Generator | None = None) -> Tensor:
-    """N(0, s²), s = gain sqrt(2 / (fan_in + fan_out)). Glorot and Bengio 2010, eq. 12. Raises ShapeError."""
+    """Fill `tensor` from N(0, s²), s = gain sqrt(2 / (fan_in + fan_out)). Glorot and Bengio 2010, eq. 12."""
     std = gain * math.sqrt(2 / max(sum(_calculate_fan_in_and_fan_out(tensor)), 1))
     return normal_(tensor, 0.0, std, generator)
 
@@ -136,10 +136,11 @@ def kaiming_uniform_(
     nonlinearity: str = "leaky_relu",
     generator: Generator | None = None,
 ) -> Tensor:
-    """U(-b, b), b = gain sqrt(3 / fan): what is summed over `mode`, "fan_in" or "fan_out", keeps its variance.
+    """Fill `tensor` from U(-b, b), b = gain sqrt(3 / fan). He et al. 2015, eq. 10-14.
 
-    The gain is that of `nonlinearity`, which follows, with slope `a` if it is "leaky_relu". He et al. 2015, eq. 10-14.
-    Raises ShapeError for a tensor of fewer than two dimensions, ArgumentError for other words.
+    `mode` "fan_in" preserves the variance in the forward pass, "fan_out" in the backward pass. The gain is that of the
+    `nonlinearity` that follows, with negative slope `a` for "leaky_relu". Raises ShapeError for a tensor with fewer
+    than two dimensions, ArgumentError for other options.
 
     >>> import minigrad as mg
     >>> w = kaiming_uniform_(mg.empty(128, 784), a=math.sqrt(5))      # as in nn.Linear: b = 1 / sqrt(784)
@@ -158,7 +159,7 @@ def kaiming_normal_(
     nonlinearity: str = "leaky_relu",
     generator: Generator | None = None,
 ) -> Tensor:
-    """N(0, gain² / fan), otherwise as `kaiming_uniform_`."""
+    """Fill `tensor` from N(0, gain² / fan); see `kaiming_uniform_`."""
     fan = _fan(tensor, mode)
     return normal_(tensor, 0.0, calculate_gain(nonlinearity, a) / math.sqrt(fan) if fan else 0.0, generator)
 
@@ -167,11 +168,11 @@ def kaiming_normal_(
 
 
 def orthogonal_(tensor: Tensor, gain: float = 1.0, generator: Generator | None = None) -> Tensor:
-    """A matrix whose rows, or columns if there are fewer of them, are orthonormal, times `gain`; evenly drawn.
+    """Fill `tensor` with a random matrix times `gain`, whose rows, or columns if there are fewer, are orthonormal.
 
-    Dimensions after the first count as one. Numbers from N(0, 1) are made orthogonal one line after the other by Gram
-    and Schmidt's method, each line twice, which makes up for rounding (Giraud et al. 2005). Saxe et al. 2013. Raises
-    ShapeError for a tensor of fewer than two dimensions.
+    Trailing dimensions are flattened. Samples from N(0, 1) are orthogonalised by the Gram-Schmidt process, applied
+    twice to each row to compensate for rounding (Giraud et al. 2005). Saxe et al. 2013. Raises ShapeError for a tensor
+    with fewer than two dimensions.
 
     >>> import minigrad as mg
     >>> w = orthogonal_(mg.empty(3, 5))
@@ -189,7 +190,7 @@ def orthogonal_(tensor: Tensor, gain: float = 1.0, generator: Generator | None =
 
 
 def _orthonormal(rows: Tensor) -> Tensor:
-    """`rows` made orthogonal, each to those before it, and of length 1."""
+    """Orthonormalise the rows of a matrix."""
     done = rows.clone()
     for k in range(rows.shape[0]):
         row, before = done[k], done[:k]
@@ -200,7 +201,7 @@ def _orthonormal(rows: Tensor) -> Tensor:
 
 
 def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01, generator: Generator | None = None) -> Tensor:
-    """N(0, std²), but for zeros in a share `sparsity` of the rows, others in each column. Martens 2010."""
+    """Fill `tensor` from N(0, std²), with zeros in a fraction `sparsity` of the rows of each column. Martens 2010."""
     with no_grad():
         _check_matrix(tensor, "sparse_")
         check_share(sparsity, "sparse_", "sparsity")
@@ -210,22 +211,22 @@ def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01, generator: Gener
 
 
 def eye_(tensor: Tensor) -> Tensor:
-    """A matrix with ones on its diagonal: a layer that passes on what it gets. Raises ShapeError for others."""
+    """Fill a matrix with the identity. Raises ShapeError unless it is 2-D."""
     with no_grad():
         _check_matrix(tensor, "eye_")
         return tensor.copy_(eye(*tensor.shape, dtype=tensor.dtype, device=tensor.device))
 
 
 def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
-    """The weight of a convolution, (out, in, *kernel), that passes channel k on as channel k, in each of `groups`.
+    """Fill the weight of a convolution, (out, in, *kernel), so that it preserves its inputs, in each of `groups`.
 
-    Raises ShapeError for other than 3 to 5 dimensions, and groups that do not divide the channels.
+    Raises ShapeError unless it has 3 to 5 dimensions and `groups` divides out.
     """
     with no_grad():
         if tensor.ndim not in (3, 4, 5) or groups < 1 or tensor.shape[0] % groups:
             raise ShapeError(
-                f"dirac_: shape {tensor.shape} with groups={groups}: it is for the weight of a convolution, "
-                "(out, in, *kernel), with out a multiple of groups."
+                "dirac_: only tensors with 3, 4, or 5 dimensions, (out, in, *kernel), are supported, and dim 0 must be "
+                f"divisible by groups, but got shape {tensor.shape} and groups={groups}."
             )
         tensor.zero_()
         size, middle = tensor.shape[0] // groups, tuple([n // 2 for n in tensor.shape[2:]])
@@ -237,25 +238,25 @@ def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
 
 def _check_matrix(tensor: Tensor, name: str) -> None:
     if tensor.ndim != 2:
-        raise ShapeError(f"{name}: it is for matrices, and this tensor has shape {tensor.shape}.")
+        raise ShapeError(f"{name}: only tensors with 2 dimensions are supported, but got shape {tensor.shape}.")
 
 
-# --- one number ---
+# --- constants ---
 
 
 def constant_(tensor: Tensor, val: float) -> Tensor:
-    """`val` everywhere."""
+    """Fill `tensor` with `val`."""
     with no_grad():
         return tensor_of(tensor, "init").fill_(val)
 
 
 def ones_(tensor: Tensor) -> Tensor:
-    """1 everywhere."""
+    """Fill `tensor` with ones."""
     return constant_(tensor, 1.0)
 
 
 def zeros_(tensor: Tensor) -> Tensor:
-    """0 everywhere."""
+    """Fill `tensor` with zeros."""
     return constant_(tensor, 0.0)
 
 

@@ -1,4 +1,4 @@
-"""What layers of several families share."""
+"""Helpers shared by several families of layers."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["draw_bias", "parts"]
 
 
 def draw_bias(bias: Tensor | None, weight: Tensor) -> None:
-    """Draw `bias`, if there is one, from U(-k, k) with k = 1 / sqrt(fan_in) of `weight`, as the weight itself is."""
+    """Sample `bias`, unless None, from U(-k, k), k = 1 / sqrt(fan_in) of `weight`, as for the weight itself."""
     if bias is not None:
         fan_in, _ = init._calculate_fan_in_and_fan_out(weight)
         bound = fan_in**-0.5 if fan_in else 0.0
@@ -23,7 +23,7 @@ def draw_bias(bias: Tensor | None, weight: Tensor) -> None:
 
 
 class _Split(Function):
-    """A tensor cut along a dimension into parts, whose gradients are put together at once."""
+    """Splits a tensor along a dimension; the backward pass concatenates the gradients once."""
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, into: int | Sequence[int], dim: int) -> tuple[Tensor, ...]:
@@ -41,10 +41,10 @@ def _cut(x: Tensor, into: int | Sequence[int], dim: int) -> tuple[Tensor, ...]:
 
 
 def parts(x: Tensor, into: int | Sequence[int], dim: int = -1) -> tuple[Tensor, ...]:
-    """`x` cut along `dim` into that many equal parts, or parts of such sizes, none of which is written to.
+    """Split `x` along `dim` into `into` equal chunks, or chunks of these sizes, which must not be written to.
 
-    Views, as those of ``chunk``, would each bring back a gradient of the whole, zeros but for its part: for many parts
-    work that grows with the square of their number.
+    The backward pass of a view from ``chunk`` fills a full-size gradient with zeros outside the chunk, which costs
+    quadratic work in the number of chunks; this one concatenates.
     """
     found: tuple[Tensor, ...]
     found = _Split.apply(x, into, dim) if is_grad_enabled() and x.requires_grad else _cut(x, into, dim)

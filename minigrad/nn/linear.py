@@ -1,4 +1,4 @@
-"""Sums of products: the layers that multiply by a matrix."""
+"""Linear layers."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ __all__ = ["Bilinear", "Linear"]
 
 
 class Linear(Module):
-    """``input @ weight.T + bias``: from (…, in_features) to (…, out_features).
+    """Applies an affine transformation: ``input @ weight.T + bias``, from (…, in_features) to (…, out_features).
 
-    `weight` has shape (out_features, in_features), `bias` (out_features,), or is None. Both start in U(-k, k) with
-    k = 1 / sqrt(in_features): `init.kaiming_uniform_` with a = sqrt(5), whose bound is
-    sqrt(2 / (1 + 5)) sqrt(3 / in_features). Raises ShapeError for sizes below 0.
+    `weight` has shape (out_features, in_features); `bias` has shape (out_features,), or is None. Both are initialised
+    from U(-k, k), k = 1 / sqrt(in_features): `init.kaiming_uniform_` with a = sqrt(5), whose bound is sqrt(2 / (1 + 5))
+    sqrt(3 / in_features). Raises ShapeError for negative sizes.
 
     >>> import minigrad as mg
     >>> layer = mg.nn.Linear(784, 128)
@@ -47,14 +47,14 @@ class Linear(Module):
         check_number(in_features, "Linear", "in_features", whole=True)
         check_number(out_features, "Linear", "out_features", whole=True)
         if min(in_features, out_features) < 0:
-            raise ShapeError(f"Linear: from {in_features} to {out_features} features: both are 0 or more.")
+            raise ShapeError(f"Linear: {in_features=} and {out_features=} must not be negative.")
         self.in_features, self.out_features = in_features, out_features
         self.weight = Parameter(empty(out_features, in_features, device=device, dtype=dtype))
         self.register_parameter("bias", Parameter(empty(out_features, device=device, dtype=dtype)) if bias else None)
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Draw weight and bias anew."""
+        """Sample weight and bias again."""
         init.kaiming_uniform_(self.weight, a=math.sqrt(5))
         draw_bias(self.bias, self.weight)
 
@@ -66,10 +66,10 @@ class Linear(Module):
 
 
 class Bilinear(Module):
-    """``input1 @ weight[k] @ input2 + bias[k]`` for each k: from (…, in1_features) and (…, in2_features).
+    """Applies ``input1 @ weight[k] @ input2 + bias[k]`` for each k to (…, in1_features) and (…, in2_features).
 
-    `weight` has shape (out_features, in1_features, in2_features); it and `bias` start in U(-k, k) with
-    k = 1 / sqrt(in1_features).
+    `weight` has shape (out_features, in1_features, in2_features). It and `bias` are initialised from U(-k, k), k = 1 /
+    sqrt(in1_features).
     """
 
     weight: Parameter
@@ -86,14 +86,14 @@ class Bilinear(Module):
     ) -> None:
         super().__init__()
         if in1_features < 1:
-            raise ShapeError(f"Bilinear: in1_features={in1_features}: it is 1 or more.")
+            raise ShapeError(f"Bilinear: in1_features must be > 0, but got {in1_features}.")
         self.in1_features, self.in2_features, self.out_features = in1_features, in2_features, out_features
         self.weight = Parameter(empty(out_features, in1_features, in2_features, device=device, dtype=dtype))
         self.register_parameter("bias", Parameter(empty(out_features, device=device, dtype=dtype)) if bias else None)
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Draw weight and bias anew."""
+        """Sample weight and bias again."""
         bound = self.in1_features**-0.5
         init.uniform_(self.weight, -bound, bound)
         if self.bias is not None:

@@ -1,6 +1,6 @@
-"""Losses and distances as modules. What they compute is in `minigrad.functional.loss`.
+"""Loss functions and distances as modules. The computations are in `minigrad.functional.loss`.
 
-`reduction` is "mean", "sum" or "none". `size_average` and `reduce`, which PyTorch has given up, are not here.
+`reduction` is "mean", "sum" or "none". PyTorch's deprecated `size_average` and `reduce` are not supported.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ __all__ = [
 
 
 class _Reduced(Applied):
-    """A function whose elements are reduced. `weights` are settings that are buffers."""
+    """Base class of losses with a reduction. `weights` are settings stored as buffers."""
 
     _shown = ()
     _reductions: tuple[str, ...] = ("mean", "sum", "none")
@@ -62,7 +62,7 @@ class _Reduced(Applied):
         name = type(self).__name__
         if size_average is not None or reduce is not None:
             raise ArgumentError(
-                f'{name}: size_average and reduce are not here.\n  Write reduction="mean", "sum" or "none".'
+                f'{name}: size_average and reduce are not supported.\n  Write reduction="mean", "sum" or "none".'
             )
         check_option(reduction, self._reductions, name, "reduction")
         for setting, x in weights.items():
@@ -71,25 +71,25 @@ class _Reduced(Applied):
 
 
 class _OfTarget(_Reduced):
-    """A reduced function of input and target."""
+    """Base class of losses of input and target."""
 
     def forward(self, input: Tensor, target: Tensor) -> Any:
         return getattr(F, self.applies)(input, target, **self._keywords())
 
 
 class _Loss(_OfTarget):
-    """A reduced function of input and target that has no settings of its own."""
+    """Base class of losses of input and target without further settings."""
 
     def __init__(self, size_average: Any = None, reduce: Any = None, reduction: str = "mean") -> None:
         super().__init__(size_average, reduce, reduction)
 
 
 class L1Loss(_Loss, of="l1_loss"):
-    """``|input - target|``."""
+    """Measures the absolute error, ``|input - target|``."""
 
 
 class MSELoss(_Loss, of="mse_loss"):
-    """``(input - target) ** 2``.
+    """Measures the squared error, ``(input - target) ** 2``.
 
     >>> import minigrad as mg
     >>> mg.nn.MSELoss()(mg.tensor([1.0, 3.0]), mg.tensor([0.0, 0.0])).item()
@@ -98,7 +98,7 @@ class MSELoss(_Loss, of="mse_loss"):
 
 
 class SmoothL1Loss(_OfTarget, of="smooth_l1_loss"):
-    """A parabola where the difference is below `beta`, and a line beyond. Girshick 2015."""
+    """A loss that is quadratic for errors below `beta` and linear above. Girshick 2015."""
 
     def __init__(
         self, size_average: Any = None, reduce: Any = None, reduction: str = "mean", beta: float = 1.0
@@ -107,14 +107,14 @@ class SmoothL1Loss(_OfTarget, of="smooth_l1_loss"):
 
 
 class HuberLoss(_OfTarget, of="huber_loss"):
-    """`SmoothL1Loss` times `delta`. Huber 1964."""
+    """`SmoothL1Loss` with threshold `delta`, multiplied by it. Huber 1964."""
 
     def __init__(self, reduction: str = "mean", delta: float = 1.0) -> None:
         super().__init__(reduction=reduction, delta=delta)
 
 
 class KLDivLoss(_OfTarget, of="kl_div"):
-    """``target (log(target) - input)``, `input` being logarithms; with `log_target` the target is, too."""
+    """Kullback-Leibler divergence, ``target (log(target) - input)``; `input` and, if `log_target`, target are logs."""
 
     _reductions = ("mean", "batchmean", "sum", "none")
 
@@ -125,7 +125,7 @@ class KLDivLoss(_OfTarget, of="kl_div"):
 
 
 class NLLLoss(_OfTarget, of="nll_loss"):
-    """Minus the log probability that `input`, (N, C, …), has for the class in `target`, (N, …); not `ignore_index`."""
+    """Negative log likelihood of `target`, (N, …), under log probabilities (N, C, …), except `ignore_index`."""
 
     def __init__(
         self,
@@ -139,7 +139,7 @@ class NLLLoss(_OfTarget, of="nll_loss"):
 
 
 class CrossEntropyLoss(_OfTarget, of="cross_entropy"):
-    """`NLLLoss` of the log_softmax of scores (N, C, …): of classes (N, …), or of probabilities (N, C, …).
+    """Cross entropy of logits, (N, C, …), and targets: class indices, (N, …), or class probabilities, (N, C, …).
 
     >>> import minigrad as mg
     >>> round(mg.nn.CrossEntropyLoss()(mg.zeros(2, 3), mg.tensor([0, 2])).item(), 4)     # ln 3
@@ -160,7 +160,7 @@ class CrossEntropyLoss(_OfTarget, of="cross_entropy"):
 
 
 class _Weighted(_OfTarget):
-    """A loss with a factor for each class, or each number: the buffer `weight`."""
+    """Base class of losses with a rescaling weight per class or element, stored as buffer `weight`."""
 
     def __init__(
         self, weight: Tensor | None = None, size_average: Any = None, reduce: Any = None, reduction: str = "mean"
@@ -169,11 +169,14 @@ class _Weighted(_OfTarget):
 
 
 class BCELoss(_Weighted, of="binary_cross_entropy"):
-    """``-(target log(input) + (1 - target) log(1 - input))`` of probabilities; `weight` is a factor for each."""
+    """Binary cross entropy of probabilities: ``-(target log(input) + (1 - target) log(1 - input))``.
+
+    `weight` rescales each element.
+    """
 
 
 class BCEWithLogitsLoss(_OfTarget, of="binary_cross_entropy_with_logits"):
-    """`BCELoss` of the sigmoid of scores, without overflow; `pos_weight` multiplies what is lost where target is 1."""
+    """`BCELoss` of the sigmoid of logits, numerically stable; `pos_weight` multiplies the terms of positive targets."""
 
     def __init__(
         self,
@@ -187,7 +190,7 @@ class BCEWithLogitsLoss(_OfTarget, of="binary_cross_entropy_with_logits"):
 
 
 class HingeLoss(_Loss, of="hinge_loss"):
-    """``max(1 - input target, 0)``, with targets of 1 and -1: a support vector machine's, which PyTorch has not."""
+    """Support vector machine loss, ``max(1 - input target, 0)``, for targets of 1 and -1. Not in PyTorch."""
 
 
 class HingeEmbeddingLoss(_OfTarget, of="hinge_embedding_loss"):
@@ -200,7 +203,7 @@ class HingeEmbeddingLoss(_OfTarget, of="hinge_embedding_loss"):
 
 
 class MarginRankingLoss(_Reduced, of="margin_ranking_loss"):
-    """``max(-target (input1 - input2) + margin, 0)``: target 1 says that input1 is to be the larger."""
+    """``max(-target (input1 - input2) + margin, 0)``: a target of 1 ranks input1 above input2, -1 below."""
 
     def __init__(
         self, margin: float = 0.0, size_average: Any = None, reduce: Any = None, reduction: str = "mean"
@@ -212,7 +215,7 @@ class MarginRankingLoss(_Reduced, of="margin_ranking_loss"):
 
 
 class CosineEmbeddingLoss(MarginRankingLoss, of="cosine_embedding_loss"):
-    """1 - cos of the rows' angle where target is 1, and ``max(cos - margin, 0)`` where it is -1."""
+    """1 minus the cosine similarity of the rows where target is 1, ``max(cos - margin, 0)`` where it is -1."""
 
 
 class _Triplet(_Reduced):
@@ -237,7 +240,7 @@ class TripletMarginLoss(_Triplet, of="triplet_margin_loss"):
 
 
 class TripletMarginWithDistanceLoss(_Triplet, of="triplet_margin_with_distance_loss"):
-    """`TripletMarginLoss` with another distance: `functional.triplet_margin_with_distance_loss`."""
+    """`TripletMarginLoss` with a custom distance: see `functional.triplet_margin_with_distance_loss`."""
 
     def __init__(
         self, *, distance_function: Any = None, margin: float = 1.0, swap: bool = False, reduction: str = "mean"
@@ -247,11 +250,11 @@ class TripletMarginWithDistanceLoss(_Triplet, of="triplet_margin_with_distance_l
 
 
 class SoftMarginLoss(_Loss, of="soft_margin_loss"):
-    """``log(1 + exp(-target input))``, for targets of 1 and -1."""
+    """Logistic loss, ``log(1 + exp(-target input))``, for targets of 1 and -1."""
 
 
 class PoissonNLLLoss(_Reduced, of="poisson_nll_loss"):
-    """-ln of Poisson's probability of counts, by the logarithms of the rates: see `F.poisson_nll_loss`."""
+    """Negative log likelihood of counts under a Poisson distribution of log rate `input`: see `F.poisson_nll_loss`."""
 
     def __init__(
         self,
@@ -269,7 +272,7 @@ class PoissonNLLLoss(_Reduced, of="poisson_nll_loss"):
 
 
 class GaussianNLLLoss(_Reduced, of="gaussian_nll_loss"):
-    """-ln of the normal density of targets, by mean and variance: see `F.gaussian_nll_loss`."""
+    """Negative log likelihood under a normal distribution of given mean and variance: see `F.gaussian_nll_loss`."""
 
     def __init__(self, *, full: bool = False, eps: float = 1e-6, reduction: str = "mean") -> None:
         super().__init__(reduction=reduction, full=full, eps=eps)
@@ -279,7 +282,7 @@ class GaussianNLLLoss(_Reduced, of="gaussian_nll_loss"):
 
 
 class CosineSimilarity(Module):
-    """The cosine of the angle between x1 and x2 along `dim`."""
+    """The cosine similarity between x1 and x2 along `dim`."""
 
     def __init__(self, dim: int = 1, eps: float = 1e-8) -> None:
         super().__init__()
@@ -301,7 +304,7 @@ class PairwiseDistance(Module):
 
 
 class MultiMarginLoss(_OfTarget, of="multi_margin_loss"):
-    """How far each wrong class comes within `margin` of the right one: `functional.multi_margin_loss`."""
+    """Multi-class hinge loss between the scores of wrong classes and the target's: see `F.multi_margin_loss`."""
 
     def __init__(
         self,
@@ -316,8 +319,8 @@ class MultiMarginLoss(_OfTarget, of="multi_margin_loss"):
 
 
 class MultiLabelMarginLoss(_Loss, of="multilabel_margin_loss"):
-    """How far each wrong class comes within 1 of each right one: `functional.multilabel_margin_loss`."""
+    """Multi-class multi-label hinge loss with margin 1: see `functional.multilabel_margin_loss`."""
 
 
 class MultiLabelSoftMarginLoss(_Weighted, of="multilabel_soft_margin_loss"):
-    """The mean over classes, each there or not, of ``softplus(x) - target * x``, times `weight` (C,)."""
+    """The mean over classes, each present or not, of ``softplus(x) - target * x``, times `weight` (C,)."""

@@ -1,4 +1,4 @@
-"""Module: a part of a model, which knows its parameters, its buffers and the modules in it. Names are PyTorch's."""
+"""Module: the base class of all layers and models, which registers parameters, buffers and submodules as in PyTorch."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ Self = TypeVar("Self", bound="Module")
 
 
 class Module(Stateful, Movable, Hookable):
-    """A part of a model. Derive from it, make parameters and other modules attributes, and write `forward`.
+    """Base class of all neural network modules. Assign parameters and submodules as attributes, and define `forward`.
 
-    Begin ``__init__`` with ``super().__init__()``: it makes the tables in which attributes that are parameters,
-    modules and buffers are noted. Call the module, not its `forward`: the call runs the hooks and, while somebody
-    records, opens an `mg.scope` of the module's name.
+    Call ``super().__init__()`` first in ``__init__``: it creates the registries of parameters, buffers and submodules.
+    Call the module rather than its `forward`: the call runs the hooks and, while a tracer is active, opens an
+    `mg.scope` named after the module.
 
     >>> import minigrad as mg
     >>> class Net(mg.nn.Module):
@@ -50,14 +50,16 @@ class Module(Stateful, Movable, Hookable):
     _parameters: dict[str, Parameter | None]
     _buffers: dict[str, Tensor | None]
     _modules: dict[str, Module | None]
-    _transient: set[str]  # the buffers that no state_dict has
+    _transient: set[str]  # names of non-persistent buffers
 
     def __init__(self) -> None:
         self.__dict__.update(_parameters={}, _buffers={}, _modules={}, _transient=set(), _hooks=None, training=True)
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
-        """The output for some inputs. To be written."""
-        raise NotImplementedError(f"{type(self).__name__} has no forward: write def forward(self, x) in it.")
+        """Compute the output. Every subclass must override this method."""
+        raise NotImplementedError(
+            f'{type(self).__name__} is missing the required "forward" function: define def forward(self, x).'
+        )
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         try:
@@ -68,7 +70,9 @@ class Module(Stateful, Movable, Hookable):
             result = self.forward(*args, **kwargs) if hooks is None else called(self, hooks, args, kwargs)
             if result.__class__ is not Tensor or kwargs or len(args) != 1 or args[0].__class__ is not Tensor:
                 note_call(self, (args, kwargs), result)
-            elif (step := result._step) is not None:  # the same in fewer steps, as most calls are
+            elif (
+                step := result._step
+            ) is not None:  # `note_call` inlined for the most common call, one tensor in and out
                 if (more := getattr(step, "_more", None)) is None:
                     step._more = {self: [args[0]._step]}
                 else:
@@ -88,8 +92,8 @@ class Module(Stateful, Movable, Hookable):
         if "_modules" not in state:
             if isinstance(value, Tensor | Module):
                 raise AttributeError(
-                    f"{type(self).__name__}: {name} cannot be noted before the module is made.\n"
-                    "  Begin its __init__ with super().__init__()."
+                    f"{type(self).__name__}: cannot assign {name} before the Module.__init__() call.\n"
+                    "  Call super().__init__() first in its __init__."
                 )
             object.__setattr__(self, name, value)
             return
@@ -101,28 +105,30 @@ class Module(Stateful, Movable, Hookable):
         elif name in state["_parameters"]:
             if value is not None:
                 raise DTypeError(
-                    f"{type(self).__name__}: {name} is a parameter, and {a_kind(value)} cannot take its place."
-                    "\n  Write nn.Parameter(x), or None; or x into it: with mg.no_grad(): p.copy_(x)."
+                    f"{type(self).__name__}: cannot assign {a_kind(value)} as parameter {name!r} "
+                    "(Parameter or None expected)."
+                    "\n  Write nn.Parameter(x), or copy x into it: with mg.no_grad(): p.copy_(x)."
                 )
             state["_parameters"][name] = None
         elif name in state["_modules"]:
             if value is not None:
                 raise DTypeError(
-                    f"{type(self).__name__}: {name} is a module, and {a_kind(value)} cannot take its place."
+                    f"{type(self).__name__}: cannot assign {a_kind(value)} as submodule {name!r} "
+                    "(Module or None expected)."
                 )
             state["_modules"][name] = None
         elif name in state["_buffers"]:
             if value is not None and not isinstance(value, Tensor):
                 raise DTypeError(
-                    f"{type(self).__name__}: {name} is a buffer, and {a_kind(value)} cannot take its place.\n"
-                    "  Write mg.tensor(x), or None."
+                    f"{type(self).__name__}: cannot assign {a_kind(value)} as buffer {name!r} "
+                    "(Tensor or None expected).\n  Write mg.tensor(x), or None."
                 )
             state["_buffers"][name] = value
         else:
             object.__setattr__(self, name, value)
 
     def _take(self, name: str, table: str) -> dict[str, Any]:
-        """The table of that name, after `name` was taken out of every other place."""
+        """Return the registry `table` after removing `name` from all others."""
         for place in (self.__dict__, self._parameters, self._buffers, self._modules):
             if place is not self.__dict__[table]:
                 place.pop(name, None)
@@ -135,7 +141,7 @@ class Module(Stateful, Movable, Hookable):
         for table in ("_parameters", "_modules", "_buffers"):
             if table in state and name in state[table]:
                 return state[table][name]
-        more = "" if "_modules" in state else ".\n  Does its __init__ begin with super().__init__()?"
+        more = "" if "_modules" in state else ".\n  Does its __init__ call super().__init__() first?"
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}{more}", name=name, obj=self)
 
     def __delattr__(self, name: str) -> None:
@@ -150,22 +156,26 @@ class Module(Stateful, Movable, Hookable):
         return sorted({*super().__dir__(), *self._parameters, *self._buffers, *self._modules})
 
     def register_parameter(self, name: str, param: Parameter | None) -> None:
-        """Note a parameter, or with None that there could be one. Raises DTypeError for any other tensor."""
+        """Register a parameter; None reserves the name. Raises DTypeError for a tensor that is not a Parameter."""
         self._check_name(name, "register_parameter", self._parameters)
         if param is not None and not isinstance(param, Parameter):
-            raise DTypeError(f"register_parameter: {name} is {a_kind(param)}.\n  Write nn.Parameter(x).")
+            raise DTypeError(
+                f"register_parameter: {name} is {a_kind(param)} (Parameter or None required).\n  Write nn.Parameter(x)."
+            )
         self._parameters[name] = param
 
     def register_buffer(self, name: str, tensor: Tensor | None, persistent: bool = True) -> None:
-        """Note a tensor that is no parameter, but moves with the module and, if `persistent`, is in `state_dict`."""
+        """Register a tensor that is no parameter but moves with the module and, if `persistent`, is in `state_dict`."""
         self._check_name(name, "register_buffer", self._buffers)
         if tensor is not None and not isinstance(tensor, Tensor):
-            raise DTypeError(f"register_buffer: {name} is {a_kind(tensor)}.\n  Write mg.tensor(x).")
+            raise DTypeError(
+                f"register_buffer: {name} is {a_kind(tensor)} (Tensor or None required).\n  Write mg.tensor(x)."
+            )
         self._buffers[name] = tensor
         (self._transient.discard if persistent else self._transient.add)(name)
 
     def register_module(self, name: str, module: Module | None) -> None:
-        """Note a module as the attribute `name`. Raises ArgumentError for one that this module is itself a part of."""
+        """Register a submodule as attribute `name`. Raises ArgumentError if it contains this module."""
         self._check_name(name, "register_module", self._modules)
         self._check_child(module, f"register_module: {name}")
         self._modules[name] = module
@@ -173,25 +183,25 @@ class Module(Stateful, Movable, Hookable):
     add_module = register_module
 
     def _check_child(self, child: Any, asked: str) -> None:
-        """Raise DTypeError for what is neither a module nor None, ArgumentError for what has this module in it."""
+        """Raise DTypeError unless `child` is a module or None, ArgumentError if it contains this module."""
         if child is not None and not isinstance(child, Module):
             raise DTypeError(f"{asked} is {a_kind(child)}, not a module.")
         if child is not None and any(part is self for part in child.modules()):
-            what = "the module itself" if child is self else f"a {type(child).__name__} that this module is a part of"
+            what = "the module itself" if child is self else f"a {type(child).__name__} that contains this module"
             raise ArgumentError(
-                f"{asked} would be {what}: there would be no end of modules in modules.\n"
-                "  Hold it where no module looks for others: in a list, or object.__setattr__(self, name, module)."
+                f"{asked} would be {what}: modules would contain each other in a cycle.\n"
+                "  Store it unregistered: in a list, or by object.__setattr__(self, name, module)."
             )
 
     def _check_name(self, name: str, asked: str, table: Mapping[str, Any]) -> None:
         if "_modules" not in self.__dict__:
-            raise AttributeError(f"{asked}: begin the __init__ of {type(self).__name__} with super().__init__().")
+            raise AttributeError(f"{asked}: call super().__init__() first in the __init__ of {type(self).__name__}.")
         if not name or "." in name:
-            raise ArgumentError(f"{asked}: {name!r} is no name: dots separate modules, and something must be there.")
+            raise ArgumentError(f'{asked}: name {name!r} is invalid: a name can\'t contain "." or be the empty string.')
         if name not in table and hasattr(self, name):
-            raise ArgumentError(f"{asked}: {type(self).__name__} has an attribute {name} already.")
+            raise ArgumentError(f"{asked}: attribute {name!r} of {type(self).__name__} already exists.")
 
-    # --- what is in it ---
+    # --- traversal ---
 
     def _named(self, table: str, prefix: str, recurse: bool, remove_duplicate: bool) -> Iterator[tuple[str, Any]]:
         seen = set()
@@ -206,25 +216,25 @@ class Module(Stateful, Movable, Hookable):
     def named_parameters(
         self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
     ) -> Iterator[tuple[str, Parameter]]:
-        """The parameters with their names; those that several attributes share once, by the first of their names."""
+        """Iterate over (name, parameter) pairs. A shared parameter appears once, under its first name."""
         return self._named("_parameters", prefix, recurse, remove_duplicate)
 
     def named_buffers(
         self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
     ) -> Iterator[tuple[str, Tensor]]:
-        """The buffers with their names."""
+        """Iterate over (name, buffer) pairs."""
         return self._named("_buffers", prefix, recurse, remove_duplicate)
 
     def parameters(self, recurse: bool = True) -> Iterator[Parameter]:
-        """What training may change: for an optimizer."""
+        """Iterate over the parameters, typically to pass them to an optimizer."""
         return (x for _, x in self.named_parameters(recurse=recurse))
 
     def buffers(self, recurse: bool = True) -> Iterator[Tensor]:
-        """The tensors that are part of the state and not learned."""
+        """Iterate over the buffers: tensors of the state that are not trained."""
         return (x for _, x in self.named_buffers(recurse=recurse))
 
     def named_children(self) -> Iterator[tuple[str, Module]]:
-        """The modules that are attributes of this one, each once."""
+        """Iterate over (name, module) pairs of the immediate children, without duplicates."""
         seen: set[int] = set()
         for name, module in self._modules.items():
             if module is not None and id(module) not in seen:
@@ -232,13 +242,13 @@ class Module(Stateful, Movable, Hookable):
                 yield name, module
 
     def children(self) -> Iterator[Module]:
-        """The modules that are attributes of this one, each once."""
+        """Iterate over the immediate children, without duplicates."""
         return (module for _, module in self.named_children())
 
     def named_modules(
         self, prefix: str = "", remove_duplicate: bool = True, *, memo: set[int] | None = None
     ) -> Iterator[tuple[str, Module]]:
-        """This module, named by `prefix`, and all that are in it, each once, from the outside in."""
+        """Iterate over (path, module) pairs of this module, at path `prefix`, and its descendants, parents first."""
         memo = set() if memo is None else memo
         if id(self) in memo:
             return
@@ -251,27 +261,29 @@ class Module(Stateful, Movable, Hookable):
                 yield from module.named_modules(path, remove_duplicate, memo=memo)
 
     def modules(self) -> Iterator[Module]:
-        """This module and all that are in it, each once."""
+        """Iterate over this module and its descendants, without duplicates."""
         return (module for _, module in self.named_modules())
 
     def get_submodule(self, target: str) -> Module:
-        """The module at a path such as "layer1.0.conv"; itself at "". Raises AttributeError if there is none."""
+        """Return the submodule at path `target`, such as "layer1.0.conv", or itself for "". Raises AttributeError."""
         module = self
         for name in target.split(".") if target else ():
             found = module._modules.get(name)
             if found is None:
                 here = ", ".join(module._modules) or "none"
-                raise AttributeError(f"get_submodule: {type(module).__name__} has no module {name!r}; it has {here}.")
+                raise AttributeError(
+                    f"get_submodule: {type(module).__name__} has no submodule {name!r}; it has {here}."
+                )
             module = found
         return module
 
     def get_parameter(self, target: str) -> Parameter:
-        """The parameter at a path such as "layer1.0.conv.weight". Raises AttributeError if there is none."""
+        """Return the parameter at path `target`, such as "layer1.0.conv.weight". Raises AttributeError if missing."""
         found: Parameter = self._get("get_parameter", "parameter", "_parameters", target)
         return found
 
     def get_buffer(self, target: str) -> Tensor:
-        """The buffer at a path such as "layer1.0.norm.running_mean". Raises AttributeError if there is none."""
+        """Return the buffer at path `target`, such as "layer1.norm.running_mean". Raises AttributeError if missing."""
         found: Tensor = self._get("get_buffer", "buffer", "_buffers", target)
         return found
 
@@ -284,37 +296,37 @@ class Module(Stateful, Movable, Hookable):
             raise AttributeError(f"{asked}: {type(module).__name__} has no {what} {name!r}; it has {here}.")
         return found
 
-    # --- for all that is in it ---
+    # --- recursive operations ---
 
     def apply(self: Self, fn: Callable[[Module], Any]) -> Self:
-        """Call `fn` with each module in this one, from the inside out, itself last: to initialise, say."""
+        """Apply `fn` to every submodule, children first, then to this module; typically to initialise weights."""
         for module in self.children():
             module.apply(fn)
         fn(self)
         return self
 
     def train(self: Self, mode: bool = True) -> Self:
-        """Say whether the model is being trained: dropout drops and norms of batches follow only then."""
+        """Set training mode, or evaluation mode if `mode` is False. It affects dropout and batch normalisation."""
         if not isinstance(mode, bool):
-            raise DTypeError(f"train: mode={mode!r} is not True or False.")
+            raise DTypeError(f"train: training mode is expected to be boolean, but got mode={mode!r}.")
         self.training = mode
         for module in self.children():
             module.train(mode)
         return self
 
     def eval(self: Self) -> Self:
-        """``train(False)``. It does not stop the recording of gradients: that is `mg.no_grad`."""
+        """Set evaluation mode: ``train(False)``. Gradients are still recorded; `mg.no_grad` disables them."""
         return self.train(False)
 
     def requires_grad_(self: Self, requires_grad: bool = True) -> Self:
-        """Say whether the parameters receive gradients: without them a part of a model is frozen."""
+        """Set whether the parameters require gradients, in place; False freezes them."""
         check_flag(requires_grad, "requires_grad_")
         for parameter in self.parameters():
             parameter.requires_grad_(requires_grad)
         return self
 
     def zero_grad(self, set_to_none: bool = True) -> None:
-        """Forget the gradients of all parameters; or, without `set_to_none`, make them 0."""
+        """Reset the gradients of all parameters to None, or to zeros if `set_to_none` is False."""
         for parameter in self.parameters():
             if parameter.grad is not None and not set_to_none:
                 parameter.grad = parameter.grad.detach().clone().zero_()
@@ -327,18 +339,18 @@ class Module(Stateful, Movable, Hookable):
         return type(self).__name__
 
     def extra_repr(self) -> str:
-        """What stands between the brackets of its `repr`. To be written where there is something to say."""
+        """Return the text between the parentheses of the `repr`. Override it to show options."""
         return ""
 
     def __repr__(self) -> str:
         return printable(tree(self))
 
     def summary(self, *args: Any, **kwargs: Any) -> Summary:
-        """A table of the modules: shapes of their outputs, parameters, multiply-adds, memory, when called so.
+        """Return a table of the modules with output shapes, parameters, multiply-adds and memory for these inputs.
 
-        The model runs once, in eval mode and without gradients; it and the random state stay as they are. The numbers
-        of a module are those of all that is in it. Shared weights are counted once.
-        Raises ArgumentError without an input, and what the model raises.
+        Runs the model once, in evaluation mode and without gradients; its state and the random state are preserved. The
+        counts of a module include its descendants, and shared weights count once. Raises ArgumentError without an
+        input, and any error of the model.
 
         >>> import minigrad as mg
         >>> mg.nn.Sequential(mg.nn.Linear(4, 8), mg.nn.ReLU(), mg.nn.Linear(8, 3)).summary(mg.ones(5, 4))

@@ -1,4 +1,4 @@
-"""Movable: how a module goes to another device, or to another type of floats. Names are PyTorch's."""
+"""Conversion of modules to other devices and floating-point dtypes, as in PyTorch."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ Self = TypeVar("Self", bound="Movable")
 
 
 class Movable:
-    """What has parameters, buffers and children, which move with it."""
+    """Mixin of `Module` that moves and converts its parameters and buffers, and those of its children."""
 
     _parameters: dict[str, Parameter | None]
     _buffers: dict[str, Tensor | None]
 
     def children(self) -> Iterator[Any]:
-        """The parts of it."""
+        """Iterate over the immediate children."""
         raise NotImplementedError
 
     def _apply(self: Self, fn: Callable[[Tensor], Tensor]) -> Self:
-        """Replace each parameter's elements, its gradient and each buffer by what `fn` returns for them.
+        """Apply `fn` to each parameter, its gradient and each buffer.
 
-        A subclass that has tensors elsewhere may do the same with those.
+        A subclass that stores tensors elsewhere may override it.
         """
         for module in self.children():
             module._apply(fn)
@@ -45,10 +45,10 @@ class Movable:
     def to(
         self: Self, *what: Any, dtype: DType | None = None, device: str | None = None, non_blocking: bool = False
     ) -> Self:
-        """Move the module to a device, or convert its floats to a type; both as those of a tensor that is given.
+        """Move the module to a device and convert its floating-point tensors to a dtype, or both to those of a tensor.
 
-        In place: the parameters stay the tensors that they were, so that an optimizer goes on with them. Raises
-        DTypeError for a type that is not of floats, DeviceError where there is no such device.
+        In place: the parameters remain the same tensors, so an optimizer stays valid. Raises DTypeError for a dtype
+        that is not floating point, DeviceError for an unavailable device.
         """
         for one in what:
             if isinstance(one, Tensor):
@@ -58,32 +58,32 @@ class Movable:
             elif one is not None:
                 dtype = as_dtype(one)
         if dtype is not None and not dtype.is_floating_point:
-            raise DTypeError(f"to: a module's parameters are fractions, which {dtype.name} does not hold.")
+            raise DTypeError(f"to: a module can only be converted to a floating-point dtype, but got {dtype.name}.")
         place = None if device is None else check_device(device, "to")
         return self._apply(lambda x: x.to(dtype if x.dtype.is_floating_point else None, device=place))
 
     def cpu(self: Self) -> Self:
-        """Move it to the memory of the processor, as `Tensor.cpu`."""
+        """Move the module to host memory; see `Tensor.cpu`."""
         return self._apply(lambda x: x.cpu())
 
     def cuda(self: Self, device: Any = None) -> Self:
-        """Move it to the device "cuda". Raises DeviceError if there is none."""
+        """Move the module to the device "cuda". Raises DeviceError if it is unavailable."""
         return self.to("cuda" if device is None or isinstance(device, int) else device)
 
     def type(self: Self, dst_type: Any) -> Self:
-        """Convert its floats to a type."""
+        """Convert the floating-point tensors to `dst_type`."""
         return self.to(as_dtype(dst_type))
 
     def float(self: Self) -> Self:
-        """Convert its floats to float32."""
+        """Convert the floating-point tensors to float32."""
         return self.to(float32)
 
     def double(self: Self) -> Self:
-        """Convert its floats to float64."""
+        """Convert the floating-point tensors to float64."""
         return self.to(float64)
 
     def half(self: Self) -> Self:
-        """Refused with DTypeError: there are no floats of 16 bits here."""
-        raise DTypeError("half: there is no float16 here: floats are float32 and float64.\n  Leave it out.")
+        """Raise DTypeError: 16-bit floating point is not supported."""
+        raise DTypeError("half: float16 is not supported, only float32 and float64.\n  Leave it out.")
 
     bfloat16 = half

@@ -1,6 +1,6 @@
-"""Where in a model something happens: the scopes that calls of modules open, and the note on an error that leaves one.
+"""Locations in a model: the scopes that module calls open, and the notes that they add to errors.
 
-A name is the path of attributes from the outermost module that was called, as in ``state_dict``: "blocks.0.attention".
+A name is the attribute path from the outermost module called, as in ``state_dict``: "blocks.0.attention".
 """
 
 from __future__ import annotations
@@ -20,23 +20,23 @@ __all__ = ["blamed", "entered", "note_call", "watched"]
 
 class _Here(threading.local):
     def __init__(self) -> None:
-        self.paths: dict[int, str] = {}  # of the modules in the outermost one that is running, by identity
-        self.around: tuple[str, ...] = ()  # the paths of the modules that are running
+        self.paths: dict[int, str] = {}  # by id, of the submodules of the outermost running module
+        self.around: tuple[str, ...] = ()  # the paths of the running modules, outermost first
 
 
 _here = _Here()
 
 
 def watched() -> bool:
-    """Whether somebody looks at what is computed, and at where."""
+    """Whether a listener or tap observes operations or scopes."""
     return bool(modes.gradient_passed or modes.scope or modes.lines or tapped())
 
 
 @contextmanager
 def entered(module: Any) -> Iterator[None]:
-    """A scope for one call of `module`: its path in the module around it, or the name of its class.
+    """Open a scope for one call of `module`, named by its path in the enclosing module, or else by its class.
 
-    Its own parameters are labelled by their path, unless they have a label.
+    Its own parameters without a label are labelled by their path.
     """
     for listener in modes.module_called:
         listener.module_called(module)
@@ -62,15 +62,17 @@ def entered(module: Any) -> Iterator[None]:
 
 
 def note_call(module: Any, given: Any, result: Any) -> None:
-    """Note at the steps that the tensors in `result` come from that a call of `module` ended there, and the steps of
-    what it was `given`: so that pictures show the call where nobody watched. No tensor is kept alive."""
+    """Record on the graph nodes of `result` that they end a call of `module`, with the nodes of the inputs `given`.
+
+    Graph drawings can then show the call even if no tracer was active. No tensor is kept alive.
+    """
     before = [*_steps_in(given)]
     for step in _steps_in(result):
         step._more = {**(getattr(step, "_more", None) or {}), module: before}
 
 
 def _steps_in(x: Any) -> Iterator[Any]:
-    """The steps of tensors in tuples, lists and dicts."""
+    """Iterate over the graph nodes of the tensors in nested tuples, lists and dicts."""
     if getattr(x, "_step", None) is not None:
         yield x._step
     elif isinstance(x, tuple | list | dict):
@@ -79,7 +81,7 @@ def _steps_in(x: Any) -> Iterator[Any]:
 
 
 def blamed(module: Any, error: MinigradError) -> None:
-    """Note on `error`, which leaves `module`, where in the model it arose: each module around it knows more of that."""
+    """Add a note to `error`, raised in `module`, with its location in the model; enclosing modules extend it."""
     trail = error.__dict__.setdefault("minigrad_modules", [])
     notes = error.__dict__.setdefault("__notes__", [])
     if trail:

@@ -1,4 +1,4 @@
-"""Normalisation as layers. What they compute is in `minigrad.functional.normalization`."""
+"""Normalisation layers. The computations are in `minigrad.functional.normalization`."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ __all__ = [
 
 
 class _Affine(Module):
-    """A norm with, perhaps, a learned factor, `weight`, and a learned shift, `bias`, which begin as 1 and 0."""
+    """Base class of norms with an optional learned scale, `weight`, and offset, `bias`, initialised to 1 and 0."""
 
     weight: Parameter | None
     bias: Parameter | None
 
     def _add_affine(self, shape: Any, weight: bool, bias: bool | None, device: Any, dtype: Any) -> None:
-        """Note weight and bias of `shape` where they are wanted; None for a bias that the norm never has."""
+        """Register weight and bias of `shape`, each None if disabled; no bias at all if `bias` is None."""
         there = Parameter(ones(shape, device=device, dtype=dtype)) if weight else None
         self.register_parameter("weight", there)
         if bias is not None:
@@ -41,16 +41,16 @@ class _Affine(Module):
             self.register_parameter("bias", shift)
 
     def reset_parameters(self) -> None:
-        """Begin again with a factor of 1 and a shift of 0."""
+        """Reset the scale to 1 and the offset to 0."""
         for name, start in (("weight", init.ones_), ("bias", init.zeros_)):
             if self._parameters.get(name) is not None:
                 start(getattr(self, name))
 
 
 class _Running(_Affine):
-    """A norm of channels (N, C, …) that may follow their statistics, in `running_mean` and `running_var`."""
+    """Base class of norms over the channels of (N, C, …) that may track running statistics."""
 
-    ndims: tuple[int, ...]  # how many dimensions an input may have
+    ndims: tuple[int, ...]  # numbers of dimensions that an input may have
     running_mean: Tensor | None
     running_var: Tensor | None
     num_batches_tracked: Tensor | None
@@ -77,14 +77,14 @@ class _Running(_Affine):
         self.register_buffer("num_batches_tracked", tensor(0, dtype=int64, device=device) if kept else None)
 
     def reset_running_stats(self) -> None:
-        """Forget the statistics that were followed: mean 0, variance 1, of no batches."""
+        """Reset the running statistics: mean 0, variance 1, no batches tracked."""
         if self.running_mean is not None and self.running_var is not None and self.num_batches_tracked is not None:
             self.running_mean.zero_()
             self.running_var.fill_(1.0)
             self.num_batches_tracked.zero_()
 
     def reset_parameters(self) -> None:
-        """Begin again, with statistics too."""
+        """Reset the running statistics and the affine parameters."""
         self.reset_running_stats()
         super().reset_parameters()
 
@@ -92,7 +92,7 @@ class _Running(_Affine):
         if input.ndim not in self.ndims:
             wanted = " or ".join(map(str, self.ndims))
             raise ShapeError(
-                f"{type(self).__name__}: it takes {wanted} dimensions, and the input has shape {input.shape}."
+                f"{type(self).__name__}: expected {wanted}D input, but got {input.ndim}D input of shape {input.shape}."
             )
 
     def extra_repr(self) -> str:
@@ -107,7 +107,7 @@ class _BatchNorm(_Running):
         self._check(input)
         momentum = self.momentum
         counts = self.num_batches_tracked if self.training else None
-        if counts is not None and momentum is None:  # the mean of all batches, each of which counts the same
+        if counts is not None and momentum is None:  # cumulative average
             momentum = 1.0 / (counts.item() + 1)
         of_batch = self.training or self.running_mean is None
         follow = self.training and self.track_running_stats
@@ -115,22 +115,23 @@ class _BatchNorm(_Running):
         normed = F.batch_norm(input, mean, var, self.weight, self.bias, of_batch, momentum or 0.0, self.eps)
         if counts is not None:
             with no_grad():
-                counts.add_(1)  # where nothing was raised
+                counts.add_(1)  # only if the forward pass succeeded
         return normed
 
 
 class BatchNorm1d(_BatchNorm):
-    """`BatchNorm2d` of (N, C) or (N, C, L)."""
+    """Applies batch normalisation over (N, C) or (N, C, L); see `BatchNorm2d`."""
 
     ndims = (2, 3)
 
 
 class BatchNorm2d(_BatchNorm):
-    """Each channel of (N, C, H, W) brought to mean 0 and variance 1 over the batch, times `weight`, plus `bias`.
+    """Normalises each channel of (N, C, H, W) to mean 0 and variance 1 over the batch, times `weight`, plus `bias`.
 
-    In training the buffers follow: ``running = (1 - momentum) running + momentum found``, or, with `momentum` None, the
-    mean of all batches; ``eval()`` uses them. Without `track_running_stats` there are none, and the batch is used
-    always. Ioffe and Szegedy 2015. Raises ShapeError for other dimensions, and in training for one value a channel.
+    Training updates the running statistics: ``running = (1 - momentum) running + momentum batch``, or their cumulative
+    average if `momentum` is None. Evaluation mode uses them. Without `track_running_stats` every mode uses the batch's
+    statistics. Ioffe and Szegedy 2015. Raises ShapeError for other numbers of dimensions, and in training for a single
+    value per channel.
 
     >>> import minigrad as mg
     >>> norm = mg.nn.BatchNorm2d(3)
@@ -161,7 +162,7 @@ class _InstanceNorm(_Running):
         batch = input if input.ndim == self.ndims[-1] else input.unsqueeze(0)
         if batch.shape[1] != self.num_features:
             raise ShapeError(
-                f"{type(self).__name__}: num_features={self.num_features}, and the input has {batch.shape[1]} channels."
+                f"{type(self).__name__}: expected num_features={self.num_features} channels, but got {batch.shape[1]}."
             )
         statistics = (self.running_mean, self.running_var, self.weight, self.bias)
         of_input = self.training or not self.track_running_stats
@@ -170,24 +171,24 @@ class _InstanceNorm(_Running):
 
 
 class InstanceNorm1d(_InstanceNorm):
-    """`InstanceNorm2d` of (N, C, L), or one (C, L)."""
+    """Applies instance normalisation over (N, C, L) or (C, L); see `InstanceNorm2d`."""
 
     ndims = (2, 3)
 
 
 class InstanceNorm2d(_InstanceNorm):
-    """Each channel of each image of (N, C, H, W), or of one (C, H, W), brought to mean 0 and variance 1.
+    """Normalises each channel of each sample of (N, C, H, W), or of (C, H, W), to mean 0 and variance 1.
 
-    With `affine` times `weight` plus `bias`; with `track_running_stats` as `BatchNorm2d`. Ulyanov et al. 2016.
+    `affine` adds a learned `weight` and `bias`; `track_running_stats` works as in `BatchNorm2d`. Ulyanov et al. 2016.
     """
 
     ndims = (3, 4)
 
 
 class LayerNorm(_Affine):
-    """The last dimensions, of sizes `normalized_shape`, brought to mean 0 and variance 1, times `weight` plus `bias`.
+    """Normalises the last dimensions, `normalized_shape`, to mean 0 and variance 1, times `weight`, plus `bias`.
 
-    Both are of that shape, unless left out by `elementwise_affine` or `bias`. Ba et al. 2016.
+    Both have that shape, and may be disabled by `elementwise_affine` and `bias`. Ba et al. 2016.
     """
 
     def __init__(
@@ -215,9 +216,9 @@ class LayerNorm(_Affine):
 
 
 class RMSNorm(_Affine):
-    """The last dimensions, of sizes `normalized_shape`, divided by the root of their mean square, times `weight`.
+    """Divides the last dimensions, `normalized_shape`, by their root mean square, times `weight`.
 
-    Without `eps` it is the distance from 1 to the next float of the type. Zhang and Sennrich 2019.
+    `eps` defaults to the machine epsilon of the dtype. Zhang and Sennrich 2019.
     """
 
     def __init__(
@@ -241,7 +242,7 @@ class RMSNorm(_Affine):
 
 
 class LocalResponseNorm(Module):
-    """Each channel of (N, C, …) made small where `size` channels around it are large: `functional.local_response_norm`.
+    """Normalises each channel of (N, C, …) across `size` neighbouring channels: see `functional.local_response_norm`.
 
     Krizhevsky, Sutskever and Hinton 2012.
     """
@@ -258,10 +259,10 @@ class LocalResponseNorm(Module):
 
 
 class GroupNorm(_Affine):
-    """Each of `num_groups` equal groups of the channels of each sample of (N, C, …) brought to mean 0 and variance 1.
+    """Normalises each of `num_groups` groups of channels, per sample of (N, C, …), to mean 0 and variance 1.
 
-    With `affine` times `weight` plus `bias`, of a number a channel. Wu and He 2018. Raises ShapeError for groups that
-    cannot be equal.
+    `affine` adds a learned `weight` and `bias` per channel. Wu and He 2018. Raises ShapeError unless `num_groups`
+    divides `num_channels`.
     """
 
     def __init__(
@@ -277,7 +278,9 @@ class GroupNorm(_Affine):
     ) -> None:
         super().__init__()
         if num_groups < 1 or num_channels % num_groups:
-            raise ShapeError(f"GroupNorm: num_groups={num_groups} does not divide num_channels={num_channels}.")
+            raise ShapeError(
+                f"GroupNorm: num_channels must be divisible by num_groups, but got {num_channels=} and {num_groups=}."
+            )
         self.num_groups, self.num_channels, self.eps, self.affine = num_groups, num_channels, eps, affine
         self._add_affine(num_channels, affine, bias, device, dtype)
 

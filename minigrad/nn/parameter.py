@@ -1,4 +1,4 @@
-"""Parameter: a tensor that a module learns."""
+"""Parameter: a trainable tensor of a module."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ __all__ = ["Parameter", "replace"]
 
 
 class Parameter(Tensor):
-    """A tensor that requires a gradient and, assigned to an attribute of a `Module`, is one of its parameters.
+    """A leaf tensor that requires gradients and that a `Module` registers as a parameter when assigned as an attribute.
 
-    It shares the memory of `data`, a tensor of floats, and is a leaf whatever that was computed from; without `data` it
-    is empty. Raises DTypeError for ints that are to have a gradient, and for what is not a tensor.
+    It shares memory with `data`, a floating-point tensor, but not its graph. Without `data` it is empty. Raises
+    DTypeError if `requires_grad` and `data` is not floating point, or if `data` is not a tensor.
 
     >>> import minigrad as mg
     >>> mg.nn.Parameter(mg.ones(2))
@@ -32,8 +32,8 @@ class Parameter(Tensor):
         source = empty(0) if data is None else tensor_of(data, "Parameter", "data")
         if requires_grad and not source.dtype.is_floating_point:
             raise DTypeError(
-                f"Parameter: only fractions have gradients, and this tensor holds {source.dtype.name}.\n"
-                "  Write nn.Parameter(x.float()), or nn.Parameter(x, requires_grad=False)."
+                "Parameter: only floating-point tensors can require gradients, and this one has dtype "
+                f"{source.dtype.name}.\n  Write nn.Parameter(x.float()), or nn.Parameter(x, requires_grad=False)."
             )
         self._array, self._storage = source._array, source.storage
         self._step = self._base = self._grad = self._op = None
@@ -57,9 +57,9 @@ class Parameter(Tensor):
 
 
 def replace(x: Tensor, new: Tensor) -> None:
-    """Let `x`, a leaf, have the numbers of `new`, of whatever type and device, and be the same tensor as before.
+    """Replace the array of the leaf `x` by that of `new`, of any dtype and device, preserving the identity of `x`.
 
-    To a graph that saved the old numbers this is a write: its backward pass refuses to read others.
+    The version counter increases: a backward pass that saved the old values raises.
     """
     if new._array is x._array:
         return

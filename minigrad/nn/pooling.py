@@ -1,4 +1,4 @@
-"""Pooling and resizing as modules. What they compute is in `minigrad.functional.pool`."""
+"""Pooling and upsampling layers. The computations are in `minigrad.functional.pool`."""
 
 from __future__ import annotations
 
@@ -48,11 +48,11 @@ class _MaxPool(AppliedToInput):
 
 
 class MaxPool1d(_MaxPool, of="max_pool1d"):
-    """The largest number of each window along (N, C, L): `functional.max_pool1d`."""
+    """Takes the maximum of each window of (N, C, L): see `functional.max_pool1d`."""
 
 
 class MaxPool2d(_MaxPool, of="max_pool2d"):
-    """The largest number of each window of (N, C, H, W): `functional.max_pool2d`.
+    """Takes the maximum of each window of (N, C, H, W): see `functional.max_pool2d`.
 
     >>> import minigrad as mg
     >>> mg.nn.MaxPool2d(2)(mg.ones(1, 3, 8, 8)).shape
@@ -61,11 +61,11 @@ class MaxPool2d(_MaxPool, of="max_pool2d"):
 
 
 class MinPool2d(_MaxPool, of="min_pool2d"):
-    """The smallest number of each window of (N, C, H, W), which PyTorch does not have: `functional.min_pool2d`."""
+    """Takes the minimum of each window of (N, C, H, W): see `functional.min_pool2d`. Not in PyTorch."""
 
 
 class AvgPool1d(AppliedToInput, of="avg_pool1d"):
-    """The mean of each window along (N, C, L): `functional.avg_pool1d`."""
+    """Averages each window of (N, C, L): see `functional.avg_pool1d`."""
 
     _shown = ("kernel_size", "stride", "padding")
 
@@ -85,7 +85,7 @@ class AvgPool1d(AppliedToInput, of="avg_pool1d"):
 
 
 class AvgPool2d(AppliedToInput, of="avg_pool2d"):
-    """The mean of each window of (N, C, H, W): `functional.avg_pool2d`."""
+    """Averages each window of (N, C, H, W): see `functional.avg_pool2d`."""
 
     _shown = ("kernel_size", "stride", "padding")
 
@@ -111,11 +111,11 @@ class _Power(AppliedToInput):
 
 
 class LPPool1d(_Power, of="lp_pool1d"):
-    """The `norm_type`-norm of each window of (N, C, L): `functional.lp_pool1d`."""
+    """Takes the `norm_type`-norm of each window of (N, C, L): see `functional.lp_pool1d`."""
 
 
 class LPPool2d(_Power, of="lp_pool2d"):
-    """The `norm_type`-norm of each window of (N, C, H, W): `functional.lp_pool2d`."""
+    """Takes the `norm_type`-norm of each window of (N, C, H, W): see `functional.lp_pool2d`."""
 
 
 class _Unpool(Applied):
@@ -130,11 +130,11 @@ class _Unpool(Applied):
 
 
 class MaxUnpool1d(_Unpool, of="max_unpool1d"):
-    """A `MaxPool1d` with ``return_indices`` backwards: `functional.max_unpool1d`."""
+    """Computes a partial inverse of `MaxPool1d`, given its indices: see `functional.max_unpool1d`."""
 
 
 class MaxUnpool2d(_Unpool, of="max_unpool2d"):
-    """A `MaxPool2d` with ``return_indices`` backwards: `functional.max_unpool2d`."""
+    """Computes a partial inverse of `MaxPool2d`, given its indices: see `functional.max_unpool2d`."""
 
     dims = 2
 
@@ -145,11 +145,11 @@ class _Adaptive(AppliedToInput):
 
 
 class AdaptiveAvgPool1d(_Adaptive, of="adaptive_avg_pool1d"):
-    """The means of `output_size` windows that together cover (N, C, L)."""
+    """Averages `output_size` windows that cover (N, C, L)."""
 
 
 class AdaptiveAvgPool2d(_Adaptive, of="adaptive_avg_pool2d"):
-    """The means of `output_size` windows, (height, width), that together cover (N, C, H, W); None keeps a size."""
+    """Averages `output_size` windows, (height, width), that cover (N, C, H, W). None keeps that input size."""
 
 
 class _AdaptiveMax(AppliedToInput):
@@ -160,15 +160,15 @@ class _AdaptiveMax(AppliedToInput):
 
 
 class AdaptiveMaxPool1d(_AdaptiveMax, of="adaptive_max_pool1d"):
-    """The largest numbers of `output_size` windows that together cover (N, C, L)."""
+    """Takes the maxima of `output_size` windows that cover (N, C, L)."""
 
 
 class AdaptiveMaxPool2d(_AdaptiveMax, of="adaptive_max_pool2d"):
-    """The largest numbers of `output_size` windows, (height, width), that together cover (N, C, H, W)."""
+    """Takes the maxima of `output_size` windows, (height, width), that cover (N, C, H, W)."""
 
 
 class Upsample(AppliedToInput, of="interpolate"):
-    """(N, C, …) resized to `size`, or by `scale_factor`: `functional.interpolate`.
+    """Resizes (N, C, …) to `size`, or by `scale_factor`: see `functional.interpolate`.
 
     >>> import minigrad as mg
     >>> mg.nn.Upsample(scale_factor=2, mode="bilinear")(mg.ones(1, 3, 4, 4)).shape
@@ -196,14 +196,14 @@ class Upsample(AppliedToInput, of="interpolate"):
 
 
 class UpsamplingNearest2d(Upsample):
-    """(N, C, H, W) resized by repeating pixels."""
+    """Resizes (N, C, H, W) by nearest-neighbour interpolation."""
 
     def __init__(self, size: Ints | None = None, scale_factor: float | Sequence[float] | None = None) -> None:
         super().__init__(size, scale_factor, "nearest")
 
 
 class UpsamplingBilinear2d(Upsample):
-    """(N, C, H, W) resized by mixing four pixels, those in the corners kept in place."""
+    """Resizes (N, C, H, W) by bilinear interpolation with aligned corners."""
 
     def __init__(self, size: Ints | None = None, scale_factor: float | Sequence[float] | None = None) -> None:
         super().__init__(size, scale_factor, "bilinear", True)

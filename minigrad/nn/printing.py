@@ -1,4 +1,4 @@
-"""A module as text: PyTorch's tree, with the number of parameters after each part that has some."""
+"""The `repr` of a module: PyTorch's tree, with parameter counts."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ __all__ = ["count", "tree"]
 
 
 def count(module: Any) -> int:
-    """How many numbers the parameters of a module have, shared ones counted once."""
+    """Count the elements of the parameters of a module; shared parameters count once."""
     return sum(parameter.numel() for parameter in module.parameters())
 
 
 def tree(module: Any, times: int = 1) -> str:
-    """The text of a module, one of several that are alike if `times` is more."""
+    """Return the `repr` of a module, or of `times` identical ones."""
     rows = [f"({name}): {text}" for name, text in _rows(module)]
     extra = module.extra_repr().split("\n") if module.extra_repr() else []
     found = count(module)
@@ -26,18 +26,18 @@ def tree(module: Any, times: int = 1) -> str:
 
 
 def _text(part: Any) -> str:
-    """The text of a module in another; one that has a `__repr__` of its own is written by that."""
+    """Return the `repr` of a submodule, which may override `__repr__`."""
     owner = next(kind for kind in type(part).__mro__ if "__repr__" in vars(kind))
     return tree(part) if owner.__module__ == "minigrad.nn.module" else repr(part)
 
 
 def _rows(module: Any) -> list[tuple[str, str]]:
-    """The names and texts of the modules in it; of a list, those in a row that are alike together."""
+    """Return the names and `repr`s of the children; a list groups consecutive identical ones."""
     listed = [(name, part) for name, part in module._modules.items() if part is not None]
     empty = [(name, "None") for name, part in module._modules.items() if part is None]
     if not getattr(module, "_folds", False):
         return [(name, _text(part)) for name, part in listed] + empty
-    runs: list[tuple[str, str, Any, int]] = []  # first name, text, last module, how many
+    runs: list[tuple[str, str, Any, int]] = []  # first name, repr, last module, count
     for name, part in listed:
         text = _text(part)
         if runs and runs[-1][1] == text:

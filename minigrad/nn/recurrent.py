@@ -1,7 +1,7 @@
-"""Recurrent networks: a cell makes one step, from an input and a state to the next state; layers walk along sequences.
+"""Recurrent layers, and cells that compute one time step of them.
 
-L counts the places of a sequence, N sequences, H is the hidden size. Weights have PyTorch's names and shapes: those of
-the gates stand below each other, for an LSTM input, forget, cell and output, for a GRU reset, update and new.
+L is the sequence length, N the batch size, H the hidden size. Weights have PyTorch's names and shapes. Those of the
+gates are concatenated: input, forget, cell and output for an LSTM; reset, update and new for a GRU.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ __all__ = ["GRU", "LSTM", "RNN", "GRUCell", "LSTMCell", "RNNCell", "RNNCellBase"
 State = tuple[Tensor, ...]
 
 
-# --- one step of each kind: from what the input gives to the gates, and the state before ---
+# --- one time step: from the input's part of the gates and the previous state ---
 
 
 def _rnn_step(activation: str, x: Tensor, state: State, weight: Any, bias: Any) -> State:
@@ -53,28 +53,30 @@ Step = Callable[[str, Tensor, State, Any, Any], State]
 
 def _check_sizes(name: str, input_size: int, hidden_size: int) -> None:
     if min(input_size, hidden_size) < 1:
-        raise ShapeError(f"{name}: input_size={input_size} and hidden_size={hidden_size} are both 1 or more.")
+        raise ShapeError(
+            f"{name}: input_size and hidden_size must be greater than zero, but got {input_size} and {hidden_size}."
+        )
 
 
 def _check_state(name: str, state: Any, shapes: Sequence[tuple[int, ...]]) -> State:
-    """The state that was given, as a tuple of tensors of these `shapes`."""
+    """Validate a user-supplied state, and return it as a tuple of tensors of these `shapes`."""
     count = len(shapes)
     found = (state,) if count == 1 else state
     if not isinstance(found, tuple | list) or len(found) != count or not all(isinstance(x, Tensor) for x in found):
-        raise DTypeError(f"{name}: the state is {'a tensor' if count == 1 else 'a tuple (h, c) of tensors'}.")
+        raise DTypeError(f"{name}: expected hx to be {'a tensor' if count == 1 else 'a tuple (h, c) of tensors'}.")
     for x, shape in zip(found, shapes, strict=True):
         if x.shape != shape:
-            raise ShapeError(f"{name}: the state has shape {x.shape}, and goes with this input as {shape}.")
+            raise ShapeError(f"{name}: expected hidden size {shape} for this input, but got {x.shape}.")
     return tuple(found)
 
 
 def _in_order(state: Tensor, order: Tensor | None) -> Tensor:
-    """A state (layers, N, H) with its sequences in another order."""
+    """Reorder the sequences of a state, (layers, N, H)."""
     return state if order is None else state.index_select(1, order)
 
 
 class _Gated(Module):
-    """What cells and layers share: weights of gates, which start in U(-k, k), k = 1 / sqrt(hidden_size), and a step."""
+    """Base class of cells and layers: gate weights initialised from U(-k, k), k = 1 / sqrt(hidden_size), and a step."""
 
     _gates: int
     _states = 1
@@ -82,7 +84,7 @@ class _Gated(Module):
     nonlinearity = ""
 
     def reset_parameters(self) -> None:
-        """Draw all weights anew."""
+        """Sample all weights again."""
         for parameter in self.parameters():
             init.uniform_(parameter, -(self.hidden_size**-0.5), self.hidden_size**-0.5)
 
@@ -91,7 +93,7 @@ class _Gated(Module):
 
 
 class RNNCellBase(_Gated):
-    """What cells share: weights, which start in U(-k, k), k = 1 / sqrt(hidden_size), and one step."""
+    """Base class of cells: weights initialised from U(-k, k), k = 1 / sqrt(hidden_size), and one time step."""
 
     def __init__(
         self,
@@ -114,7 +116,9 @@ class RNNCellBase(_Gated):
     def _stepped(self, input: Tensor, hx: Any) -> State:
         name = type(self).__name__
         if input.ndim not in (1, 2) or input.shape[-1] != self.input_size:
-            raise ShapeError(f"{name}: input is (N, {self.input_size}), or without N; here {input.shape}.")
+            raise ShapeError(
+                f"{name}: expected input of shape (N, {self.input_size}), or without N, but got {input.shape}."
+            )
         shape = (*input.shape[:-1], self.hidden_size)
         if hx is None:
             state: State = (input.new_zeros(shape),) * self._states
@@ -130,7 +134,7 @@ class RNNCellBase(_Gated):
 
 
 class RNNCell(RNNCellBase):
-    """``tanh(W_ih x + b_ih + W_hh h + b_hh)``, or with relu: from (N, input_size) and (N, H) to (N, H). Elman 1990."""
+    """``tanh(W_ih x + b_ih + W_hh h + b_hh)``, or relu: from (N, input_size) and (N, H) to (N, H). Elman 1990."""
 
     _gates, _step = 1, staticmethod(_rnn_step)
 
@@ -148,27 +152,27 @@ class RNNCell(RNNCellBase):
         self.nonlinearity = nonlinearity
 
     def forward(self, input: Tensor, hx: Any = None) -> Tensor:
-        """The next state; without `hx` the state before is 0."""
+        """Return the next state. `hx`, the previous one, defaults to zeros."""
         return self._stepped(input, hx)[0]
 
 
 class LSTMCell(RNNCellBase):
-    """One step of an `LSTM`: from (N, input_size) and (h, c) to the next (h, c), each (N, H)."""
+    """One time step of an `LSTM`: from (N, input_size) and (h, c) to the next (h, c), each (N, H)."""
 
     _gates, _states, _step = 4, 2, staticmethod(_lstm_step)
 
     def forward(self, input: Tensor, hx: Any = None) -> State:
-        """The next (h, c); without `hx` those before are 0."""
+        """Return the next (h, c). `hx`, the previous ones, default to zeros."""
         return self._stepped(input, hx)
 
 
 class GRUCell(RNNCellBase):
-    """One step of a `GRU`: from (N, input_size) and (N, H) to (N, H)."""
+    """One time step of a `GRU`: from (N, input_size) and (N, H) to (N, H)."""
 
     _gates, _step = 3, staticmethod(_gru_step)
 
     def forward(self, input: Tensor, hx: Any = None) -> Tensor:
-        """The next state; without `hx` the state before is 0."""
+        """Return the next state. `hx`, the previous one, defaults to zeros."""
         return self._stepped(input, hx)[0]
 
 
@@ -176,7 +180,7 @@ class GRUCell(RNNCellBase):
 
 
 class _Recurrent(_Gated):
-    """Layers of cells along sequences."""
+    """Base class of stacked recurrent layers over sequences."""
 
     def __init__(
         self,
@@ -196,11 +200,15 @@ class _Recurrent(_Gated):
         _check_sizes(name, input_size, hidden_size)
         check_share(dropout, name, "dropout")
         if num_layers < 1:
-            raise ShapeError(f"{name}: num_layers={num_layers}: it is 1 or more.")
+            raise ShapeError(f"{name}: num_layers must be greater than zero, but got {num_layers}.")
         if proj_size and self._states == 1:
-            raise ArgumentError(f"{name}: proj_size is of an LSTM alone.\n  Leave it out, and put a Linear after it.")
+            raise ArgumentError(
+                f"{name}: proj_size is only supported for LSTM.\n  Leave it out, and add a Linear after it."
+            )
         if not 0 <= proj_size < hidden_size:
-            raise ArgumentError(f"{name}: proj_size={proj_size} is from 1 to less than hidden_size={hidden_size}.")
+            raise ArgumentError(
+                f"{name}: proj_size must be smaller than {hidden_size=}, or 0 to disable it, but got {proj_size}."
+            )
         self.input_size, self.hidden_size, self.num_layers, self.bias = input_size, hidden_size, num_layers, bias
         self.batch_first, self.dropout, self.bidirectional = batch_first, float(dropout), bidirectional
         self.proj_size, rows = proj_size, self._gates * hidden_size
@@ -221,7 +229,7 @@ class _Recurrent(_Gated):
 
     @property
     def _width(self) -> int:
-        """The size of what a layer gives at a place, in one direction."""
+        """The output size of a layer at each time step, per direction."""
         return self.proj_size or self.hidden_size
 
     @property
@@ -241,20 +249,22 @@ class _Recurrent(_Gated):
         return [[self.get_parameter(f"{kind}{end}") for kind in kinds] for end in ends]
 
     def flatten_parameters(self) -> None:
-        """Nothing: PyTorch arranges weights for cuDNN by this."""
+        """Do nothing. PyTorch compacts weights for cuDNN here."""
 
     def _check_input(self, x: Any, packed: bool) -> None:
         name = type(self).__name__
         if not isinstance(x, Tensor):
-            raise DTypeError(f"{name}: input is a tensor of floats, or a PackedSequence, not {a_kind(x)}.")
+            raise DTypeError(f"{name}: expected input to be a tensor or a PackedSequence, but got {a_kind(x)}.")
         fits = x.ndim == 2 if packed else x.ndim in (2, 3)
         if not fits or x.shape[-1] != self.input_size or 0 in x.shape:
             order = "(N, L, " if self.batch_first else "(L, N, "
-            asked = "data, packed, is (places in all, " if packed else f"input is {order}"
-            raise ShapeError(f"{name}: {asked}{self.input_size}){'' if packed else ', or without N'}; here {x.shape}.")
+            asked = "packed data of shape (sum of lengths, " if packed else f"input of shape {order}"
+            raise ShapeError(
+                f"{name}: expected {asked}{self.input_size}){'' if packed else ', or without N'}, but got {x.shape}."
+            )
 
     def _walked(self, input: Any, hx: Any) -> tuple[Any, State]:
-        """The states of the last layer at all places, and of all layers at the last place of each sequence."""
+        """Return the outputs of the last layer at all time steps, and the final states of all layers."""
         packed = isinstance(input, PackedSequence)
         x = input.data if packed else input
         self._check_input(x, packed)
@@ -290,14 +300,14 @@ class _Recurrent(_Gated):
     def _one_way(
         self, x: Tensor, sizes: list[int], state: State, weights: list[Parameter], backwards: bool
     ) -> tuple[Tensor, State]:
-        """The first state at each place of one layer in one direction, and all at its end.
+        """Run one layer in one direction, and return h at each time step and the final state.
 
-        `sizes` are the sequences that have each place, the first ones: the others have ended, or not begun if it goes
-        backwards. `x` is (L, N, …), or packed.
+        `sizes` are the batch sizes at each time step: the first sequences are active, the others have ended, or not yet
+        begun if `backwards`. `x` is (L, N, …), or packed.
         """
         weight_ih, weight_hh = weights[:2]
         bias_ih, bias_hh = weights[2:4] if self.bias else (None, None)
-        gates = F.linear(x, weight_ih, bias_ih)  # of all places at once: one large product instead of many small ones
+        gates = F.linear(x, weight_ih, bias_ih)  # one large product over all time steps
         if x.ndim == 2:
             places = list(parts(gates, sizes, 0))
         else:
@@ -335,13 +345,14 @@ class _Recurrent(_Gated):
 
 
 class RNN(_Recurrent):
-    """``h = tanh(W_ih x + b_ih + W_hh h + b_hh)`` along sequences, or with ``nonlinearity="relu"``. Elman 1990.
+    """Applies ``h = tanh(W_ih x + b_ih + W_hh h + b_hh)`` along sequences, or relu by `nonlinearity`. Elman 1990.
 
-    Input (L, N, input_size), with `batch_first` (N, L, input_size), or (L, input_size); and a state
-    (layers · directions, N, H), 0 if not given. Gives the states of the last layer, (L, N, directions · H), and those
-    at the end. Each layer reads the one before, through `dropout` in training; `bidirectional` ones walk both ways.
-    A `PackedSequence` gives one, and the states at the end of each sequence; see `nn.utils.rnn`. Raises ShapeError for
-    sizes, DTypeError for what is neither, and ArgumentError for `proj_size`, which is of an `LSTM` alone.
+    The input is (L, N, input_size), (N, L, input_size) if `batch_first`, or (L, input_size), and `hx`, by default
+    zeros, is (layers · directions, N, H). Returns the output of the last layer, (L, N, directions · H), and the final
+    states. Each layer receives the output of the one before, with `dropout` in training; if `bidirectional`, in both
+    directions. A `PackedSequence` yields a `PackedSequence` and the final state of each sequence; see `nn.utils.rnn`.
+    Raises ShapeError for mismatched sizes, DTypeError for other inputs, and ArgumentError for `proj_size`, which only
+    `LSTM` supports.
     """
 
     _gates, _step = 1, staticmethod(_rnn_step)
@@ -360,18 +371,18 @@ class RNN(_Recurrent):
         self.nonlinearity = nonlinearity
 
     def forward(self, input: Tensor, hx: Any = None) -> tuple[Tensor, Tensor]:
-        """The states at all places, and the last."""
+        """Return the outputs at all time steps, and the final state."""
         output, (last,) = self._walked(input, hx)
         return output, last
 
 
 class LSTM(_Recurrent):
-    """A memory c beside the state h: ``c = σ(f) c + σ(i) tanh(g)``, ``h = σ(o) tanh(c)``, with gates from x and h.
+    """Applies a long short-term memory: ``c = σ(f) c + σ(i) tanh(g)``, ``h = σ(o) tanh(c)``, with gates from x and h.
 
-    Hochreiter and Schmidhuber 1997; Gers, Schmidhuber and Cummins 2000. As `RNN`, but its state is a tuple (h, c).
+    Hochreiter and Schmidhuber 1997; Gers, Schmidhuber and Cummins 2000. As `RNN`, but the state is a tuple (h, c).
 
-    With `proj_size`, less than H, h is W_hr h, of that size, and so is what a layer gives; c stays of size H. Sak,
-    Senior and Beaufays 2014. Raises ArgumentError for another `proj_size`.
+    With `proj_size` < H, h is projected to that size by W_hr, as is the output; c has size H. Sak, Senior and Beaufays
+    2014. Raises ArgumentError for another `proj_size`.
 
     >>> import minigrad as mg
     >>> output, (h, c) = mg.nn.LSTM(4, 8, num_layers=2, batch_first=True)(mg.ones(3, 5, 4))
@@ -382,16 +393,16 @@ class LSTM(_Recurrent):
     _gates, _states, _step = 4, 2, staticmethod(_lstm_step)
 
     def forward(self, input: Tensor, hx: Any = None) -> tuple[Tensor, State]:
-        """The states h at all places, and the last (h, c)."""
+        """Return h at all time steps, and the final (h, c)."""
         return self._walked(input, hx)
 
 
 class GRU(_Recurrent):
-    """``h = (1 - z) n + z h``, ``n = tanh(x_n + r h_n)``, with gates r and z. Cho et al. 2014. As `RNN`."""
+    """Applies a gated recurrent unit: ``h = (1 - z) n + z h``, ``n = tanh(x_n + r h_n)``. Cho et al. 2014. As `RNN`."""
 
     _gates, _step = 3, staticmethod(_gru_step)
 
     def forward(self, input: Tensor, hx: Any = None) -> tuple[Tensor, Tensor]:
-        """The states at all places, and the last."""
+        """Return the outputs at all time steps, and the final state."""
         output, (last,) = self._walked(input, hx)
         return output, last

@@ -1,4 +1,4 @@
-"""Networks of single Values: a neuron, a layer, a multi-layer perceptron. Small enough to draw whole."""
+"""Networks of single Values: a neuron, a layer, a multi-layer perceptron, small enough to draw in full."""
 
 from __future__ import annotations
 
@@ -19,9 +19,10 @@ Activation = Literal["linear", "relu", "sigmoid", "tanh"]
 
 
 class Module:
-    """A part of a model of Values. Derive from it, make Values and other modules attributes, alone or in lists, tuples
-    and dicts, and write `forward`. Call the module, not its `forward`: pictures show each call as a block.
+    """Base class of models of Values. Assign Values and modules as attributes, and define `forward`.
 
+    Both may be in lists, tuples and dicts. Call the module rather than its `forward`: graph drawings show each call as
+    a block.
     >>> class Difference(Module):
     ...     def __init__(self):
     ...         self.sides = [Neuron(2), Neuron(2)]
@@ -35,8 +36,10 @@ class Module:
     """
 
     def forward(self, *args: Any) -> Any:
-        """The output for some inputs. To be written."""
-        raise NotImplementedError(f"{type(self).__name__} has no forward: write def forward(self, x) in it.")
+        """Compute the output. Every subclass must override this method."""
+        raise NotImplementedError(
+            f'{type(self).__name__} is missing the required "forward" function: define def forward(self, x).'
+        )
 
     def __call__(self, *args: Any) -> Any:
         if detour.reasons and watched():
@@ -45,7 +48,7 @@ class Module:
         result = self.forward(*args)
         for value in result if result.__class__ is list else (result,):
             if value.__class__ is Value and value._op is not None:
-                try:  # a note at the results alone: a scope, for which each operation looks, would slow all of them
+                try:  # record the call on the results only: a scope would slow every operation
                     value._more[self] = args
                 except AttributeError:
                     value._more = {self: args}
@@ -54,7 +57,7 @@ class Module:
     def named_modules(
         self, prefix: str = "", remove_duplicate: bool = True, *, memo: set[int] | None = None
     ) -> Iterator[tuple[str, Module]]:
-        """This module, named by `prefix`, and all that are in it, each once: ``"layers[0].neurons[2]"``."""
+        """Iterate over (path, module) pairs, such as ``"layers[0].neurons[2]"``, starting at this module, `prefix`."""
         memo = set() if memo is None else memo
         if id(self) in memo:
             return
@@ -68,7 +71,7 @@ class Module:
     def named_parameters(
         self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
     ) -> Iterator[tuple[str, Value]]:
-        """The Values that are attributes of this module, and with `recurse` of those in it, with their names."""
+        """Iterate over (name, Value) pairs of this module, and of its descendants if `recurse`."""
         seen = set[int]()
         for path, module in self.named_modules(prefix, remove_duplicate) if recurse else [(prefix, self)]:
             for name, x in _parts(module, path):
@@ -78,21 +81,21 @@ class Module:
                     yield name, x
 
     def parameters(self) -> list[Value]:
-        """The Values that training may change."""
+        """Return the trainable Values."""
         return [x for _, x in self.named_parameters()]
 
     def _get_name(self) -> str:
-        """What pictures say that it is."""
+        """Return the name shown in graph drawings."""
         return type(self).__name__
 
     def zero_grad(self) -> None:
-        """Forget the gradient of each parameter."""
+        """Reset the gradient of each parameter to None."""
         for parameter in self.parameters():
             parameter.grad = None
 
 
 def _parts(module: Module, prefix: str) -> Iterator[tuple[str, Any]]:
-    """The attributes of a module, and what is in those that are lists, tuples and dicts, as one writes them."""
+    """Iterate over (path, attribute) pairs of a module, including the items of lists, tuples and dicts."""
     stack = [(f"{prefix}.{name}" if prefix else name, x) for name, x in vars(module).items()][::-1]
     while stack:
         name, x = stack.pop()
@@ -104,11 +107,11 @@ def _parts(module: Module, prefix: str) -> Iterator[tuple[str, Any]]:
 
 
 class Neuron(Module):
-    """activation(w · x + b) of `inputs` numbers.
+    """A neuron: activation(w · x + b), for `inputs` scalars.
 
-    Weights and bias start in U(-k, k), k = 1 / sqrt(inputs), as PyTorch's ``Linear``, drawn from `generator` (Python's
-    own when None). `label` names the parameters in pictures: ``label.w[0]``, …, ``label.b``.
-    Raises ArgumentError for an unknown activation, ShapeError for a number of inputs that does not fit.
+    Weights and bias are initialised from U(-k, k), k = 1 / sqrt(inputs), as PyTorch's ``Linear``, using `generator` (by
+    default Python's global one). `label` prefixes the labels of the parameters: ``label.w[0]``, …, ``label.b``. Raises
+    ArgumentError for an unknown activation, ShapeError if the input has another length.
     """
 
     def __init__(
@@ -120,9 +123,11 @@ class Neuron(Module):
         generator: random.Random | None = None,
     ) -> None:
         if activation not in get_args(Activation):
-            raise ArgumentError(f"Neuron: no activation {activation!r}; there are {', '.join(get_args(Activation))}.")
+            raise ArgumentError(
+                f"Neuron: unknown activation {activation!r}; expected one of {', '.join(get_args(Activation))}."
+            )
         if inputs < 1:
-            raise ShapeError(f"Neuron: it needs at least one input, not {inputs}.")
+            raise ShapeError(f"Neuron: inputs must be > 0, but got {inputs}.")
         k = 1.0 / math.sqrt(inputs)
         draw = (generator or random).uniform
         prefix = f"{label}." if label else ""
@@ -134,16 +139,18 @@ class Neuron(Module):
         if detour.reasons:
             return cast(Value, super().__call__(x))
         out = self.forward(x)
-        out._more = {self: (x,)}  # as `Module` does, in fewer steps: neurons are called most
+        out._more = {self: (x,)}  # `Module.__call__` inlined: most calls are of neurons
         return out
 
     def forward(self, x: Sequence[Value | float]) -> Value:
         try:
             count = len(x)
         except TypeError:
-            raise DTypeError(f"Neuron: {x!r:.100} is {a_kind(x)}, not a list of {len(self.w)} numbers.") from None
+            raise DTypeError(
+                f"Neuron: expected a list of {len(self.w)} scalars, but got {a_kind(x)}: {x!r:.100}."
+            ) from None
         if count != len(self.w):
-            raise ShapeError(f"Neuron: {count} numbers were given to a neuron of {len(self.w)} inputs.")
+            raise ShapeError(f"Neuron: expected {len(self.w)} inputs, but got {count}.")
         total = self.b
         for w, x_i in zip(self.w, x, strict=True):
             total = total + w * x_i
@@ -160,7 +167,7 @@ class Neuron(Module):
 
 
 class Layer(Module):
-    """`outputs` neurons that see the same `inputs` numbers."""
+    """A layer of `outputs` neurons, each connected to all `inputs` scalars."""
 
     def __init__(
         self,
@@ -172,7 +179,7 @@ class Layer(Module):
         generator: random.Random | None = None,
     ) -> None:
         if outputs < 1:
-            raise ShapeError(f"Layer: it needs at least one neuron, not {outputs}.")
+            raise ShapeError(f"Layer: outputs must be > 0, but got {outputs}.")
         prefix = f"{label}." if label else ""
         self.neurons = [
             Neuron(inputs, activation, label=f"{prefix}neurons[{i}]", generator=generator) for i in range(outputs)
@@ -193,9 +200,9 @@ class Layer(Module):
 
 
 class MLP(Module):
-    """Layers one after the other: `sizes` are the numbers of inputs, of each hidden layer's neurons, of outputs.
+    """A multi-layer perceptron. `sizes` lists the number of inputs, of neurons in each hidden layer, and of outputs.
 
-    The hidden layers use `activation`, the last is linear. `seed` makes the starting weights repeatable.
+    Hidden layers use `activation`; the output layer is linear. `seed` makes the initial weights reproducible.
 
     >>> model = MLP([2, 3, 1], seed=1)
     >>> model
@@ -207,7 +214,7 @@ class MLP(Module):
     def __init__(self, sizes: Sequence[int], activation: Activation = "tanh", *, seed: int | None = None) -> None:
         if not hasattr(sizes, "__len__") or len(sizes) < 2:
             raise ShapeError(
-                f"MLP: sizes are those of the inputs and of at least one layer, such as [4, 8, 3]; not {sizes}."
+                f"MLP: expected the sizes of the input and of at least one layer, such as [4, 8, 3], but got {sizes}."
             )
         generator = random.Random(seed)
         last = len(sizes) - 2
@@ -220,7 +227,7 @@ class MLP(Module):
 
     def forward(self, x: Sequence[Value | float]) -> list[Value]:
         if not hasattr(x, "__iter__"):
-            raise DTypeError(f"MLP: {x!r:.100} is {a_kind(x)}, not a list of {self.sizes[0]} numbers.")
+            raise DTypeError(f"MLP: expected a list of {self.sizes[0]} scalars, but got {a_kind(x)}: {x!r:.100}.")
         outputs = list(x)
         for layer in self.layers:
             outputs = layer(outputs)
@@ -238,17 +245,19 @@ class MLP(Module):
 
 
 def cross_entropy(scores: Sequence[Value], target: int) -> Value:
-    """How surprised the model is by the right class: -ln of the softmax of `scores` at index `target`, in nats.
+    """Return the cross-entropy loss in nats: -ln of the softmax of `scores` at index `target`.
 
-    softmax(s)_k = exp(s_k) / sum_j exp(s_j). The largest score is subtracted first, which changes nothing but keeps exp
-    from overflowing (Goodfellow, Bengio and Courville, *Deep Learning*, 2016, section 4.1). Raises ShapeError if there
-    is no such class.
+    softmax(s)_k = exp(s_k) / sum_j exp(s_j). Subtracting the largest score first prevents overflow without changing the
+    result (Goodfellow, Bengio and Courville, *Deep Learning*, 2016, section 4.1). Raises ShapeError if `target` is out
+    of range.
 
     >>> round(cross_entropy([Value(1.0), Value(1.0)], 0).data, 6)     # two classes, no preference: ln 2
     0.693147
     """
     if not 0 <= target < len(scores):
-        raise ShapeError(f"cross_entropy: there is no class {target} among {len(scores)} scores; classes count from 0.")
+        raise ShapeError(
+            f"cross_entropy: target {target} is out of bounds for {len(scores)} scores; classes count from 0."
+        )
     largest = max(score.data for score in scores)
     shifted = [score - largest for score in scores]
     total = shifted[0].exp()

@@ -1,4 +1,4 @@
-"""Modules that arrange numbers otherwise, or add some at the edges; they learn nothing."""
+"""Layers that rearrange or pad tensors, without parameters."""
 
 from __future__ import annotations
 
@@ -32,21 +32,21 @@ __all__ = [
 
 
 class ChannelShuffle(AppliedToInput, of="channel_shuffle"):
-    """The channels of (N, C, …) dealt out anew, one of each of `groups` in turn: `functional.channel_shuffle`."""
+    """Interleaves the channels of (N, C, …) across `groups`: see `functional.channel_shuffle`."""
 
     def __init__(self, groups: int) -> None:
         super().__init__(groups=groups)
 
 
 class Flatten(AppliedToInput, of="flatten"):
-    """The dimensions `start_dim` to `end_dim` as one: by default all but the batch."""
+    """Flattens dimensions `start_dim` to `end_dim` into one; by default all but the batch dimension."""
 
     def __init__(self, start_dim: int = 1, end_dim: int = -1) -> None:
         super().__init__(start_dim=start_dim, end_dim=end_dim)
 
 
 class Unflatten(Module):
-    """Dimension `dim` as several, of sizes `unflattened_size`."""
+    """Expands dimension `dim` into dimensions of sizes `unflattened_size`."""
 
     def __init__(self, dim: int, unflattened_size: Any) -> None:
         super().__init__()
@@ -60,14 +60,14 @@ class Unflatten(Module):
 
 
 class Unfold(AppliedToInput, of="unfold"):
-    """The windows of images as columns: `functional.unfold`."""
+    """Extracts sliding blocks of a batch of images as columns: see `functional.unfold`."""
 
     def __init__(self, kernel_size: Ints, dilation: Ints = 1, padding: Ints = 0, stride: Ints = 1) -> None:
         super().__init__(kernel_size=kernel_size, dilation=dilation, padding=padding, stride=stride)
 
 
 class Fold(AppliedToInput, of="fold"):
-    """Images in which columns are added up where their windows lie: `functional.fold`."""
+    """Sums columns of overlapping blocks into images: see `functional.fold`."""
 
     def __init__(
         self, output_size: Ints, kernel_size: Ints, dilation: Ints = 1, padding: Ints = 0, stride: Ints = 1
@@ -77,21 +77,21 @@ class Fold(AppliedToInput, of="fold"):
 
 
 class PixelShuffle(AppliedToInput, of="pixel_shuffle"):
-    """Channels as pixels: (…, C r², H, W) to (…, C, H r, W r), r the `upscale_factor`. Shi et al. 2016."""
+    """Rearranges (…, C r², H, W) to (…, C, H r, W r), where r is `upscale_factor`. Shi et al. 2016."""
 
     def __init__(self, upscale_factor: int) -> None:
         super().__init__(upscale_factor=upscale_factor)
 
 
 class PixelUnshuffle(AppliedToInput, of="pixel_unshuffle"):
-    """Pixels as channels: (…, C, H r, W r) to (…, C r², H, W), r the `downscale_factor`."""
+    """Rearranges (…, C, H r, W r) to (…, C r², H, W), where r is `downscale_factor`."""
 
     def __init__(self, downscale_factor: int) -> None:
         super().__init__(downscale_factor=downscale_factor)
 
 
 class _Pad(Module):
-    """More places at the edges of the last `dims` dimensions, as `functional.pad` makes them."""
+    """Base class of layers that pad the last `dims` dimensions by `functional.pad`."""
 
     dims: int
     mode: str
@@ -122,60 +122,60 @@ class _ConstantPad(_Pad):
 
 
 class ConstantPad1d(_ConstantPad):
-    """`value` at the edges: `padding` places, or (left, right)."""
+    """Pads (…, L) with `value`, by `padding` elements on both sides or (left, right)."""
 
     dims = 1
 
 
 class ConstantPad2d(_ConstantPad):
-    """`value` at the edges: `padding` places, or (left, right, top, bottom)."""
+    """Pads (…, H, W) with `value`, by `padding` elements on all sides or (left, right, top, bottom)."""
 
     dims = 2
 
 
 class ZeroPad1d(_Pad):
-    """Zeros at the edges: `padding` places, or (left, right)."""
+    """Pads (…, L) with zeros, by `padding` elements on both sides or (left, right)."""
 
     dims, mode = 1, "constant"
 
 
 class ZeroPad2d(_Pad):
-    """Zeros at the edges: `padding` places, or (left, right, top, bottom)."""
+    """Pads (…, H, W) with zeros, by `padding` elements on all sides or (left, right, top, bottom)."""
 
     dims, mode = 2, "constant"
 
 
 class ReflectionPad1d(_Pad):
-    """A mirror at the edges: `padding` places, or (left, right)."""
+    """Pads (…, L) by reflection, by `padding` elements on both sides or (left, right)."""
 
     dims, mode = 1, "reflect"
 
 
 class ReflectionPad2d(_Pad):
-    """A mirror at the edges: `padding` places, or (left, right, top, bottom)."""
+    """Pads (…, H, W) by reflection, by `padding` elements on all sides or (left, right, top, bottom)."""
 
     dims, mode = 2, "reflect"
 
 
 class ReplicationPad1d(_Pad):
-    """The edge number, repeated, at the edges: `padding` places, or (left, right)."""
+    """Pads (…, L) by replicating the edge, by `padding` elements on both sides or (left, right)."""
 
     dims, mode = 1, "replicate"
 
 
 class ReplicationPad2d(_Pad):
-    """The edge number, repeated, at the edges: `padding` places, or (left, right, top, bottom)."""
+    """Pads (…, H, W) by replicating the edge, by `padding` elements on all sides or (left, right, top, bottom)."""
 
     dims, mode = 2, "replicate"
 
 
 class CircularPad1d(_Pad):
-    """What is at the other edge at the edges: `padding` places, or (left, right)."""
+    """Pads (…, L) circularly, by `padding` elements on both sides or (left, right)."""
 
     dims, mode = 1, "circular"
 
 
 class CircularPad2d(_Pad):
-    """What is at the other edge at the edges: `padding` places, or (left, right, top, bottom)."""
+    """Pads (…, H, W) circularly, by `padding` elements on all sides or (left, right, top, bottom)."""
 
     dims, mode = 2, "circular"

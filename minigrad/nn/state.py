@@ -1,7 +1,7 @@
-"""What a module has learned, by name: read all of it, check all of it, and only then write it.
+"""The state of modules, read and written in PyTorch's format; loading checks all of it before writing any.
 
 Subclasses and hooks take part as in PyTorch: `get_extra_state`, `set_extra_state`, `_save_to_state_dict`,
-`_load_from_state_dict`, `_version`, and a `state_dict` of a module that is in another.
+`_load_from_state_dict`, `_version`, and overridden `state_dict` methods of submodules.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ __all__ = [
 
 
 class IncompatibleKeys(NamedTuple):
-    """What a state lacked, and what it had too much."""
+    """The missing and unexpected keys of a `load_state_dict` call."""
 
     missing_keys: list[str]
     unexpected_keys: list[str]
@@ -46,7 +46,7 @@ class IncompatibleKeys(NamedTuple):
 
 
 class StateDict(dict[str, Any]):
-    """The state of a module with versions, by name. `_metadata` has that of each module in it, by its path."""
+    """A state dict with versions: `_metadata` maps the path of each module to its version."""
 
     def __init__(self, *args: Any) -> None:
         super().__init__(*args)
@@ -54,13 +54,13 @@ class StateDict(dict[str, Any]):
 
 
 def slots(module: Any) -> dict[str, Tensor]:
-    """The parameters and persistent buffers of a module itself, in PyTorch's order."""
+    """Return the parameters and persistent buffers of `module` alone, in PyTorch's order."""
     named = [*module._parameters.items(), *[x for x in module._buffers.items() if x[0] not in module._transient]]
     return {name: x for name, x in named if x is not None}
 
 
 def save(module: Any, into: Any, prefix: str, keep_vars: bool) -> Any:
-    """Put the state of a module and of those in it into a dict, with the hooks and methods that they have for that."""
+    """Add the state of `module` and its descendants to `into`, running their hooks and overridden methods."""
     metadata = {"version": module._version}
     if hasattr(into, "_metadata"):
         into._metadata[prefix[:-1]] = metadata
@@ -73,13 +73,13 @@ def save(module: Any, into: Any, prefix: str, keep_vars: bool) -> Any:
     for hook, may_replace in hooks_of(module, "saved"):
         found = hook(module, into, prefix, metadata)
         if found is not None and not may_replace:
-            raise DTypeError(f"state_dict: a hook after it returned {a_kind(found)}, and it returns None.")
+            raise DTypeError(f"state_dict: expected a post hook to return None, but got {a_kind(found)}.")
         into = into if found is None else found
     return into
 
 
 def save_one(self: Any, destination: dict[str, Any], prefix: str, keep_vars: bool) -> None:
-    """Put the state of this module itself into `destination`, for a subclass that saves more, or in another form."""
+    """Add the state of this module alone to `destination`. Override it to save more, or in another format."""
     for name, x in slots(self).items():
         destination[prefix + name] = x if keep_vars else x.detach()
     if type(self).get_extra_state is not get_extra_state:
@@ -87,34 +87,34 @@ def save_one(self: Any, destination: dict[str, Any], prefix: str, keep_vars: boo
 
 
 def get_extra_state(self: Any) -> Any:
-    """Return what else `state_dict` is to have of this module, as "_extra_state". To be written where there is some.
+    """Return additional state for `state_dict` to store as "_extra_state". Override it together with `set_extra_state`.
 
-    With `set_extra_state`, which gets it back from `load_state_dict`. `mg.save` can write tensors, numbers, texts, and
+    `load_state_dict` passes the value to `set_extra_state`. `mg.save` supports tensors, Python scalars, strings, and
     dicts, lists and tuples of them.
     """
-    raise RuntimeError(f"{type(self).__name__} has set_extra_state, so it needs get_extra_state too: write that.")
+    raise RuntimeError(f"{type(self).__name__} overrides set_extra_state, so it must override get_extra_state too.")
 
 
 def set_extra_state(self: Any, state: Any) -> None:
-    """Take over what `get_extra_state` returned. To be written with that."""
-    raise RuntimeError(f"{type(self).__name__} has get_extra_state, so it needs set_extra_state too: write that.")
+    """Restore the value that `get_extra_state` returned. Override it together with that."""
+    raise RuntimeError(f"{type(self).__name__} overrides get_extra_state, so it must override set_extra_state too.")
 
 
 def hooks_of(module: Any, kind: str) -> list[tuple[Any, bool]]:
-    """The hooks of one kind that a module has for its state, each with the flag of its registration."""
+    """Return the state hooks of one kind, each with the flag of its registration."""
     return list(module.__dict__.get("_state_hooks", {}).get(kind, {}).values())
 
 
 def load(module: Any, state: Mapping[str, Any], strict: bool, assign: bool = False) -> IncompatibleKeys:
-    """Write `state` into `module`; raise, before anything is written, where it does not fit.
+    """Copy `state` into `module`. Raises, before writing anything, if it does not match.
 
-    Where modules have hooks or methods of their own for it, these see what was written before them, as in PyTorch; if
-    it does not fit, parameters and buffers get their numbers back.
+    Modules with hooks or overridden methods are written as they are visited, as in PyTorch; if the state does not
+    match, parameters and buffers are restored.
     """
     if not isinstance(state, Mapping):
         raise DTypeError(
-            f"load_state_dict: it takes a dict of names and tensors, not {a_kind(state)}.\n"
-            "  Another module's is other.state_dict()."
+            f"load_state_dict: expected state_dict to be dict-like, but got {a_kind(state)}.\n"
+            "  Write load_state_dict(other.state_dict())."
         )
     own = any(has_own_way(part) for part in module.modules())
     plan = _Plan(getattr(state, "_metadata", {}), assign, own)
@@ -133,7 +133,7 @@ def load(module: Any, state: Mapping[str, Any], strict: bool, assign: bool = Fal
 
 
 def _undoing(module: Any) -> list[Callable[[], Any]]:
-    """What gives a module itself its state back."""
+    """Return callables that restore the current state of `module` alone."""
     writes: list[Callable[[], Any]] = []
     for name, x in slots(module).items():
         table = module._parameters if name in module._parameters else module._buffers
@@ -144,17 +144,17 @@ def _undoing(module: Any) -> list[Callable[[], Any]]:
 
 
 def has_own_way(module: Any) -> bool:
-    """Whether hooks or a method of its own take part when a module is loaded."""
+    """Whether hooks or an overridden method take part in loading `module`."""
     own = type(module)._load_from_state_dict is not load_one
     return own or bool(hooks_of(module, "loading") or hooks_of(module, "loaded"))
 
 
 class _Shapes(str):
-    """A message about shapes."""
+    """An error message about a size mismatch."""
 
 
 class _Plan:
-    """One loading: what is missing, too much and wrong, and what is to be written when all of it was checked."""
+    """One `load_state_dict` call: keys, errors, and the writes to run once everything has been checked."""
 
     def __init__(self, metadata: Mapping[str, Any], assign: bool, own: bool) -> None:
         self.metadata, self.assign, self.own = metadata, assign, own
@@ -175,7 +175,9 @@ class _Plan:
                 self.load(child, {key: x for key, x in state.items() if key.startswith(inner)}, inner)
         for hook, _ in hooks_of(module, "loaded"):
             if hook(module, self.keys) is not None:
-                raise DTypeError("load_state_dict: a hook after it returns None; it may change the lists of keys.")
+                raise DTypeError(
+                    "load_state_dict: a post hook must return None; it may modify the lists of keys in place."
+                )
 
 
 def load_one(
@@ -188,8 +190,10 @@ def load_one(
     unexpected_keys: list[str],
     error_msgs: list[str],
 ) -> None:
-    """Check what `state_dict` has for this module itself, under `prefix`, and write it; as PyTorch's, for a subclass
-    that reads states of another form. What does not fit goes into the lists."""
+    """Check and load the entries of `state_dict` under `prefix` for this module alone, appending errors to the lists.
+
+    Override it, as PyTorch's, to read states of another format.
+    """
     for hook, with_module in hooks_of(self, "loading"):
         whose = (self,) if with_module else ()
         hook(*whose, state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs)
@@ -198,9 +202,11 @@ def load_one(
     for name, x in known.items():
         if (key := prefix + name) in state_dict:
             value = _tensor(key, state_dict[key])
-            value = value[0] if x.shape == () and value.shape == (1,) else value  # as PyTorch 0.3 saved numbers
+            value = value[0] if x.shape == () and value.shape == (1,) else value  # PyTorch 0.3 saved scalars so
             if value.shape != x.shape:
-                error_msgs.append(_Shapes(f"{key} is {x.shape}, and the state has {value.shape}"))
+                error_msgs.append(
+                    _Shapes(f"size mismatch for {key}: {value.shape} in state_dict, {x.shape} in the module")
+                )
             elif local_metadata.get("assign_to_params_buffers"):
                 writes.append(partial(_assign, self, name, x, value))
             else:
@@ -241,31 +247,31 @@ def _assign(module: Any, name: str, x: Tensor, value: Tensor) -> None:
 
 
 def _tensor(name: str, x: Any) -> Tensor:
-    """`x`, a tensor of ours or of who shares its numbers."""
+    """Convert `x`, a tensor of either library or an array, to a tensor."""
     if isinstance(x, Tensor):
         return x
     try:
         return as_tensor(x.detach().cpu().numpy() if hasattr(x, "detach") else x)
     except (MinigradError, TypeError, ValueError):
-        raise DTypeError(f"load_state_dict: {name} is {a_kind(x)} in the state, not a tensor.") from None
+        raise DTypeError(f"load_state_dict: expected a tensor for {name}, but got {a_kind(x)}.") from None
 
 
 def _misfit(module: Any, plan: _Plan, strict: bool) -> MinigradError:
     missing, unexpected = plan.keys if strict else ([], [])
     wrong = plan.errors
-    lines = [f"load_state_dict: this state does not fit {type(module).__name__}; nothing was changed."]
+    lines = [f"load_state_dict: error(s) in loading state_dict for {type(module).__name__}; nothing was changed."]
     if missing:
-        lines.append(f"  The state lacks {_listed(missing)}.")
+        lines.append(f"  Missing key(s) in state_dict: {_listed(missing)}.")
     if unexpected:
-        lines.append(f"  The module has no {_listed([_guessed(name, missing) for name in unexpected])}.")
+        lines.append(f"  Unexpected key(s) in state_dict: {_listed([_guessed(name, missing) for name in unexpected])}.")
     if shapes := [text for text in wrong if isinstance(text, _Shapes)]:
-        lines.append(f"  Shapes differ: {_listed(shapes)}.")
+        lines.append(f"  {_listed(shapes)}.")
     lines += [f"  {text}" for text in wrong if not isinstance(text, _Shapes)]
     prefix = _prefix(missing, unexpected)
     if prefix:
-        lines.append(f"  All names in the state begin with {prefix!r}: take it off with name.removeprefix({prefix!r}).")
+        lines.append(f"  All keys in state_dict begin with {prefix!r}: remove it by key.removeprefix({prefix!r}).")
     elif missing or unexpected:
-        lines.append("  With strict=False what is missing stays as it is, and what is too much is left out.")
+        lines.append("  strict=False ignores missing and unexpected keys.")
     return (ArgumentError if missing or unexpected else ShapeError)("\n".join(lines))
 
 
@@ -275,7 +281,7 @@ def _guessed(name: str, missing: Sequence[str]) -> str:
 
 
 def _prefix(missing: Sequence[str], unexpected: Sequence[str]) -> str:
-    """What stands in front of each name of the state, where that is all that is wrong."""
+    """Return the prefix of all unexpected keys, if removing it yields exactly the missing ones; else ""."""
     if not missing or len(missing) != len(unexpected) or not unexpected[0].endswith(missing[0]):
         return ""
     prefix = unexpected[0].removesuffix(missing[0])

@@ -1,4 +1,4 @@
-"""Stateful: how subclasses and hooks of a module take part when its state is saved and loaded. Names are PyTorch's."""
+"""Saving and loading of module state, with PyTorch's extension points for subclasses and hooks."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ __all__ = ["Stateful"]
 
 
 class Stateful:
-    """What a module may write of its own, and the hooks that it may have, for `state_dict` and `load_state_dict`."""
+    """Mixin of `Module` with `state_dict`, `load_state_dict` and their hooks."""
 
     _version: int = 1
-    """The version of the form of its state, which a subclass that changes the form counts up."""
+    """The version of the state's format; a subclass that changes the format increments it."""
 
     get_extra_state, set_extra_state = get_extra_state, set_extra_state
     _save_to_state_dict, _load_from_state_dict = save_one, load_one
@@ -33,11 +33,11 @@ class Stateful:
     def state_dict(
         self, *, destination: dict[str, Any] | None = None, prefix: str = "", keep_vars: bool = False
     ) -> dict[str, Tensor]:
-        """The parameters and persistent buffers by name. They share memory with the module: copy what is to stay.
+        """Return the parameters and persistent buffers by name, sharing the module's memory: clone for a snapshot.
 
-        They are outside the graph unless `keep_vars`; they are put into `destination` if given. What a module returns
-        from `get_extra_state` is there as "_extra_state". Where one has a `_version` other than 1, `_metadata` of the
-        dict has the versions.
+        They are detached unless `keep_vars`, and added to `destination` if given. The return value of a module's
+        `get_extra_state` is stored as "_extra_state". If any module has a `_version` other than 1, the dict records the
+        versions in `_metadata`.
         """
         module: Any = self
         versions = destination is None and any(part._version != Stateful._version for part in module.modules())
@@ -48,14 +48,14 @@ class Stateful:
     def load_state_dict(
         self, state_dict: Mapping[str, Any], strict: bool = True, assign: bool = False
     ) -> IncompatibleKeys:
-        """Overwrite parameters and buffers by the tensors of `state_dict`, converted to their types and devices.
+        """Copy the tensors of `state_dict` into the parameters and buffers, converting their dtypes and devices.
 
-        Everything is checked before anything is written: ArgumentError tells, all at once, of names that are missing or
-        too many (left alone without `strict`) and shapes that differ, ShapeError where shapes alone do, and DTypeError
-        of what is no tensor. Arrays of NumPy and tensors of PyTorch will do.
+        All keys are checked before anything is written. Raises ArgumentError for missing or unexpected keys (ignored
+        unless `strict`), ShapeError if only sizes mismatch, DTypeError for a value that is not a tensor. NumPy arrays
+        and PyTorch tensors are accepted.
 
-        With `assign` they are not overwritten but exchanged: each tensor of `state_dict` becomes the parameter or
-        buffer, with its own type, device and memory. An optimizer that was made before has the old ones.
+        With `assign` each tensor of `state_dict` becomes the parameter or buffer itself, with its own dtype, device and
+        memory. An existing optimizer still refers to the old ones.
 
         >>> import minigrad as mg
         >>> mg.nn.Linear(2, 1).load_state_dict(mg.nn.Linear(2, 1).state_dict())
@@ -67,19 +67,21 @@ class Stateful:
         return added(self.__dict__.setdefault("_state_hooks", {}).setdefault(kind, {}), hook, flag, False)
 
     def register_state_dict_pre_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
-        """Call ``hook(module, prefix, keep_vars)`` before `state_dict` gathers what is in the module."""
+        """Call ``hook(module, prefix, keep_vars)`` before `state_dict` collects the state."""
         return self._state_hook("saving", hook, False)
 
     def register_state_dict_post_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
-        """Call ``hook(module, state_dict, prefix, local_metadata)`` after `state_dict`; it may change that in place."""
+        """Call ``hook(module, state_dict, prefix, local_metadata)`` after `state_dict`, to modify it in place."""
         return self._state_hook("saved", hook, False)
 
     def _register_state_dict_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
-        return self._state_hook("saved", hook, True)  # it may return another dict
+        return self._state_hook("saved", hook, True)  # the hook may return a replacement
 
     def register_load_state_dict_pre_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
-        """Call ``hook(module, state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs)``
-        before the module is loaded; it may change `state_dict` in place, to rename keys, say."""
+        """Call `hook` before loading; it may modify `state_dict` in place, for example to rename keys.
+
+        ``hook(module, state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs)``
+        """
         return self._register_load_state_dict_pre_hook(hook, with_module=True)
 
     def _register_load_state_dict_pre_hook(
@@ -88,9 +90,9 @@ class Stateful:
         return self._state_hook("loading", hook, with_module)
 
     def register_load_state_dict_post_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
-        """Call ``hook(module, incompatible_keys)`` after the module was loaded; it may change the lists of keys."""
+        """Call ``hook(module, incompatible_keys)`` after loading; it may modify the lists of keys in place."""
         return self._state_hook("loaded", hook, False)
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        """Take over the attributes of a copy or a pickle; a subclass may complete those of an older one."""
+        """Restore the attributes of a copy or pickle. Override it to upgrade older versions."""
         self.__dict__.update(state)

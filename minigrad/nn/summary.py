@@ -1,4 +1,4 @@
-"""What a model is made of, as a table: `Module.summary` runs it once, and notes what each module gave and cost."""
+"""The table of `Module.summary`: output shapes and costs of each module, measured in one forward pass."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from minigrad.random import get_rng_state, set_rng_state
 
 __all__ = ["Row", "Summary", "summarize"]
 
-WIDTH = 100  # columns of a terminal: texts are cut until the table has no more, but for numbers
+WIDTH = 100  # columns of the table: strings are truncated to fit, numerals never
 _HEADS = ("layer", "kind", "output", "parameters", "multiply-adds", "memory")
-_TEXTS = 3  # of the columns
-_LEAST = 12  # letters that a text keeps
+_TEXTS = 3  # the first columns, which hold strings
+_LEAST = 12  # characters that truncation preserves
 
 
 @dataclass
 class Row:
-    """A module of a model. The numbers are those of all that is in it.
+    """The row of one module. Its counts include the module's descendants.
 
-    `output` has the shapes that it gave when it was called last; `calls` says how often that was, 0 for one that only
-    holds others. `parameters` are those that no row above has; `shared` are the names of the others, and by which name
-    they are counted. `memory` are the bytes of all tensors that it made.
+    `output` has the output shapes of the last call; `calls` counts the calls, 0 for a pure container. `parameters`
+    excludes those counted in earlier rows: `shared` maps the names of these to the names under which they are counted.
+    `memory` is the size in bytes of all tensors that the module allocated.
     """
 
     name: str
@@ -41,18 +41,18 @@ class Row:
     calls: int = 0
     shared: dict[str, str] = field(default_factory=dict)
     same: str = ""
-    """The name under which this very module stands further up, if it does."""
+    """The name of the earlier row of the same module, if any."""
     rows: list[Row] = field(default_factory=list)
 
     def looks(self) -> tuple[Any, ...]:
-        """What those rows have in common that are shown as one."""
+        """Return a key that is equal for rows shown as one."""
         numbers = (self.kind, self.output, self.parameters, self.multiply_adds, self.memory, self.calls)
         return (*numbers, bool(self.shared), self.same, *[(row.name, row.looks()) for row in self.rows])
 
 
 @dataclass(repr=False)
 class Summary:
-    """The table of a model: `rows` has a tree of one row. Printed, modules in a row that are alike stand there once."""
+    """The table of a model; `rows` holds its tree. When printed, consecutive identical modules share one line."""
 
     rows: list[Row]
     trained: int
@@ -62,7 +62,7 @@ class Summary:
 
     @property
     def total(self) -> Row:
-        """The row of the whole model."""
+        """The row of the model."""
         return self.rows[0]
 
     def __str__(self) -> str:
@@ -77,7 +77,7 @@ class Summary:
     __repr__ = __str__
 
     def _said(self) -> Iterator[str]:
-        """What stands below the table."""
+        """Iterate over the lines below the table."""
         total = self.total
         frozen = total.parameters - self.trained
         yield f"{total.parameters:,} parameters{f', {frozen:,} frozen' if frozen else ''}; {size_text(self.state)}"
@@ -94,14 +94,14 @@ def _shared(row: Row) -> Iterator[tuple[str, str]]:
 
 
 def _cell(text: str, width: int, column: int) -> str:
-    """A text to the left, cut where it is too long; a number to the right."""
+    """Format a cell: strings left-aligned and truncated, numerals right-aligned."""
     if len(text) > width:
         text = text[: width - 1] + "…"
     return text.ljust(width) if column < _TEXTS else text.rjust(width)
 
 
 def _lines(row: Row, depth: int, times: int = 1, last: str = "") -> Iterator[tuple[str, ...]]:
-    """The line of a row, or of several that are alike, up to the one named `last`; those in it below."""
+    """Iterate over the lines of a row, or of identical ones up to the name `last`, and of its descendants."""
     name = f"{row.name}-{last}" if times > 1 else row.name
     kind = f"{row.kind} × {times}" if times > 1 else row.kind
     mark = "*" if row.shared or row.same else ""
@@ -115,7 +115,7 @@ def _lines(row: Row, depth: int, times: int = 1, last: str = "") -> Iterator[tup
 
 
 def _runs(rows: list[Row]) -> Iterator[tuple[Row, Row, int]]:
-    """The rows, where modules under numbers that hold others and are alike come together: first, last, how many."""
+    """Group consecutive identical containers: iterate over (first, last, count)."""
     start = 0
     while start < len(rows):
         end = start + 1
@@ -126,15 +126,15 @@ def _runs(rows: list[Row]) -> Iterator[tuple[Row, Row, int]]:
         start = end
 
 
-# --- one run of the model ------------------------------------------------------------------------------------------
+# --- measurement ---
 
 
 def summarize(model: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Summary:
-    """Run the model in eval mode, outside the graph, and make its table. Its state and the random one stay."""
+    """Run the model in evaluation mode without gradients, and return its table. Preserves all state."""
     if not args and not kwargs:
         raise ArgumentError(
-            f"summary: {type(model).__name__} is called once, to see what its modules give: with what?\n"
-            "  Give it an input, as in model.summary(mg.zeros(1, 3, 32, 32))."
+            f"summary: expected an input, to call {type(model).__name__} once.\n"
+            "  Write model.summary(mg.zeros(1, 3, 32, 32)), for example."
         )
     modes, random = [(module, module.training) for module in model.modules()], get_rng_state()
     meter = _Meter()
@@ -160,7 +160,7 @@ def summarize(model: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Summ
 
 
 class _Meter:
-    """What each module gave, and what it cost, while a model runs: by identity of the module."""
+    """The outputs and costs of each module during a forward pass, by id of the module."""
 
     def __init__(self) -> None:
         self.ran = Profile()
@@ -171,7 +171,7 @@ class _Meter:
         self._begun: list[tuple[int, int]] = []
 
     def follow(self, module: Any) -> Iterator[Any]:
-        """Hear of each call of a module: the handles of the hooks for that."""
+        """Register hooks that record each call of a module, and iterate over their handles."""
         yield module.register_forward_pre_hook(lambda *_: self._begun.append((self.work, len(self.ran.events))))
         yield module.register_forward_hook(lambda _, args, output: self._end(id(module), output))
 
@@ -187,7 +187,7 @@ class _Meter:
         self.output[module], self.calls[module] = _shapes(output), self.calls.get(module, 0) + 1
 
     def hear(self, call: Call) -> None:
-        """Count the multiply-adds of a kernel."""
+        """Add the multiply-adds of a kernel."""
         if call.op in _WORK:
             self.work += _WORK[call.op](call)
 
@@ -212,13 +212,13 @@ _WORK: dict[str, Callable[[Call], int]] = {
     "conv2d_input": lambda call: math.prod(call.inputs[0].shape) * math.prod(call.inputs[1].shape[1:]),
     "scaled_dot_product_attention": _attended,
 }
-"""How many products a kernel adds up: of those that do little else. A transposed convolution is `conv2d_input`."""
+"""The number of multiply-adds of each compute-bound kernel. A transposed convolution runs as `conv2d_input`."""
 
-_CHECKS = {"amax", "amin", "last"}  # of indices, whether they are there: no results of the model
+_CHECKS = {"amax", "amin", "last"}  # bounds checks of indices: not outputs of the model
 
 
 def _row(module: Any, name: str, path: str, meter: _Meter, counted: dict[int, str], seen: dict[int, str]) -> Row:
-    """The row of a module, with those of what is in it. `counted` and `seen` are parameters and modules further up."""
+    """Build the row of a module and its descendants. `counted` and `seen` are the earlier parameters and modules."""
     row = Row(
         name, module._get_name() if path else "", meter.output.get(id(module), ""), calls=meter.calls.get(id(module), 0)
     )
@@ -245,7 +245,7 @@ def _row(module: Any, name: str, path: str, meter: _Meter, counted: dict[int, st
 
 
 def _shapes(x: Any) -> str:
-    """The shapes of the tensors in what a module takes or gives."""
+    """Format the shapes of the tensors in an input or output."""
     if isinstance(x, Tensor):
         return str(x.shape)
     if isinstance(x, dict):

@@ -1,6 +1,6 @@
-"""The layers of a transformer, and stacks of them, after Vaswani et al., "Attention Is All You Need", 2017.
+"""Transformer layers and stacks of them, after Vaswani et al., "Attention Is All You Need", 2017.
 
-Shapes and masks are those of `nn.MultiheadAttention`: a mask of bools is True where a place may not be looked at.
+Shapes and masks are those of `nn.MultiheadAttention`: a bool mask is True where attention is not allowed.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ Activation = str | Callable[[Tensor], Tensor]
 
 
 class _Layer(Module):
-    """What layers share: attention to themselves, two matrices with an activation between them, and norms."""
+    """Base class of layers: attentions, a feedforward network of two linear layers, and norms."""
 
     _attentions: tuple[str, ...]
 
@@ -56,7 +56,7 @@ class _Layer(Module):
         known: dict[Any, Callable[[Tensor], Tensor]] = {"relu": F.relu, "gelu": F.gelu}
         if not callable(activation) and activation not in known:
             raise ArgumentError(
-                f"{type(self).__name__}: activation={activation!r} is none of 'relu', 'gelu' and a function."
+                f"{type(self).__name__}: activation should be 'relu', 'gelu' or a callable, not {activation!r}."
             )
         where: dict[str, Any] = {"device": device, "dtype": dtype}
         for name in self._attentions:
@@ -74,7 +74,7 @@ class _Layer(Module):
         self.activation = activation if callable(activation) else known[activation]
 
     def _changed(self, k: int, x: Tensor, change: Callable[[Tensor], Tensor]) -> Tensor:
-        """`x` plus what `change` makes of it, normalised by norm `k` after that, or `x` before it."""
+        """Apply the residual block ``x + change(x)``, with norm `k` after it, or before `change` if `norm_first`."""
         norm, dropout = getattr(self, f"norm{k}"), getattr(self, f"dropout{k}")
         result: Tensor = x + dropout(change(norm(x))) if self.norm_first else norm(x + dropout(change(x)))
         return result
@@ -84,10 +84,10 @@ class _Layer(Module):
 
 
 class TransformerEncoderLayer(_Layer):
-    """Each place looks at all others, then at itself: ``x + attention(x)``, ``x + W_2 activation(W_1 x)``, with norms.
+    """Self-attention and a feedforward network: ``x + attention(x)``, ``x + W_2 activation(W_1 x)``, with norms.
 
-    The norms stand after each sum, or, with `norm_first`, before each change (Xiong et al. 2020). The input is
-    (L, N, d_model), with `batch_first` N in front. `activation` is "relu", "gelu" or a function.
+    The norms follow each sum or, with `norm_first`, precede each sublayer (Xiong et al. 2020). The input is (L, N,
+    d_model), N first if `batch_first`. `activation` is "relu", "gelu" or a callable.
 
     >>> import minigrad as mg
     >>> layer = mg.nn.TransformerEncoderLayer(8, nhead=2, dim_feedforward=16, batch_first=True)
@@ -104,7 +104,7 @@ class TransformerEncoderLayer(_Layer):
         src_key_padding_mask: Tensor | None = None,
         is_causal: bool = False,
     ) -> Tensor:
-        """The places after this layer. `is_causal` is a hint about `src_mask`."""
+        """Pass the input through the layer. `is_causal` is a hint about `src_mask`."""
 
         def look(x: Tensor) -> Any:
             return self.self_attn(x, x, x, src_key_padding_mask, False, src_mask)[0]
@@ -113,7 +113,7 @@ class TransformerEncoderLayer(_Layer):
 
 
 class TransformerDecoderLayer(_Layer):
-    """As `TransformerEncoderLayer`, with a look at `memory`, what an encoder gave, in between."""
+    """A `TransformerEncoderLayer` with an additional attention to `memory`, the output of an encoder."""
 
     _attentions = ("self_attn", "multihead_attn")
 
@@ -128,7 +128,7 @@ class TransformerDecoderLayer(_Layer):
         tgt_is_causal: bool = False,
         memory_is_causal: bool = False,
     ) -> Tensor:
-        """The places after this layer. The last two are hints about the masks."""
+        """Pass the input through the layer. The last two arguments are hints about the masks."""
 
         def look(x: Tensor) -> Any:
             return self.self_attn(x, x, x, tgt_key_padding_mask, False, tgt_mask)[0]
@@ -140,12 +140,12 @@ class TransformerDecoderLayer(_Layer):
 
 
 class _Stack(Module):
-    """`num_layers` layers that begin as copies of one, and perhaps a norm at the end."""
+    """Base class of stacks: `num_layers` copies of a layer, and an optional final norm."""
 
     def __init__(self, layer: Module, num_layers: int, norm: Module | None) -> None:
         super().__init__()
         if num_layers < 0:
-            raise ShapeError(f"{type(self).__name__}: num_layers={num_layers}: it is 0 or more.")
+            raise ShapeError(f"{type(self).__name__}: num_layers must not be negative, but got {num_layers}.")
         self.layers = ModuleList([deepcopy(layer) for _ in range(num_layers)])
         self.num_layers = num_layers
         self.norm = norm
@@ -157,9 +157,9 @@ class _Stack(Module):
 
 
 class TransformerEncoder(_Stack):
-    """`num_layers` encoder layers, which all begin as copies of one, and a `norm` if there is one.
+    """A stack of `num_layers` copies of an encoder layer, and an optional final `norm`.
 
-    PyTorch's `enable_nested_tensor` and `mask_check` are taken and change nothing.
+    PyTorch's `enable_nested_tensor` and `mask_check` are accepted and have no effect.
     """
 
     def __init__(
@@ -179,12 +179,12 @@ class TransformerEncoder(_Stack):
         src_key_padding_mask: Tensor | None = None,
         is_causal: bool | None = None,
     ) -> Tensor:
-        """The places after all layers."""
+        """Pass the input through all layers."""
         return self._stacked(src, mask, src_key_padding_mask)
 
 
 class TransformerDecoder(_Stack):
-    """`num_layers` decoder layers, which all begin as copies of one, and a `norm` if there is one."""
+    """A stack of `num_layers` copies of a decoder layer, and an optional final `norm`."""
 
     def __init__(self, decoder_layer: Module, num_layers: int, norm: Module | None = None) -> None:
         super().__init__(decoder_layer, num_layers, norm)
@@ -200,14 +200,14 @@ class TransformerDecoder(_Stack):
         tgt_is_causal: bool | None = None,
         memory_is_causal: bool = False,
     ) -> Tensor:
-        """The places after all layers."""
+        """Pass the input through all layers."""
         return self._stacked(tgt, memory, tgt_mask, memory_mask, tgt_key_padding_mask, memory_key_padding_mask)
 
 
 class Transformer(Module):
-    """An encoder that reads a source, and a decoder that looks at what it gave: the network of Vaswani et al. 2017.
+    """An encoder of the source sequence, and a decoder that attends to its output. Vaswani et al. 2017.
 
-    Matrices start by `init.xavier_uniform_`. `custom_encoder` and `custom_decoder` take the place of those made here.
+    Matrices are initialised by `init.xavier_uniform_`. `custom_encoder` and `custom_decoder` replace the default ones.
     """
 
     def __init__(
@@ -253,7 +253,7 @@ class Transformer(Module):
         tgt_key_padding_mask: Tensor | None = None,
         memory_key_padding_mask: Tensor | None = None,
     ) -> Tensor:
-        """The places of the target after all layers."""
+        """Return the decoder's output for the target sequence."""
         memory = self.encoder(src, src_mask, src_key_padding_mask)
         masks = (tgt_mask, memory_mask, tgt_key_padding_mask, memory_key_padding_mask)
         result: Tensor = self.decoder(tgt, memory, *masks)
@@ -261,7 +261,7 @@ class Transformer(Module):
 
     @staticmethod
     def generate_square_subsequent_mask(sz: int, device: str | None = None, dtype: DType | None = None) -> Tensor:
-        """A mask by which each place sees itself and those before: 0 there, -inf above the diagonal.
+        """Return a causal mask: 0 on and below the diagonal, -inf above.
 
         >>> Transformer.generate_square_subsequent_mask(2).tolist()
         [[0.0, -inf], [0.0, 0.0]]

@@ -1,4 +1,4 @@
-"""Optimizers, with PyTorch's names: they update parameters by their gradients, in one launch for each.
+"""Optimizers with PyTorch's names. The update of a parameter is one kernel launch, except for Muon.
 
 >>> import minigrad as mg
 >>> w = mg.tensor([3.0, -2.0], requires_grad=True)

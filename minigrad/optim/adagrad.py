@@ -1,4 +1,4 @@
-"""Rates for each number, by the squares of its gradients: all of them (Adagrad), or of late (RMSprop, Adadelta)."""
+"""Per-element learning rates from squared gradients: their sum (Adagrad) or moving average (RMSprop, Adadelta)."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ _RMSPROP = {
     (False, True): ops.rmsprop_momentum_step,
     (True, False): ops.rmsprop_centered_step,
     (True, True): ops.rmsprop_centered_momentum_step,
-}  # by whether it is centered and has momentum
+}  # by (centered, momentum > 0)
 
 
 class Adagrad(Optimizer):
-    """A rate for each number that falls with the squares of all its gradients.
+    """Implements Adagrad: the learning rate of each element decays with the sum of its squared gradients.
 
     Duchi, Hazan, Singer 2011, "Adaptive subgradient methods for online learning and stochastic optimization", figure 1
     with a diagonal matrix; t counts from 1:
 
-    - g = gradient + `weight_decay` · p, the gradient's sign turned round if `maximize`
+    - g = gradient + `weight_decay` · p, with the gradient negated if `maximize`
     - s = s + g², from `initial_accumulator_value`
     - p = p − `lr` / (1 + (t − 1) · `lr_decay`) · g / (√s + `eps`)
 
-    `lr` is how far a number moves in the first step, in its own units. Raises ArgumentError for a negative option; and
-    as `Optimizer`.
+    `lr` is the size of the first step, in units of the element. Raises ArgumentError for a negative option; see also
+    `Optimizer`.
 
     >>> import minigrad as mg
     >>> x = mg.tensor([1.0, 200.0], requires_grad=True)
@@ -67,7 +67,7 @@ class Adagrad(Optimizer):
         super().__init__(params, options(locals()))
 
     def update(self, p: Tensor, grad: Tensor, state: dict[str, Any], group: dict[str, Any]) -> None:
-        """One step of `p`."""
+        """Perform one step of `p`."""
         kept = self.memory(state, p, "sum", value=group["initial_accumulator_value"])
         rate = group["lr"] / (1 + state.get("step", 0) * group["lr_decay"])
         state["step"] = state.get("step", 0) + 1
@@ -75,17 +75,17 @@ class Adagrad(Optimizer):
 
 
 class Adadelta(Optimizer):
-    """A rate for each number: the root mean square of its last steps by that of its last gradients.
+    """Implements Adadelta: each step is scaled by the ratio of root mean squares of past steps and gradients.
 
-    Zeiler 2012, "ADADELTA: an adaptive learning rate method", algorithm 1, with a rate before the step; g as in
+    Zeiler 2012, "ADADELTA: an adaptive learning rate method", algorithm 1, multiplied by a learning rate; g as in
     `Adagrad`:
 
     - s = ρ s + (1 − ρ) g²
     - Δ = √(d + `eps`) / √(s + `eps`) · g, p = p − `lr` · Δ
     - d = ρ d + (1 − ρ) Δ²
 
-    `lr` has no unit, `rho` is a share, `eps` is in squares of the gradient's units. Raises ArgumentError for a negative
-    option and a `rho` outside [0, 1); and as `Optimizer`.
+    `lr` and `rho` have no unit; `eps` is in squared units of the gradient. Raises ArgumentError for a negative option
+    or a `rho` outside [0, 1); see also `Optimizer`.
 
     >>> import minigrad as mg
     >>> x = mg.tensor([1.0, 200.0], requires_grad=True)
@@ -115,22 +115,22 @@ class Adadelta(Optimizer):
         super().__init__(params, options(locals()))
 
     def update(self, p: Tensor, grad: Tensor, state: dict[str, Any], group: dict[str, Any]) -> None:
-        """One step of `p`."""
+        """Perform one step of `p`."""
         state["step"] = state.get("step", 0) + 1
         self.apply(ops.adadelta_step, p, grad, self.memory(state, p, "square_avg", "acc_delta"), group)
 
 
 class RMSprop(Optimizer):
-    """A rate for each number that falls with the squares of its last gradients.
+    """Implements RMSprop: the learning rate of each element decays with a moving average of its squared gradients.
 
     Tieleman, Hinton 2012, "Neural networks for machine learning", lecture 6.5; `centered` and `momentum` as in Graves
     2013, "Generating sequences with recurrent neural networks", equations 38 to 41; g as in `Adagrad`:
 
-    - s = α s + (1 − α) g²; if `centered`, a = α a + (1 − α) g, and s − a² is in place of s below
+    - s = α s + (1 − α) g²; if `centered`, a = α a + (1 − α) g, and s − a² replaces s below
     - p = p − `lr` · g / (√s + `eps`); with `momentum` b = μ b + g / (√s + `eps`), p = p − `lr` · b
 
-    `lr` is in the parameter's units, `alpha` a share. Raises ArgumentError for a negative option and an `alpha` outside
-    [0, 1); and as `Optimizer`.
+    `lr` is in units of the parameter. Raises ArgumentError for a negative option or an `alpha` outside [0, 1); see also
+    `Optimizer`.
 
     >>> import minigrad as mg
     >>> x = mg.tensor([1.0, 200.0], requires_grad=True)
@@ -161,7 +161,7 @@ class RMSprop(Optimizer):
         super().__init__(params, options(locals()))
 
     def update(self, p: Tensor, grad: Tensor, state: dict[str, Any], group: dict[str, Any]) -> None:
-        """One step of `p`."""
+        """Perform one step of `p`."""
         state["step"] = state.get("step", 0) + 1
         kept = ["square_avg"]
         if group["centered"]:

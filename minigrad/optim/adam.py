@@ -1,4 +1,4 @@
-"""Rates for each number, by the running means of its gradient and of its square: Adam and those made of it."""
+"""Adam and its variants: per-element learning rates from moving averages of the gradient and its square."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Betas = tuple[float, float]
 
 
 class _Moments(Optimizer):
-    """What remembers two means: counts the steps of each parameter."""
+    """Base class of optimizers with two moments; counts the steps of each parameter."""
 
     limits: ClassVar[Limits] = {"lr": RATE, "betas": SHARE, "eps": RATE, "weight_decay": RATE}
     traceable: ClassVar[bool] = True
@@ -27,25 +27,24 @@ class _Moments(Optimizer):
 
 
 class Adam(_Moments):
-    """A rate for each number: the mean of its gradient by the root of the mean of its square.
+    """Implements Adam: steps along the mean of the gradient, divided by the root of the mean of its square.
 
     Kingma, Ba 2015, "Adam: a method for stochastic optimization", algorithm 1; β₁, β₂ are `betas`, t counts from 1:
 
-    - g = gradient + `weight_decay` · p, the gradient's sign turned round if `maximize`
+    - g = gradient + `weight_decay` · p, with the gradient negated if `maximize`
     - m = β₁ m + (1 − β₁) g, v = β₂ v + (1 − β₂) g²
     - p = p − `lr` · m / (1 − β₁ᵗ) / (√(v / (1 − β₂ᵗ)) + `eps`)
 
-    With `amsgrad` the largest v that ever was is in place of v (Reddi, Kale, Kumar 2018, "On the convergence of Adam
-    and beyond", algorithm 2). `lr` is about how far a number moves a step, in its own units. With
-    `decoupled_weight_decay` it is AdamW. Raises ArgumentError for a negative `lr`, `eps` or `weight_decay` and for a
-    beta outside [0, 1); and as `Optimizer`.
+    `amsgrad` replaces v by its maximum so far (Reddi, Kale, Kumar 2018, "On the convergence of Adam and beyond",
+    algorithm 2). `lr` is roughly the size of a step, in units of the element. `decoupled_weight_decay` yields AdamW.
+    Raises ArgumentError for a negative `lr`, `eps` or `weight_decay`, or a beta outside [0, 1); see also `Optimizer`.
 
     >>> import minigrad as mg
     >>> x = mg.tensor([1.0, 200.0], requires_grad=True)
     >>> optimizer = mg.optim.Adam([x], lr=0.5)
     >>> (x * x).sum().backward()
     >>> optimizer.step()
-    >>> x  # each number has moved by the rate, however steep
+    >>> x  # each element changes by lr, whatever its gradient
     tensor([  0.5000, 199.5000], requires_grad=True)
     """
 
@@ -68,7 +67,7 @@ class Adam(_Moments):
         super().__init__(params, options(locals()))
 
     def update(self, p: Tensor, grad: Tensor, state: dict[str, Any], group: dict[str, Any]) -> None:
-        """One step of `p`."""
+        """Perform one step of `p`."""
         how = self._count(state, group)
         names = ["exp_avg", "exp_avg_sq", *["max_exp_avg_sq"] * group["amsgrad"]]
         op = ops.amsgrad_step if group["amsgrad"] else ops.adam_step
@@ -77,10 +76,9 @@ class Adam(_Moments):
 
 
 class AdamW(Adam):
-    """Adam whose weight decay leaves the means alone: p = p · (1 − `lr` · `weight_decay`), then Adam's step.
+    """Implements AdamW: weight decay, p = p · (1 − `lr` · `weight_decay`), decoupled from the moments of Adam.
 
-    Loshchilov, Hutter 2019, "Decoupled weight decay regularization", algorithm 2. Arguments and errors are those of
-    `Adam`.
+    Loshchilov, Hutter 2019, "Decoupled weight decay regularization", algorithm 2. For arguments and errors see `Adam`.
 
     >>> import minigrad as mg
     >>> x = mg.tensor([1.0, 200.0], requires_grad=True)
@@ -110,14 +108,14 @@ class AdamW(Adam):
 
 
 class Adamax(_Moments):
-    """Adam by the largest gradient that there was lately, in place of the mean of its square.
+    """Implements Adamax: Adam with a decaying maximum of the gradient instead of the mean of its square.
 
     Kingma, Ba 2015, "Adam: a method for stochastic optimization", algorithm 2; g as in `Adam`:
 
     - m = β₁ m + (1 − β₁) g, u = max(β₂ u, |g| + `eps`)
     - p = p − `lr` · m / (1 − β₁ᵗ) / u
 
-    Arguments and errors are those of `Adam`.
+    For arguments and errors see `Adam`.
 
     >>> import minigrad as mg
     >>> x = mg.tensor([1.0, 200.0], requires_grad=True)
@@ -144,21 +142,21 @@ class Adamax(_Moments):
         super().__init__(params, options(locals()))
 
     def update(self, p: Tensor, grad: Tensor, state: dict[str, Any], group: dict[str, Any]) -> None:
-        """One step of `p`."""
+        """Perform one step of `p`."""
         how = self._count(state, group)
         self.apply(ops.adamax_step, p, grad, self.memory(state, p, "exp_avg", "exp_inf"), group, **how)
 
 
 class NAdam(_Moments):
-    """Adam with Nesterov's look ahead.
+    """Implements NAdam: Adam with Nesterov momentum.
 
-    Dozat 2016, "Incorporating Nesterov momentum into Adam", algorithm 2, with its schedule of momenta; g, m, v as in
+    Dozat 2016, "Incorporating Nesterov momentum into Adam", algorithm 2, with its momentum schedule; g, m, v as in
     `Adam`, and Π the product of all μ so far:
 
     - μₜ = β₁ (1 − 0.96^(t · `momentum_decay`) / 2)
     - p = p − `lr` · (μₜ₊₁ m / (1 − Π μₜ₊₁) + (1 − μₜ) g / (1 − Π)) / (√(v / (1 − β₂ᵗ)) + `eps`)
 
-    Arguments and errors are those of `Adam`; `momentum_decay` is 0 or more.
+    For arguments and errors see `Adam`; `momentum_decay` must not be negative.
 
     >>> import minigrad as mg
     >>> x = mg.tensor([1.0, 200.0], requires_grad=True)
@@ -190,7 +188,7 @@ class NAdam(_Moments):
         super().__init__(params, options(locals()))
 
     def update(self, p: Tensor, grad: Tensor, state: dict[str, Any], group: dict[str, Any]) -> None:
-        """One step of `p`."""
+        """Perform one step of `p`."""
         how = self._count(state, group)
         now, then = [
             how["beta1"] * (1 - 0.5 * 0.96 ** (k * group["momentum_decay"])) for k in (how["step"], how["step"] + 1)
@@ -202,7 +200,7 @@ class NAdam(_Moments):
 
 
 class RAdam(_Moments):
-    """Adam whose first steps, when the mean of the square is of few numbers, are without it, and later ones smaller.
+    """Implements RAdam: Adam with a variance rectification, and without adaptive rates in the first steps.
 
     Liu, Jiang, He, Chen, Liu, Gao, Han 2020, "On the variance of the adaptive learning rate and beyond", algorithm 2;
     g, m, v as in `Adam`:
@@ -211,7 +209,7 @@ class RAdam(_Moments):
     - p = p − `lr` · m / (1 − β₁ᵗ) while ρ ≤ 5; then that times r √(1 − β₂ᵗ) / (√v + `eps`), where
       r² = (ρ − 4)(ρ − 2) ρ∞ / ((ρ∞ − 4)(ρ∞ − 2) ρ)
 
-    Arguments and errors are those of `Adam`.
+    For arguments and errors see `Adam`.
 
     >>> import minigrad as mg
     >>> x = mg.tensor([1.0, 200.0], requires_grad=True)
@@ -239,7 +237,7 @@ class RAdam(_Moments):
         super().__init__(params, options(locals()))
 
     def update(self, p: Tensor, grad: Tensor, state: dict[str, Any], group: dict[str, Any]) -> None:
-        """One step of `p`."""
+        """Perform one step of `p`."""
         how = self._count(state, group)
         kept = self.memory(state, p, "exp_avg", "exp_avg_sq")
         self.apply(ops.radam_step, p, grad, kept, group, decoupled=group["decoupled_weight_decay"], **how)

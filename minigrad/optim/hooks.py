@@ -1,4 +1,4 @@
-"""What is called beside `Optimizer.step`, `state_dict` and `load_state_dict`: hooks, with PyTorch's names."""
+"""Hooks of `Optimizer.step`, `state_dict` and `load_state_dict`, with PyTorch's names."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = [
 
 Hook = Callable[..., Any]
 KINDS = ("before", "after", "saving", "saved", "loading", "loaded")
-_NONE: Mapping[str, dict[Any, Hook]] = {name: {} for name in KINDS}  # those of an optimizer that never had one
+_NONE: Mapping[str, dict[Any, Hook]] = {name: {} for name in KINDS}  # the hooks of an optimizer without any
 everywhere: dict[str, dict[Any, Hook]] = {"before": {}, "after": {}}  # the hooks of all optimizers
 
 
@@ -33,7 +33,7 @@ _here = _Here()
 
 
 def _registered(hooks: dict[Any, Hook], hook: Hook, prepend: bool = False) -> RemovableHandle:
-    """Add a hook after the others, or before them. Raises DTypeError for what cannot be called."""
+    """Add `hook` after the existing ones, or before them if `prepend`. Raises DTypeError unless it is callable."""
     check_function(hook, "hook")
     others = dict(hooks)
     if prepend:
@@ -44,7 +44,7 @@ def _registered(hooks: dict[Any, Hook], hook: Hook, prepend: bool = False) -> Re
 
 
 def register_optimizer_step_pre_hook(hook: Hook) -> RemovableHandle:
-    """Call ``hook(optimizer, args, kwargs)`` before each step of every optimizer, as `register_step_pre_hook`."""
+    """Call ``hook(optimizer, args, kwargs)`` before each step of every optimizer; see `register_step_pre_hook`."""
     return _registered(everywhere["before"], hook)
 
 
@@ -54,7 +54,7 @@ def register_optimizer_step_post_hook(hook: Hook) -> RemovableHandle:
 
 
 class Hooked:
-    """The hooks of an optimizer: each is registered by a method, whose handle removes it."""
+    """Mixin of `Optimizer` with its hooks. Each method registers one and returns a handle that removes it."""
 
     _hooks: Mapping[str, dict[Any, Hook]] = _NONE
 
@@ -64,7 +64,7 @@ class Hooked:
         return self._hooks[kind]
 
     def register_step_pre_hook(self, hook: Hook) -> RemovableHandle:
-        """Call ``hook(optimizer, args, kwargs)`` before each step; it may return other ``(args, kwargs)``."""
+        """Call ``hook(optimizer, args, kwargs)`` before each step; it may return modified ``(args, kwargs)``."""
         return _registered(self._table("before"), hook)
 
     def register_step_post_hook(self, hook: Hook) -> RemovableHandle:
@@ -72,23 +72,23 @@ class Hooked:
         return _registered(self._table("after"), hook)
 
     def register_state_dict_pre_hook(self, hook: Hook, prepend: bool = False) -> RemovableHandle:
-        """Call ``hook(optimizer)`` before `state_dict` gathers what is remembered."""
+        """Call ``hook(optimizer)`` before `state_dict` collects the state."""
         return _registered(self._table("saving"), hook, prepend)
 
     def register_state_dict_post_hook(self, hook: Hook, prepend: bool = False) -> RemovableHandle:
-        """Call ``hook(optimizer, state_dict)`` on what `state_dict` returns; it may return another."""
+        """Call ``hook(optimizer, state_dict)`` with the result of `state_dict`; it may return a replacement."""
         return _registered(self._table("saved"), hook, prepend)
 
     def register_load_state_dict_pre_hook(self, hook: Hook, prepend: bool = False) -> RemovableHandle:
-        """Call ``hook(optimizer, state_dict)`` before a state is loaded; it may return another."""
+        """Call ``hook(optimizer, state_dict)`` before loading; it may return a replacement."""
         return _registered(self._table("loading"), hook, prepend)
 
     def register_load_state_dict_post_hook(self, hook: Hook, prepend: bool = False) -> RemovableHandle:
-        """Call ``hook(optimizer)`` after a state was loaded."""
+        """Call ``hook(optimizer)`` after loading."""
         return _registered(self._table("loaded"), hook, prepend)
 
     def _called(self, kind: str, *state: Any) -> Any:
-        """The state after the hooks of this kind, each of which may return another."""
+        """Run the hooks of one kind, each of which may replace the state, and return it."""
         for hook in tuple(self._hooks[kind].values()):
             found = hook(self, *state)
             if state and found is not None:
@@ -97,7 +97,7 @@ class Hooked:
 
 
 def hooked(step: Callable[..., Any]) -> Callable[..., Any]:
-    """`step`, the method of an optimizer, with the hooks that were registered called around it, once a step."""
+    """Wrap the `step` method of an optimizer to run the registered hooks, once per step."""
 
     before, after = everywhere["before"], everywhere["after"]
 
@@ -106,15 +106,15 @@ def hooked(step: Callable[..., Any]) -> Callable[..., Any]:
         if id(self) in _here.stepping or (self._hooks is _NONE and not before and not after):
             return step(self, *args, **kwargs)
         own = self._hooks
-        _here.stepping.add(id(self))  # a step that calls super().step() is one
+        _here.stepping.add(id(self))  # a step that calls super().step() counts once
         try:
             for hook in (*before.values(), *own["before"].values()):
                 found = hook(self, args, kwargs)
                 if found is not None:
                     if not isinstance(found, tuple) or len(found) != 2:
                         raise DTypeError(
-                            f"{type(self).__name__}.step: a hook before it returned {a_kind(found)}, and it returns "
-                            "None or a tuple (args, kwargs)."
+                            f"{type(self).__name__}.step: a pre hook must return None or a tuple of (new_args, "
+                            f"new_kwargs), but got {a_kind(found)}."
                         )
                     args, kwargs = found
                     args = args[1:] if args[:1] == (self,) else args

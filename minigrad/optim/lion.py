@@ -1,4 +1,4 @@
-"""Steps by the sign of a mean: Lion."""
+"""Lion: steps along the sign of a moving average."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ __all__ = ["Lion"]
 
 
 class Lion(Optimizer):
-    """Every number moves by `lr`, the way that a mean of its gradients says; one memory a parameter, Adam has two.
+    """Implements Lion: every element changes by `lr`, by the sign of an average gradient. Its state is half of Adam's.
 
-    Chen et al. 2023, "Symbolic discovery of optimization algorithms", algorithm 2; β₁, β₂ are `betas`, and the
-    gradient g has its sign turned round if `maximize`:
+    Chen et al. 2023, "Symbolic discovery of optimization algorithms", algorithm 2; β₁, β₂ are `betas`, and the gradient
+    g is negated if `maximize`:
 
     - p = p − `lr` · (sign(β₁ m + (1 − β₁) g) + `weight_decay` · p)
     - m = β₂ m + (1 − β₂) g
 
-    `lr` is in the parameter's units; the paper takes a third to a tenth of AdamW's, and as much more `weight_decay`.
-    PyTorch has no Lion. Raises ArgumentError for a negative `lr` or `weight_decay` and for a beta outside [0, 1); and
-    as `Optimizer`.
+    `lr` is in units of the parameter; the paper uses 3 to 10 times smaller values than for AdamW, and as much larger
+    `weight_decay`. Not in PyTorch. Raises ArgumentError for a negative `lr` or `weight_decay`, or a beta outside [0,
+    1); see also `Optimizer`.
 
     >>> import minigrad as mg
     >>> x = mg.tensor([1.0, -200.0], requires_grad=True)
@@ -49,6 +49,6 @@ class Lion(Optimizer):
         super().__init__(params, options(locals()))
 
     def update(self, p: Tensor, grad: Tensor, state: dict[str, Any], group: dict[str, Any]) -> None:
-        """One step of `p`."""
+        """Perform one step of `p`."""
         beta1, beta2 = group["betas"]
         self.apply(ops.lion_step, p, grad, self.memory(state, p, "exp_avg"), group, beta1=beta1, beta2=beta2)

@@ -1,4 +1,4 @@
-"""Steps of matrices in which no direction is preferred: Muon."""
+"""Muon: orthogonalised momentum for matrices."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from minigrad.optim.optimizer import RATE, Limits, Optimizer, options
 
 __all__ = ["Muon", "orthogonalized"]
 
-_COEFFICIENTS = (3.4445, -4.7750, 2.0315)  # Jordan 2024: the steepest at 0 that keep singular values near 1
+_COEFFICIENTS = (3.4445, -4.7750, 2.0315)  # Jordan 2024: maximal derivative at 0 with singular values near 1
 
 
 def orthogonalized(
     x: Tensor, coefficients: tuple[float, float, float] = _COEFFICIENTS, steps: int = 5, eps: float = 1e-7
 ) -> Tensor:
-    """Of a matrix U S Vᵀ about U Vᵀ: with all singular values between 0.7 and 1.2, but those that are next to 0.
+    """Approximate U Vᵀ of a matrix U S Vᵀ: singular values become 0.7 to 1.2, except those near 0.
 
-    Newton and Schulz's iteration with a polynomial of degree 5: X = X / max(‖X‖, eps), then `steps` times
-    X = a X + (b A + c A²) X, where A = X Xᵀ and a, b, c are the `coefficients`. It maps a singular value s to
-    a s + b s³ + c s⁵. Jordan et al. 2024, "Muon: an optimizer for hidden layers in neural networks".
+    The Newton-Schulz iteration with a polynomial of degree 5: X = X / max(‖X‖, eps), then `steps` times X = a X + (b A
+    + c A²) X, where A = X Xᵀ and a, b, c are the `coefficients`. It maps a singular value s to a s + b s³ + c s⁵.
+    Jordan et al. 2024, "Muon: an optimizer for hidden layers in neural networks".
 
-    `x` is (m, n); the result has its shape and type, in which it is computed. PyTorch's Muon computes it in bfloat16.
+    `x` is (m, n). The result has its shape and dtype, also used internally, where PyTorch's Muon uses bfloat16.
 
     >>> import minigrad as mg
     >>> orthogonalized(mg.tensor([[3.0, 0.0], [0.0, 4.0]])).shape
@@ -41,19 +41,19 @@ def orthogonalized(
 
 
 class Muon(Optimizer):
-    """Momentum whose step is made orthogonal: for matrices (m, n) of hidden layers; others are AdamW's.
+    """Implements Muon: momentum steps orthogonalised, for matrices (m, n) of hidden layers. Use AdamW for the others.
 
-    Jordan et al. 2024, "Muon: an optimizer for hidden layers in neural networks", as PyTorch has it:
+    Jordan et al. 2024, "Muon: an optimizer for hidden layers in neural networks", as in PyTorch:
 
     - b = `momentum` · b + (1 − `momentum`) · g; o = g + `momentum` · (b − g) with `nesterov`, else b
     - p = p · (1 − `lr` · `weight_decay`) − `lr` · s · orthogonalized(o)
 
-    where s is √max(1, m / n) (`adjust_lr_fn` "original", or None) or 0.2 √max(m, n) ("match_rms_adamw": a rate made
-    for AdamW does; Liu et al. 2025, "Muon is scalable for LLM training"). It computes in the parameter's type, where
-    PyTorch rounds to bfloat16. It is made of several operations a parameter, products of matrices among them.
+    where s is √max(1, m / n) (`adjust_lr_fn` "original", or None) or 0.2 √max(m, n) ("match_rms_adamw", which suits a
+    rate tuned for AdamW; Liu et al. 2025, "Muon is scalable for LLM training"). It computes in the parameter's dtype,
+    where PyTorch rounds to bfloat16. Each update runs several operations, including matrix products.
 
-    Raises ShapeError for what is no matrix, ArgumentError for a negative `lr`, `momentum`, `weight_decay` or `eps`, 100
-    `ns_steps` or more and an unknown `adjust_lr_fn`; and as `Optimizer`.
+    Raises ShapeError unless parameters are matrices, ArgumentError for a negative `lr`, `momentum`, `weight_decay` or
+    `eps`, 100 or more `ns_steps` or an unknown `adjust_lr_fn`; see also `Optimizer`.
 
     >>> import minigrad as mg
     >>> w = mg.tensor([[1.0, 0.0], [0.0, 1.0]], requires_grad=True)
@@ -84,17 +84,17 @@ class Muon(Optimizer):
         super()._check(group)
         if group["adjust_lr_fn"] not in (None, "original", "match_rms_adamw"):
             raise ArgumentError(
-                f'Muon: adjust_lr_fn={group["adjust_lr_fn"]!r}; there are "original" and "match_rms_adamw".'
+                f'Muon: adjust_lr_fn must be "original" or "match_rms_adamw", but got {group["adjust_lr_fn"]!r}.'
             )
         for p in group["params"]:
             if p.ndim != 2:
                 raise ShapeError(
-                    f"Muon: it updates matrices, and a parameter has shape {p.shape}.\n"
-                    "  Give those to another optimizer: AdamW([p for p in model.parameters() if p.ndim != 2])."
+                    f"Muon: only supports 2D parameters, but found a parameter of shape {p.shape}.\n"
+                    "  Pass the others to another optimizer: AdamW([p for p in model.parameters() if p.ndim != 2])."
                 )
 
     def update(self, p: Tensor, grad: Tensor, state: dict[str, Any], group: dict[str, Any]) -> None:
-        """One step of `p`."""
+        """Perform one step of `p`."""
         (kept,) = self.memory(state, p, "momentum_buffer")
         kept.lerp_(grad, 1 - group["momentum"])
         way = grad.lerp(kept, group["momentum"]) if group["nesterov"] else kept

@@ -1,6 +1,6 @@
-"""Optimizer: what all optimizers share. It holds parameters in groups, and what it remembers of each.
+"""Optimizer: the base class of all optimizers, which stores parameter groups and the state of each parameter.
 
-A subclass says how one parameter is updated, in `update`; all that is counted, checked, saved and loaded is here.
+A subclass defines the update of one parameter, `update`; this class counts, validates, saves and loads.
 """
 
 from __future__ import annotations
@@ -33,39 +33,40 @@ from minigrad.optim.hooks import (
 __all__ = ["Optimizer", "options", "register_optimizer_step_post_hook", "register_optimizer_step_pre_hook"]
 
 Limits = Mapping[str, tuple[float, float]]
-RATE, SHARE = (0.0, float("inf")), (0.0, 1.0)  # from 0 on; from 0 up to, and without, 1
+RATE, SHARE = (0.0, float("inf")), (0.0, 1.0)  # half-open intervals: [0, inf), [0, 1)
 
 
 def options(arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """The options among the `locals()` of a constructor: all its arguments but the parameters."""
+    """Return the options among the `locals()` of a constructor: all arguments except the parameters."""
     return {name: x for name, x in arguments.items() if name not in ("self", "params", "__class__")}
 
 
 class Optimizer(Hooked):
-    """Parameters and how they are updated. `params` are leaves, or dicts of them under "params" with options of theirs.
+    """Base class of optimizers. `params` is an iterable of leaf tensors, or of dicts that define parameter groups.
 
-    In place of a leaf may stand its name and it, as in ``model.named_parameters()``: a group then has "param_names". An
-    option that is a number may be a tensor of one element, which is read at each step.
+    Each group has its tensors under "params" and may override options. Items may also be (name, tensor) pairs, as from
+    ``model.named_parameters()``: the group then has "param_names". A numeric option may be a tensor of one element,
+    which each step reads.
 
-    `param_groups` are such dicts, completed from `defaults`; change ``group["lr"]`` there. `state` has for each
-    parameter that was updated what is remembered of it, on its device and of its type.
+    `param_groups` lists the groups, completed from `defaults`; modify ``group["lr"]`` there. `state` maps each updated
+    parameter to its state, on the same device and of the same dtype.
 
-    A subclass has a method ``update(p, grad, state, group)`` that changes one parameter and returns nothing, and may
-    say in `limits` from where up to where each option goes.
+    A subclass defines ``update(p, grad, state, group)``, which modifies one parameter in place, and may declare in
+    `limits` the half-open interval of each option.
 
-    What PyTorch's optimizers are told of how a step is computed, `foreach`, `fused` and `capturable`, is taken and
-    kept in the groups, and changes nothing here, neither numbers nor speed: each update is one launch in any case.
-    ``differentiable=True`` would change what comes out, a step that gradients flow through, and is refused.
+    PyTorch's implementation options `foreach`, `fused` and `capturable` are stored in the groups and have no effect on
+    results or speed: an update is one launch anyway. ``differentiable=True`` would change the result, to a
+    differentiable step, and is rejected.
 
-    Raises DTypeError where `params` is no iterable of tensors or dicts, ArgumentError where it is empty, a tensor is in
-    it twice or is no leaf, an option is out of its limits, or a step is to be `differentiable`.
+    Raises DTypeError if `params` is not an iterable of tensors or dicts, ArgumentError if it is empty, a tensor appears
+    twice or not a leaf, an option is out of its limits, or for `differentiable`.
 
     >>> import minigrad as mg
     >>> class Halving(mg.optim.Optimizer):
     ...     def update(self, p, grad, state, group):
-    ...         p.mul_(group["share"])
+    ...         p.mul_(group["factor"])
     >>> x = mg.tensor([2.0, 4.0], requires_grad=True)
-    >>> optimizer = Halving([x], {"share": 0.5})
+    >>> optimizer = Halving([x], {"factor": 0.5})
     >>> x.sum().backward()
     >>> optimizer.step()
     >>> x
@@ -74,8 +75,8 @@ class Optimizer(Hooked):
 
     limits: ClassVar[Limits] = {}
     traceable: ClassVar[bool] = False
-    """Whether `update` hands its numbers, ``group["lr"]`` and the like, on to operations as they are, or computes with
-    them by Python's operators: then `mg.jit` reads them anew at each step. Else it records again when one changes."""
+    """Whether `update` only passes options such as ``group["lr"]`` to operations, or computes with them by Python
+    operators: then a replay of `mg.jit` reads them at each step. Otherwise it retraces when one changes."""
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -86,35 +87,33 @@ class Optimizer(Hooked):
         self.defaults = dict(defaults)
         self.state: defaultdict[Tensor, dict[str, Any]] = defaultdict(dict)
         self.param_groups: list[dict[str, Any]] = []
-        self._place: tuple[str, int] | None = None  # the reader's line that steps
-        self.steps = 0  # how often it stepped, for schedules to know whether they come too early
+        self._place: tuple[str, int] | None = None  # the user's line that called `step`
+        self.steps = 0  # step count, for schedulers to detect a wrong call order
         if isinstance(params, Tensor | str) or not isinstance(params, Iterable):
             raise DTypeError(
-                f"{self.name}: params is {a_kind(params)}, and not an iterable of tensors or dicts.\n"
+                f"{self.name}: params should be an iterable of tensors or dicts, but got {a_kind(params)}.\n"
                 f"  Write {self.name}(model.parameters(), …), or {self.name}([x], …) for one tensor."
             )
         given = list(params)
         if not given:
-            raise ArgumentError(
-                f"{self.name}: there are no parameters to update; an iterator can be used up only once."
-            )
+            raise ArgumentError(f"{self.name}: got an empty parameter list; an iterator can be consumed only once.")
         for group in given if isinstance(given[0], Mapping) else [{"params": given}]:
             self.add_param_group(group)
 
     @property
     def name(self) -> str:
-        """What its class is called."""
+        """The class name."""
         return type(self).__name__
 
     def update(self, p: Tensor, grad: Tensor, state: dict[str, Any], group: dict[str, Any]) -> None:
-        """Change the parameter `p` by its gradient; inside ``no_grad``. What is remembered of it goes into `state`."""
-        raise NotImplementedError(f"{self.name}.update: say how a parameter is changed: def update(self, p, grad, …)")
+        """Update the parameter `p` in place by its gradient, inside ``no_grad``, and store any state in `state`."""
+        raise NotImplementedError(f"{self.name} must define update(self, p, grad, state, group).")
 
     @hooked
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
-        """Update every parameter that has a gradient. `closure`, called first, computes the loss again; it is returned.
+        """Update every parameter that has a gradient. `closure` first reevaluates the loss, which is then returned.
 
-        Raises ShapeError or DTypeError where a gradient or what is remembered no longer fits its parameter.
+        Raises ShapeError or DTypeError if a gradient or state no longer matches its parameter.
         """
         loss = None
         if closure is not None:
@@ -137,7 +136,7 @@ class Optimizer(Hooked):
         return loss
 
     def zero_grad(self, set_to_none: bool = True) -> None:
-        """Forget the gradients: None, or filled with zeros where `set_to_none` is False."""
+        """Reset the gradients to None, or to zeros if `set_to_none` is False."""
         for group in self.param_groups:
             for p in group["params"]:
                 if set_to_none:
@@ -149,21 +148,21 @@ class Optimizer(Hooked):
                             p.grad.zero_()
 
     def _number(self, name: str, x: Any) -> Any:
-        """The option `name` as a number, where it is a tensor of one element; of a tuple each of them."""
+        """Return option `name` with tensors of one element, also in a tuple, converted to Python scalars."""
         if x.__class__ is tuple:
             return tuple([self._number(name, one) for one in x])
         if x.__class__ is not Tensor:
             return x
         if x.numel() != 1:
-            raise ArgumentError(f"{self.name}: {name} is a tensor of shape {x.shape}, and it is one number.")
+            raise ArgumentError(f"{self.name}: tensor {name} must be 1-element, but got shape {x.shape}.")
         for listener in modes.option_read:
             x = listener.option_read(self, name, x)
         return _item(x) if x.__class__ is Tensor else x
 
-    # --- what subclasses use ---
+    # --- for subclasses ---
 
     def memory(self, state: dict[str, Any], p: Tensor, *names: str, value: float = 0.0) -> list[Tensor]:
-        """What `state` has under `names`, tensors like `p`; filled with `value` where there is nothing yet."""
+        """Return the state tensors `names`, with the shape and dtype of `p`; missing ones are filled with `value`."""
         for name in names:
             if state.get(name) is None:
                 state[name] = wrap(memory(place_of(p._array)).full(p.shape, p._array.dtype, value))
@@ -172,8 +171,10 @@ class Optimizer(Hooked):
     def apply(
         self, op: Op, p: Tensor, grad: Tensor, kept: list[Tensor], group: Mapping[str, Any] | None = None, **attrs: Any
     ) -> None:
-        """Update `p` and what is `kept` of it by `op`, in one launch, in place; with the options of `group` that it has
-        for attributes, and others."""
+        """Run `op` on `p`, its gradient and its state `kept`, in one launch and in place.
+
+        The attributes of `op` come from `group` and `attrs`.
+        """
         attrs = {**{name: group[name] for name in op.attrs if name in group}, **attrs} if group else attrs
         array = p._array
         given = (array, grad._array, *[x._array for x in kept])
@@ -192,44 +193,46 @@ class Optimizer(Hooked):
 
     def _refuse(self, p: Tensor, x: Any) -> None:
         raise (ShapeError if x.shape != p.shape else DTypeError)(
-            f"{self.name}.step: a parameter of shape {p.shape} and type {p.dtype.name} has a gradient, or a memory in "
-            f"the optimizer, of shape {tuple(x.shape)} and type {x.dtype.name}.\n"
-            "  Make the optimizer after the model has its shapes, types and device."
+            f"{self.name}.step: a parameter of shape {p.shape} and dtype {p.dtype.name} has a gradient or optimizer "
+            f"state of shape {tuple(x.shape)} and dtype {x.dtype.name}.\n"
+            "  Create the optimizer after converting the model."
         )
 
     # --- groups ---
 
     def add_param_group(self, param_group: Any) -> None:
-        """Update more parameters, ``{"params": …}`` and options that differ from the defaults. Raises as the class."""
+        """Add a param group, ``{"params": …}`` with options that override the defaults. Raises as the constructor."""
         if not isinstance(param_group, Mapping) or "params" not in param_group:
             raise DTypeError(
-                f'{self.name}: a group is a dict with its tensors under "params", not {param_group!r:.80}.'
+                f'{self.name}: param_group must be a dict with its tensors under "params", but got {param_group!r:.80}.'
             )
         params = param_group["params"]
         if isinstance(params, set | frozenset):
-            raise DTypeError(f"{self.name}: the parameters of a group have an order, and a set has none; give a list.")
+            raise DTypeError(f"{self.name}: parameters must be in an ordered collection, but got a set; pass a list.")
         group = {**self.defaults, **param_group, "params": [params] if isinstance(params, Tensor) else list(params)}
         self._take_names(group)
         known = {id(p) for other in self.param_groups for p in other["params"]}
         for p in group["params"]:
             if not isinstance(p, Tensor):
-                raise DTypeError(f"{self.name}: it updates tensors, and got {a_kind(p)}: {p!r:.80}.")
+                raise DTypeError(
+                    f"{self.name}: can only optimize tensors, but one of the params is {a_kind(p)}: {p!r:.80}."
+                )
             if not p.is_leaf:
                 raise ArgumentError(
-                    f"{self.name}: a tensor of shape {p.shape} is no leaf: an operation made it, and it has no "
-                    "gradient.\n  Give the tensors that it was computed from, or x.detach().requires_grad_()."
+                    f"{self.name}: can't optimize a non-leaf tensor, of shape {p.shape}: an operation computed it.\n"
+                    "  Pass the leaves that it was computed from, or x.detach().requires_grad_()."
                 )
             if id(p) in known:
                 raise ArgumentError(
-                    f"{self.name}: a parameter of shape {p.shape} is given twice, and would be updated twice a step.\n"
-                    "  model.parameters() has each once, also where a weight is shared."
+                    f"{self.name}: a parameter of shape {p.shape} appears more than once, in one or several groups.\n"
+                    "  model.parameters() yields each once, even if it is shared."
                 )
             known.add(id(p))
         self._check(group)
         self.param_groups.append(group)
 
     def _take_names(self, group: dict[str, Any]) -> None:
-        """Part the names of parameters from them, where they have some: all of all groups, or none."""
+        """Separate the names of (name, parameter) pairs into "param_names"; all groups have names, or none has."""
         named = [x for x in group["params"] if isinstance(x, tuple) and len(x) == 2]
         if named:
             group["param_names"] = [name for name, _ in named]
@@ -237,40 +240,42 @@ class Optimizer(Hooked):
         others = ["param_names" in other for other in self.param_groups]
         if len(named) not in (0, len(group["params"])) or ("param_names" not in group) in others:
             raise ArgumentError(
-                f"{self.name}: either all parameters of all groups have a name, or none has.\n"
-                "  Give model.named_parameters(), or model.parameters()."
+                f"{self.name}: all parameters of all groups should be with names, or none.\n"
+                "  Pass model.named_parameters(), or model.parameters()."
             )
 
     def _check(self, group: dict[str, Any]) -> None:
         if group.get("differentiable"):
             raise ArgumentError(
-                f"{self.name}: differentiable=True asks that gradients flow through the steps, which write over the "
-                "parameters and are not recorded.\n"
-                "  Write such a step as a formula: w = w - lr * grad(loss, w, create_graph=True)[0]."
+                f"{self.name}: differentiable=True is not supported: steps update the parameters in place, outside the "
+                "graph.\n"
+                "  Write a differentiable step yourself: w = w - lr * grad(loss, w, create_graph=True)[0]."
             )
         if group.get("foreach") and group.get("fused"):
             raise ArgumentError(
-                f"{self.name}: foreach=True and fused=True are two ways to compute a step; PyTorch takes one.\n"
-                "  Leave both out: here they change nothing."
+                f"{self.name}: `fused` and `foreach` cannot be True together.\n"
+                "  Leave both out: they have no effect here."
             )
         for name, (low, end) in self.limits.items():
             values = group[name] if isinstance(group[name], tuple | list) else (group[name],)
             if name == "betas" and len(values) != 2:
-                raise ArgumentError(f"{self.name}: betas={group[name]!r}, and there are two: (0.9, 0.999), say.")
+                raise ArgumentError(
+                    f"{self.name}: expected two betas, such as (0.9, 0.999), but got betas={group[name]!r}."
+                )
             for value in values:
                 value = self._number(name, value)
                 if isinstance(value, bool) or not isinstance(value, int | float):
-                    raise DTypeError(f"{self.name}: {name}={group[name]!r} is not made of numbers.")
+                    raise DTypeError(f"{self.name}: invalid {name}={group[name]!r}: expected int or float.")
                 if not low <= value < end:
-                    limits = "0 or more" if end == RATE[1] else f"from {low:g} up to, and without, {end:g}"
-                    raise ArgumentError(f"{self.name}: {name}={group[name]!r}, and it must be {limits}.")
+                    limits = "0 or more" if end == RATE[1] else f"within [{low:g}, {end:g})"
+                    raise ArgumentError(f"{self.name}: invalid {name}={group[name]!r}: it must be {limits}.")
 
-    # --- saved and loaded ---
+    # --- serialisation ---
 
     def state_dict(self) -> dict[str, Any]:
-        """What is remembered, by number of the parameter, and the options, in PyTorch's layout.
+        """Return the state, by parameter index, and the param groups, in PyTorch's layout.
 
-        Tensors in it are the optimizer's own: they change with the next step.
+        Its tensors are the optimizer's own: the next step modifies them.
 
         >>> import minigrad as mg
         >>> x = mg.ones(2, requires_grad=True)
@@ -290,25 +295,25 @@ class Optimizer(Hooked):
         return found
 
     def load_state_dict(self, state_dict: Any) -> None:
-        """Go on from what `state_dict` returned, PyTorch's too: parameters are told by their order in the groups.
+        """Load the result of `state_dict`, or PyTorch's. Parameters are identified by their order in the groups.
 
-        Tensors, of either library, are copied to the device and type of their parameter. Raises, before anything is
-        changed, ArgumentError where there are other groups, ShapeError where a memory is not of its parameter's shape.
+        Tensors of either library are copied to the device and dtype of their parameter. Raises, before changing
+        anything, ArgumentError if the groups differ, ShapeError if a state tensor does not have its parameter's shape.
         """
         if isinstance(state_dict, Mapping):
             state_dict = self._called("loading", dict(state_dict))
         if not isinstance(state_dict, Mapping) or not {"param_groups", "state"} <= state_dict.keys():
             given = f"one with {list(state_dict)}" if isinstance(state_dict, Mapping) else a_kind(state_dict)
             raise DTypeError(
-                f"{self.name}.load_state_dict: it takes a dict with 'state' and 'param_groups', not {given}.\n"
-                "  Another optimizer's is other.state_dict()."
+                f"{self.name}.load_state_dict: expected a dict with 'state' and 'param_groups', but got {given}.\n"
+                "  Write load_state_dict(other.state_dict())."
             )
         groups, saved = self.param_groups, list(state_dict["param_groups"])
         counts = [len(group["params"]) for group in groups], [len(group["params"]) for group in saved]
         if counts[0] != counts[1]:
             raise ArgumentError(
-                f"{self.name}.load_state_dict: here are groups of {counts[0]} parameters, and what is loaded has "
-                f"groups of {counts[1]}.\n  Make the optimizer as the saved one was made, from the same model."
+                f"{self.name}.load_state_dict: the loaded state dict has parameter groups of sizes {counts[1]} that "
+                f"don't match the optimizer's, {counts[0]}.\n  Create the optimizer with the same model and groups."
             )
         pairs = [zip(new["params"], old["params"], strict=True) for new, old in zip(saved, groups, strict=True)]
         of = dict(chain.from_iterable(pairs))
@@ -317,9 +322,11 @@ class Optimizer(Hooked):
             if k in of:
                 state[of[k]] = {name: self._loaded(name, x, of[k]) for name, x in kept.items()}
             elif isinstance(k, int):
-                raise ArgumentError(f"{self.name}.load_state_dict: it remembers parameter {k}, which is in no group.")
+                raise ArgumentError(
+                    f"{self.name}.load_state_dict: there is state of parameter {k}, which is in no group."
+                )
             else:
-                state[k] = copy.deepcopy(kept)  # what is remembered of no parameter
+                state[k] = copy.deepcopy(kept)  # state of no parameter
         completed = [
             {**old, **{name: _option(x) for name, x in new.items()}, "params": old["params"]}
             for old, new in zip(groups, saved, strict=True)
@@ -330,11 +337,11 @@ class Optimizer(Hooked):
         self._called("loaded")
 
     def __getstate__(self) -> dict[str, Any]:
-        """What a copy and a pickle have: all but the hooks, as in PyTorch."""
+        """Return the attributes for a copy or pickle: all except the hooks, as in PyTorch."""
         return {name: x for name, x in vars(self).items() if name != "_hooks"}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        """Take over `state`, of a copy or of `load_state_dict`. A subclass may complete the groups of an older one."""
+        """Restore the attributes of a copy or of `load_state_dict`. Override it to complete older groups."""
         vars(self).update(state)
 
     def _loaded(self, name: str, x: Any, p: Tensor) -> Any:
@@ -345,12 +352,12 @@ class Optimizer(Hooked):
         numbers = host(x._array) if isinstance(x, Tensor) else x.detach().cpu().numpy() if hasattr(x, "detach") else x
         if not isinstance(numbers, np.ndarray):
             return x
-        if name == "step" or (numbers.shape == () and p.shape != ()):  # a number that PyTorch has as a tensor
+        if name == "step" or (numbers.shape == () and p.shape != ()):  # a Python scalar here, a tensor in PyTorch
             return int(numbers) if name == "step" else float(numbers)
         if numbers.shape != p.shape:
             raise ShapeError(
-                f"{self.name}.load_state_dict: {name} has shape {numbers.shape}, and its parameter {p.shape}.\n"
-                "  The parameters are in another order, or of another model."
+                f"{self.name}.load_state_dict: size mismatch: {name} has shape {numbers.shape}, but its parameter has "
+                f"{p.shape}.\n  The parameters are in another order, or belong to another model."
             )
         return wrap(memory(place_of(p._array)).copied(np.array(numbers, p._array.dtype, order="C")))
 
@@ -363,12 +370,12 @@ class Optimizer(Hooked):
 
 
 def _item(x: Tensor) -> float:
-    """The element of a tensor that has one."""
+    """Return the element of a one-element tensor."""
     return memory(place_of(x._array)).host(x._array).reshape(-1)[0].item()  # type: ignore[no-any-return]
 
 
 def _option(x: Any) -> Any:
-    """A copy of an option of a group; a tensor of PyTorch's as one of ours."""
+    """Copy an option of a group, converting PyTorch tensors."""
     if isinstance(x, tuple):
         return tuple([_option(one) for one in x])
     if hasattr(x, "detach") and not isinstance(x, Tensor):

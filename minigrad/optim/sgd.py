@@ -1,4 +1,4 @@
-"""Gradient descent: SGD, with momentum."""
+"""Stochastic gradient descent with momentum."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ __all__ = ["SGD"]
 
 
 class SGD(Optimizer):
-    r"""Gradient descent: a step of size `lr` against the gradient g, or against what has gathered of it.
+    r"""Implements gradient descent with step size `lr`, optionally with momentum.
 
-    - g = gradient + `weight_decay` · p, the gradient's sign turned round if `maximize`
-    - b = `momentum` · b + (1 − `dampening`) · g, and at the first step b = g (Polyak 1964, "Some methods of speeding up
-      the convergence of iteration methods", with the rate outside of b)
+    - g = gradient + `weight_decay` · p, with the gradient negated if `maximize`
+    - b = `momentum` · b + (1 − `dampening`) · g; in the first step b = g (Polyak 1964, "Some methods of speeding up
+      the convergence of iteration methods", with the learning rate applied outside of b)
     - p = p − `lr` · b; with `nesterov` p = p − `lr` · (g + `momentum` · b) (Sutskever, Martens, Dahl, Hinton 2013, "On
       the importance of initialization and momentum in deep learning")
 
-    `lr` is in units of the parameter by unit of its gradient. Raises ArgumentError for negative `lr`, `momentum` or
-    `weight_decay`, and for `nesterov` without momentum or with dampening; and as `Optimizer`.
+    `lr` is in units of the parameter per unit of its gradient. Raises ArgumentError for negative `lr`, `momentum` or
+    `weight_decay`, and for `nesterov` without momentum or with dampening; see also `Optimizer`.
 
     >>> import minigrad as mg
     >>> x = mg.tensor([1.0, 2.0], requires_grad=True)
@@ -57,12 +57,12 @@ class SGD(Optimizer):
         super()._check(group)
         if group["nesterov"] and (group["momentum"] == 0 or group["dampening"] != 0):
             raise ArgumentError(
-                f"SGD: nesterov=True looks ahead along the momentum, so it needs one, undampened: momentum="
+                f"SGD: Nesterov momentum requires a momentum and zero dampening, but got momentum="
                 f"{group['momentum']!r}, dampening={group['dampening']!r}.\n  Write momentum=0.9, dampening=0."
             )
 
     def update(self, p: Tensor, grad: Tensor, state: dict[str, Any], group: dict[str, Any]) -> None:
-        """One step of `p`."""
+        """Perform one step of `p`."""
         if not group["momentum"]:
             return self.apply(ops.sgd_step, p, grad, [], group)
         dampening = 0.0 if state.get("momentum_buffer") is None else group["dampening"]

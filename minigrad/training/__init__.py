@@ -1,26 +1,26 @@
-"""Training: `fit` goes through a loader epoch by epoch, measures, stops, saves, and goes on where it was interrupted.
+"""Training: `fit` runs the training loop, with metrics, early stopping and checkpoints that resume bit for bit.
 
-A step is what you would write yourself, and in `minigrad.training.fitting` it stands on one screen:
+A step is what you would write yourself; `minigrad.training.fitting` shows it on one screen:
 
     optimizer.zero_grad()
-    number = loss(model(*inputs), target)
-    number.backward()
+    value = loss(model(*inputs), target)
+    value.backward()
     optimizer.step()
 
-*A batch* is ``(input, …, target)``, or one tensor that is input and target (an autoencoder's). Tensors go to the device
-of the model.
+*A batch* is ``(input, …, target)``, or one tensor that is both input and target (for an autoencoder). Tensors are moved
+to the device of the model.
 
-*A metric* is a function of output and target. Its mean over the examples is reported, of `validate` where that is
-given, of the training batches else. What is not a mean itself is a `Metric`, as `perplexity` is.
+*A metric* is a function of output and target. `fit` reports its mean over the samples of `validate` if given, otherwise
+over the training batches. A metric that is not such a mean, like `perplexity`, is a `Metric`.
 
-*A checkpoint* is one file with all that goes on changing: the model, the optimizer, the scheduler, the default random
-generator, the place in the loader, the history, the best weights. It is written after each epoch, and with
-`checkpoint_every` after so many steps too (for a loader that has a `state_dict`, as a `DataLoader`). A training that is
-interrupted, or killed, and started again goes on from there, and ends with the same bits as one that was not: on one
-device, where all that is random comes from minigrad's generators. ``mg.load(path)["model"]`` are the weights.
+*A checkpoint* is one file with all changing state: model, optimizer, scheduler, default random generator, position in
+the loader, history, best weights. `fit` writes it after each epoch and, with `checkpoint_every`, every so many steps
+(for a loader with a `state_dict`, such as a `DataLoader`). An interrupted or killed run resumes from it, and ends with
+the same bits as an uninterrupted one, on one device and if all randomness comes from minigrad's generators.
+``mg.load(path)["model"]`` are the weights.
 
-*A callback* is a function that is called with the `Run` after each step, or a `Callback`, which also hears of backward
-passes and of epochs. To clip gradients:
+*A callback* is a function called with the `Run` after each step, or a `Callback`, which also runs after backward passes
+and epochs. To clip gradients:
 
     class Clip(Callback):
         def on_backward(self, run):

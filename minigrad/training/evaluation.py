@@ -1,4 +1,4 @@
-"""How good a model is: metrics, and their means over all batches of a loader."""
+"""Metrics, and their means over the batches of a loader."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ __all__ = ["Mean", "Metric", "accuracy", "evaluate", "in_mode", "parts", "perple
 
 
 class Metric(NamedTuple):
-    """A number that is not itself a mean over batches, but ``then(mean)``: perplexity is exp of the mean loss.
+    """A metric that is not a mean over batches, but ``then(mean)``: perplexity is exp of the mean loss.
 
-    ``of(output, target)`` is what is averaged. Any function of both whose mean is meant can be a metric as it is.
+    ``of(output, target)`` is averaged. Any function of both whose mean is meaningful is itself a metric.
     """
 
     of: Callable[[Any, Any], Any]
     then: Callable[[float], float]
 
     def __call__(self, output: Any, target: Any) -> float:
-        """The metric of one batch."""
+        """Compute the metric of one batch."""
         return self.then(float(self.of(output, target)))
 
 
 def accuracy(output: Tensor, target: Tensor) -> float:
-    """The share of targets at which the output is largest: `output` is (N, classes, …), `target` (N, …) of classes.
+    """Return the fraction of correct predictions, given `output`, (N, classes, …), and class indices `target`, (N, …).
 
     Raises ShapeError for other shapes.
 
@@ -41,8 +41,8 @@ def accuracy(output: Tensor, target: Tensor) -> float:
     """
     if output.ndim < 2 or (output.shape[0], *output.shape[2:]) != target.shape:
         raise ShapeError(
-            f"accuracy: output {output.shape} and target {target.shape} do not go together: "
-            "output is (N, classes, …), target (N, …) has the right classes."
+            "accuracy: expected output (N, classes, …) and target (N, …) of class indices, but got shapes "
+            f"{output.shape} and {target.shape}."
         )
     return float((output.detach().argmax(1) == target).to(output.dtype).mean())
 
@@ -52,11 +52,11 @@ def _exp(x: float) -> float:
 
 
 perplexity = Metric(cross_entropy, _exp)
-"""exp of the mean cross entropy: among how many equally likely classes a model hesitates. Takes what the loss takes."""
+"""exp of the mean cross entropy, the effective number of equally likely classes. Takes the arguments of the loss."""
 
 
 class Mean:
-    """The means of a loss and metrics over examples, however many are in a batch."""
+    """Running means of a loss and metrics over samples, for any batch sizes."""
 
     def __init__(self, metrics: Mapping[str, Callable[[Any, Any], Any]]) -> None:
         self.metrics = metrics
@@ -64,7 +64,7 @@ class Mean:
         self.totals = dict.fromkeys(metrics, 0.0)
 
     def add(self, output: Any, target: Any, without: str = "") -> int:
-        """Measure a batch, but for one number that somebody else adds; returns how many examples there were."""
+        """Add a batch, except for the metric `without`, which the caller adds; return the number of samples."""
         count = len(target) if isinstance(target, Tensor) and target.ndim else 1
         self.count += count
         for name, metric in self.metrics.items():
@@ -74,7 +74,7 @@ class Mean:
         return count
 
     def numbers(self, prefix: str = "") -> dict[str, float]:
-        """The metrics of all batches together."""
+        """Return the metrics over all batches."""
         found = {}
         for name, metric in self.metrics.items():
             mean = self.totals[name] / self.count if self.count else float("nan")
@@ -85,10 +85,9 @@ class Mean:
 def evaluate(
     model: Module, loader: Iterable[Any], metrics: Mapping[str, Callable[[Any, Any], Any]]
 ) -> dict[str, float]:
-    """The mean of each metric, a function of output and target, over the examples of a loader.
+    """Return the mean of each metric, a function of output and target, over the samples of a loader.
 
-    The model is evaluated as it is used: in eval mode, without gradients; each of its modules is in its old mode
-    afterwards. Batches are as in `fit`.
+    The model runs in evaluation mode and without gradients; the mode of each module is restored. For batches see `fit`.
 
     >>> import minigrad as mg
     >>> model = mg.nn.Linear(2, 2)
@@ -106,9 +105,9 @@ def evaluate(
 
 @contextmanager
 def in_mode(model: Module, training: bool) -> Iterator[None]:
-    """A block in which the model is in train or eval mode, and after which each of its modules is as it was.
+    """Context manager that sets training or evaluation mode, and restores the mode of each module.
 
-    In a model that is in train mode as a whole, a part in eval mode, such as a frozen norm, stays so.
+    In a model in training mode, a submodule in evaluation mode, such as a frozen norm, remains in it.
     """
     modes = [(module, module.training) for module in model.modules()]
     if not (training and model.training):
@@ -121,18 +120,18 @@ def in_mode(model: Module, training: bool) -> Iterator[None]:
 
 
 def place_of(model: Module) -> str | None:
-    """The device of the parameters; None if there are none."""
+    """Return the device of the parameters, or None if there are none."""
     return next((str(x.device) for x in model.parameters()), None)
 
 
 def parts(batch: Any, place: str | None) -> tuple[tuple[Any, ...], Any]:
-    """The inputs and the target of a batch, on the device of the model. A tensor alone is both."""
+    """Return the inputs and the target of a batch, on the device of the model. A single tensor is both."""
     if isinstance(batch, Tensor):
         batch = (batch, batch)
     if not isinstance(batch, list | tuple) or len(batch) < 2:
         raise DTypeError(
-            f"fit: a batch is (input, …, target), or a tensor that is both, not {type(batch).__name__} {batch!r:.80}.\n"
-            "  Let collate_fn= of the loader make one."
+            f"fit: expected a batch (input, …, target), or one tensor for both, but got {type(batch).__name__} "
+            f"{batch!r:.80}.\n  Build it in collate_fn= of the loader."
         )
     moved = [x.to(place) if isinstance(x, Tensor) and place not in (None, x.device) else x for x in batch]
     return tuple(moved[:-1]), moved[-1]

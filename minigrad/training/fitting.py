@@ -1,4 +1,4 @@
-"""`fit`: the loop that trains a model. What it needs along the way is in the files beside this one."""
+"""`fit`: the training loop. The modules next to this one have its helpers."""
 
 from __future__ import annotations
 
@@ -40,18 +40,17 @@ def fit(
     callbacks: Sequence[Callback | Callable[[Run], Any]] = (),
     look_every: int = 1,
 ) -> History:
-    """Train `model` for `epochs` rounds through `loader`, and return the numbers of each.
+    """Train `model` for `epochs` passes over `loader`, and return the history.
 
-    After an epoch `validate` is gone through and the `scheduler` steps; with ``schedule="step"`` after each batch.
-    `early_stop` is an `EarlyStop`, or its patience; whenever training ends then, the model has its best weights.
-    Into the file `checkpoint` goes all that changes; if it is there, and `resume`, training goes on from it. `seed`
-    begins the default generator, where nothing is resumed. What batches, metrics, checkpoints and callbacks are is said
-    in `minigrad.training`.
+    Each epoch ends with an evaluation on `validate` and a step of `scheduler`, which steps after each batch instead if
+    ``schedule="step"``. `early_stop` is an `EarlyStop` or its patience; the model ends with its best weights.
+    `checkpoint` is a file for all changing state: if it exists and `resume`, training resumes from it. `seed` seeds the
+    default generator unless resuming. `minigrad.training` describes batches, metrics, checkpoints and callbacks.
 
-    To look at a loss on a GPU is to wait for it: with `look_every` above 1 so many come together, at the end of an
-    epoch or before a checkpoint at the latest, and the history has the same bits. Raises DivergedError when a loss is
-    nan or infinite, before the weights are changed by it, or up to `look_every` steps late, but before a checkpoint;
-    ArgumentError for options that do not go together; FileFormatError for a damaged checkpoint.
+    Reading a loss on a GPU waits for it. With `look_every` above 1 losses are read in groups of that size, at the
+    latest at the end of an epoch or before a checkpoint; the history has the same bits. Raises DivergedError if a loss
+    is nan or infinite, before it changes the weights, or up to `look_every` steps late, but before a checkpoint;
+    ArgumentError for options that cannot be combined; FileFormatError for a damaged checkpoint.
 
     >>> import minigrad as mg
     >>> model = mg.nn.Linear(1, 1)
@@ -68,7 +67,7 @@ def fit(
 
 
 def _step(run: Run, batch: Any) -> None:
-    """A step in this process."""
+    """Perform one step in this process."""
     inputs, target = parts(batch, place_of(run.model))
     run.optimizer.zero_grad()
     output = run.model(*inputs)
@@ -90,7 +89,7 @@ def go(
     progress: bool,
     seed: int | None,
 ) -> History:
-    """Train as `fit` does, where `step` is what is done with a batch: here, or by processes elsewhere."""
+    """Train as `fit` does, with `step` to process a batch, here or in worker processes."""
     _check(run, epochs, checkpoint, checkpoint_every)
     resumed = checkpoint is not None and resume and os.path.exists(checkpoint)
     if checkpoint is not None and resumed:
@@ -99,12 +98,12 @@ def go(
         manual_seed(seed)
     with in_mode(run.model, True), Progress(progress, run.said(epochs), run.step, run.steps_in(epochs)) as bar:
         if resumed:
-            bar.say(f"going on from {checkpoint}, after {run.epoch} epochs and {run.step} steps")
+            bar.say(f"resuming from {checkpoint}, after {run.epoch} epochs and {run.step} steps")
         try:
             _train(run, step, epochs, checkpoint, checkpoint_every, bar)
         except KeyboardInterrupt:
             if checkpoint is not None and os.path.exists(checkpoint):
-                bar.say(f"interrupted: the same call goes on from {checkpoint}")
+                bar.say(f"interrupted: run the same call again to resume from {checkpoint}")
             raise
     return run.history
 
@@ -112,7 +111,7 @@ def go(
 def _train(
     run: Run, step: Callable[[Run, Any], None], epochs: int, checkpoint: Any, every: int | None, bar: Progress
 ) -> None:
-    """The loop."""
+    """Run the loop."""
     while run.epoch < epochs and not run.is_over:
         bar.epoch(run.said(epochs))
         for batch in run.loader:
@@ -131,7 +130,7 @@ def _train(
 
 
 def _check(run: Run, epochs: Any, checkpoint: Any, every: Any) -> None:
-    """Raise DTypeError for arguments in another order, ArgumentError for options that cannot be, or not together."""
+    """Raise DTypeError for arguments of the wrong type, ArgumentError for invalid or incompatible options."""
     for name, x, there in (
         ("model", run.model, isinstance(run.model, Module)),
         ("loader", run.loader, isinstance(run.loader, Iterable)),
@@ -139,16 +138,18 @@ def _check(run: Run, epochs: Any, checkpoint: Any, every: Any) -> None:
         ("loss", run.criterion, callable(run.criterion)),
     ):
         if not there:
-            raise DTypeError(f"fit: {name} is {a_kind(x)}.\n  Write fit(model, loader, optimizer, loss, epochs=…).")
+            raise DTypeError(
+                f"fit: {name} can't be {a_kind(x)}.\n  Write fit(model, loader, optimizer, loss, epochs=…)."
+            )
     if run.schedule not in ("epoch", "step"):
-        raise ArgumentError(f"fit: schedule={run.schedule!r} is not 'epoch' or 'step'.")
+        raise ArgumentError(f"fit: expected schedule 'epoch' or 'step', but got {run.schedule!r}.")
     for name, count in (("epochs", epochs), ("checkpoint_every", every), ("look_every", run.look_every)):
         if count is not None and (not isinstance(count, int) or isinstance(count, bool) or count < 1):
-            raise ArgumentError(f"fit: {name}={count!r} is not an int of 1 or more.")
+            raise ArgumentError(f"fit: expected positive integer {name}, but got {count!r}.")
     if every and checkpoint is None:
-        raise ArgumentError("fit: checkpoint_every= says when, and checkpoint= where to.\n  Give a path.")
+        raise ArgumentError("fit: checkpoint_every= requires checkpoint=.\n  Pass a path.")
     if every and not keeps_place(run.loader):
         raise ArgumentError(
-            f"fit: checkpoint_every={every} saves within an epoch, and a {type(run.loader).__name__} does not "
-            "say where it stands.\n  Give a DataLoader, or leave checkpoint_every= out: each epoch is saved."
+            f"fit: checkpoint_every={every} saves within an epoch, but a {type(run.loader).__name__} has no "
+            "state_dict.\n  Pass a DataLoader, or leave checkpoint_every= out to save after each epoch."
         )

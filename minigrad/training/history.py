@@ -1,4 +1,4 @@
-"""What a training was like: its numbers by epoch and by step."""
+"""The history of a training run, by epoch and by step."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from minigrad.core.errors import printable
 
 __all__ = ["History"]
 
-SHOWN = 20  # rows of a table, beyond which its middle is left out
+SHOWN = 20  # rows of a table, above which its middle is elided
 
 
 class History:
-    """The numbers of a training: `epochs` has a dict for each epoch, `steps` the loss at each step.
+    """The metrics of a training run: `epochs` has a dict per epoch, `steps` the loss of each step.
 
-    A name in brackets gives a number of all epochs: ``history["val_loss"]``. `stopped` says why training ended before
+    Indexing by name returns a metric of all epochs: ``history["val_loss"]``. `stopped` tells why training ended before
     its last epoch, if it did.
 
     >>> history = History()
@@ -34,12 +34,12 @@ class History:
 
     @property
     def names(self) -> list[str]:
-        """What there are numbers of, in the order in which they came."""
+        """The names of all metrics, in order of appearance."""
         return list(dict.fromkeys(name for row in self.epochs for name in row))
 
     def __getitem__(self, name: str) -> list[float]:
         if name not in self.names:
-            raise KeyError(f"history has no {name!r}; it has {', '.join(self.names) or 'no epochs yet'}.")
+            raise KeyError(f"history has no metric {name!r}; it has {', '.join(self.names) or 'no epochs yet'}.")
         return [row[name] for row in self.epochs if name in row]
 
     def __len__(self) -> int:
@@ -47,7 +47,7 @@ class History:
 
     def __repr__(self) -> str:
         if not self.epochs:
-            return f"History: no epoch has ended yet, after {len(self.steps)} steps"
+            return f"History: no completed epoch, {len(self.steps)} steps"
         names = self.names
         rows = [[str(k), *(_short(row.get(name)) for name in names)] for k, row in enumerate(self.epochs, 1)]
         if len(rows) > SHOWN:

@@ -1,4 +1,4 @@
-"""A line that shows how far training is: one bar for all epochs, in a terminal as in a notebook."""
+"""The progress bar of `fit`: one bar for all epochs, in a terminal or a notebook."""
 
 from __future__ import annotations
 
@@ -12,13 +12,11 @@ from minigrad.core.packages import package
 __all__ = ["Progress"]
 
 _FORM = "{desc}{percentage:3.0f}%|{bar}| {elapsed}<{remaining}{postfix}"
-"""Without counts and rates, so that the numbers of a training fit into a line of 80."""
+"""Omits counts and rates, so that the metrics fit into 80 columns."""
 
 
 class Progress:
-    """The bar of tqdm's, from `done` of `total` steps on, `total` None where nobody knows; none unless `shown`.
-
-    It begins as `first`."""
+    """A tqdm bar, or none unless `shown`, starting at `done` of `total` steps (or None), described by `first`."""
 
     def __init__(self, shown: bool, first: str, done: int, total: int | None) -> None:
         self.bar: Any = None
@@ -37,31 +35,31 @@ class Progress:
             self.bar.close()
 
     def epoch(self, text: str) -> None:
-        """Say which epoch begins."""
+        """Describe the epoch that begins."""
         if self.bar is not None:
             self.bar.set_description(text, refresh=False)
 
     def step(self, loss: float) -> None:
-        """One step more, with this loss, which is nan while none is known."""
+        """Advance by one step with this loss, nan if none has been read yet."""
         if self.bar is not None:
             if loss == loss:
                 self.bar.set_postfix_str(f"loss={loss:.3g}{self.known}", refresh=False)
             self.bar.update()
 
     def numbers(self, row: Mapping[str, float]) -> None:
-        """Show the numbers of an epoch that has ended, and go on to show those that steps do not have."""
+        """Show the metrics of a completed epoch, and include those other than the loss from now on."""
         if self.bar is not None:
             named = "".join(f", {name}={x:.3g}" for name, x in row.items() if name not in ("loss", "lr"))
             self.known = printable(named)
             self.bar.set_postfix_str(f"loss={row['loss']:.3g}{self.known}")
 
     def say(self, text: str) -> None:
-        """A line above the bar."""
+        """Print a line above the bar."""
         if self.bar is not None:
             self.bar.write(printable(text))
 
     def end(self) -> None:
-        """Make what was done all that there was to do: training stopped early."""
+        """Mark the bar as complete after an early stop."""
         if self.bar is not None:
             self.bar.total = self.bar.n
             self.bar.refresh()

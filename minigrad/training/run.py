@@ -1,4 +1,4 @@
-"""A training that is under way: all that changes while it goes on, and how that is saved and loaded."""
+"""Run: the state of a training run, and how to save and load it."""
 
 from __future__ import annotations
 
@@ -26,28 +26,28 @@ __all__ = ["Callback", "Run", "keeps_place", "unlike"]
 
 
 class Callback:
-    """What wants to hear of a training: derive from it, and write the methods of the moments that matter.
+    """Base class of callbacks. Override the methods of the events of interest.
 
-    Each gets the `Run`. They are called at every step, so what they do should be cheap.
+    Each receives the `Run`. They should be cheap, since they may run at every step.
     """
 
     def on_backward(self, run: Run) -> None:
-        """After the backward pass of a step: the gradients are there, and the weights are still the old ones."""
+        """Run after the backward pass of a step, before the optimizer updates the weights."""
 
     def on_step(self, run: Run) -> None:
-        """After the optimizer's step."""
+        """Run after the optimizer's step."""
 
     def on_epoch(self, run: Run) -> None:
-        """After an epoch, when it has been validated: `run.history` has its row."""
+        """Run after an epoch and its validation, which `run.history` includes."""
 
 
 class Run:
-    """A training as callbacks see it.
+    """A training run as callbacks see it.
 
-    `model`, `optimizer`, `scheduler` and `history` are what `fit` was given and will return; `epoch` counts the epochs
-    that ended, `step` the steps, and `loss` is the latest one's. `mean` has the sums of the epoch that is under way.
+    `model`, `optimizer` and `scheduler` are the arguments of `fit`, and `history` is its future result. `epoch` and
+    `step` count those completed; `loss` is the latest loss. `mean` has the sums of the current epoch.
 
-    Losses are looked at `look_every` at a time: until then they stay on their device. Who asks for `loss` looks.
+    Losses remain on their device until `look_every` of them are read together. Accessing `loss` reads them.
     """
 
     def __init__(
@@ -70,34 +70,34 @@ class Run:
         self.history = History()
         self.mean = Mean(self.measured if validate is None else {"loss": criterion})
         self.epoch, self.step, self.look_every = 0, 0, look_every
-        self.known = float("nan")  # the latest loss that was looked at
+        self.known = float("nan")  # the latest loss read
         self._unread: list[Tensor] = []
-        self._losses: list[float] = []  # those of steps that have not ended,
-        self._counts: list[int] = []  # and how many examples steps had whose losses were not looked at
+        self._losses: list[float] = []  # losses read of steps not yet completed
+        self._counts: list[int] = []  # sample counts of completed steps with unread losses
         self._heard = {name: _hearing(callbacks, name) for name in ("on_backward", "on_step", "on_epoch")}
 
     @property
     def is_over(self) -> bool:
-        """Whether nothing became better for too long."""
+        """Whether early stopping has ended the run."""
         return self.best is not None and self.best.is_over
 
     def steps_in(self, epochs: int) -> int | None:
-        """How many steps so many epochs have; None where the loader does not know."""
+        """Return the number of steps in `epochs`, or None if the loader has no length."""
         try:
             return epochs * len(self.loader)  # type: ignore[arg-type]
         except TypeError:
             return None
 
     def said(self, epochs: int) -> str:
-        """Which of so many epochs is under way; the last, where all are over."""
+        """Return the progress label of the current or last epoch."""
         return f"epoch {min(self.epoch + 1, epochs)}/{epochs}"
 
     def hears(self, moment: str) -> bool:
-        """Whether anything wants to hear of a moment."""
+        """Whether any callback handles the event `moment`."""
         return bool(self._heard[moment])
 
     def tell(self, moment: str) -> None:
-        """Call what wants to hear of a moment."""
+        """Call the callbacks of the event `moment`."""
         for hear in self._heard[moment]:
             hear(self)
 
@@ -108,13 +108,13 @@ class Run:
         return self.known
 
     def look(self, loss: Tensor) -> None:
-        """Take note of a loss, and look at those that wait. Raises DivergedError if one is no finite number."""
+        """Record a loss, and read the pending ones if there are `look_every`. Raises DivergedError as `read`."""
         self._unread.append(loss.detach().reshape(()))
         if len(self._unread) >= self.look_every:
             self.read()
 
     def read(self) -> None:
-        """Look at all losses that wait, at once. Raises DivergedError if one is no finite number."""
+        """Read all pending losses in one transfer. Raises DivergedError if one is not finite."""
         if not self._unread:
             return
         numbers = stack(self._unread).tolist() if len(self._unread) > 1 else [float(self._unread[0])]
@@ -131,18 +131,18 @@ class Run:
         before = f", after {latest[0]:.4g}" if latest else ""
         changed = self.step + 1 - step
         weights = (
-            f"The weights were changed {changed} times since, as look_every={self.look_every}."
+            f"The weights have been updated {changed} times since, because look_every={self.look_every}."
             if changed
             else "The weights are those before this step."
         )
         return DivergedError(
             f"fit: the loss is {number} at step {step}, in epoch {self.epoch + 1}{before}. {weights}\n"
-            "  Where it comes from: fit again inside `with mg.detect_anomaly():`, which names the operation and the "
-            "line.\n  Often the learning rate is too large, or something takes a log, a root or a quotient of 0."
+            "  To find the operation and its line, call fit inside `with mg.detect_anomaly():`.\n"
+            "  Common causes are a too large learning rate, and a log, root or quotient of 0."
         )
 
     def _account(self) -> None:
-        """Put the losses that are known of steps that have ended into the history, and into the mean."""
+        """Move the losses read of completed steps to the history and the mean."""
         ended = list(zip(self._losses, self._counts, strict=False))
         for number, count in ended:
             self.history.steps.append(number)
@@ -150,7 +150,7 @@ class Run:
         del self._losses[: len(ended)], self._counts[: len(ended)]
 
     def end_step(self, count: int) -> None:
-        """Take note of a step, after the optimizer's, of a batch of so many examples, which `mean` has measured."""
+        """Complete a step of `count` samples, already added to `mean`, after the optimizer's."""
         if self.scheduler is not None and self.schedule == "step":
             self.scheduler.step()
         self.step += 1
@@ -158,12 +158,12 @@ class Run:
         self._account()
 
     def end_epoch(self, validated: Mapping[str, float]) -> dict[str, float]:
-        """Make the row of an epoch in the history, and return it. Raises ArgumentError if there was no batch."""
+        """Complete an epoch, and return its row of the history. Raises ArgumentError if there was no batch."""
         self.read()
         if not self.mean.count:
             raise ArgumentError(
-                f"fit: the loader gave no batch in epoch {self.epoch + 1}.\n"
-                "  It is gone through once an epoch, and a generator gives its batches only once: give a list, or a "
+                f"fit: the loader yielded no batch in epoch {self.epoch + 1}.\n"
+                "  Each epoch iterates over it, but a generator can be consumed only once: pass a list, or a "
                 "DataLoader."
             )
         row = {**self.mean.numbers(), **{f"val_{name}": x for name, x in validated.items()}}
@@ -180,16 +180,16 @@ class Run:
 
     @property
     def parts(self) -> dict[str, Any]:
-        """What has a state of its own, by name."""
+        """The components with a state of their own, by name."""
         found = {"model": self.model, "optimizer": self.optimizer, "scheduler": self.scheduler, "best": self.best}
         loaders = {"loader": self.loader, "validate": self.validate}
         found |= {name: loader for name, loader in loaders.items() if keeps_place(loader)}
         return {name: part for name, part in found.items() if part is not None}
 
-    # --- saved and loaded ---
+    # --- checkpoints ---
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write all that is needed to go on exactly, as one file, whole or not at all (see `minigrad.io`)."""
+        """Write a checkpoint atomically, from which training resumes bit for bit (see `minigrad.io`)."""
         self.read()
         state: dict[str, Any] = {name: part.state_dict() for name, part in self.parts.items()}
         state["random"] = get_rng_state()
@@ -204,19 +204,19 @@ class Run:
         io.save(state, path)
 
     def load(self, path: str | os.PathLike[str]) -> None:
-        """Go on from what `save` wrote.
+        """Resume from the checkpoint at `path`.
 
-        Raises FileFormatError for a damaged file, ArgumentError for one of a training with other parts, and what the
-        parts raise where it does not fit them: then all of them are as they were.
+        Raises FileFormatError for a damaged file, ArgumentError for one of a run with other components, and the error
+        of a component whose state does not match; all components are restored then.
         """
         state = io.load(path, "numpy")
         if not isinstance(state, dict) or not {"random", "fit", "losses"} <= set(state):
-            raise FileFormatError(f"fit: {os.fspath(path)!r} is not a checkpoint that fit wrote.")
+            raise FileFormatError(f"fit: {os.fspath(path)!r} is not a checkpoint of fit.")
         here, there = list(self.parts), [name for name in state if name not in ("random", "fit", "losses")]
         if sorted(here) != sorted(there):
             raise ArgumentError(
-                f"fit: the checkpoint {os.fspath(path)!r} has states of {', '.join(there)}, and here are "
-                f"{', '.join(here)}.\n  Call fit as before, or with resume=False to begin again."
+                f"fit: the checkpoint {os.fspath(path)!r} has states of {', '.join(there)}, but this run has "
+                f"{', '.join(here)}.\n  Call fit with the same arguments, or with resume=False to start over."
             )
         self._check_fit(state["fit"], state["losses"], path)
         self._load_parts(state, path)
@@ -227,7 +227,7 @@ class Run:
             self.mean.count, self.mean.totals = fit["count"], fit["totals"]
 
     def _check_fit(self, fit: Any, losses: Any, path: str | os.PathLike[str]) -> None:
-        """Raise FileFormatError for numbers of another form, ArgumentError where other metrics were half measured."""
+        """Raise FileFormatError for values of another type, ArgumentError if other metrics are half accumulated."""
         wanted = {"epoch": 0, "step": 0, "history": [], "count": 0, "totals": None}
         wrong = unlike(fit, wanted)
         if not wrong:
@@ -238,12 +238,12 @@ class Run:
         if not wrong and (not isinstance(losses, Tensor) or losses.ndim != 1 or not losses.dtype.is_floating_point):
             wrong = "losses"
         if wrong:
-            raise FileFormatError(f"fit: {os.fspath(path)!r}: {wrong} of the checkpoint is not what fit writes there.")
+            raise FileFormatError(f"fit: {os.fspath(path)!r}: {wrong} of the checkpoint is invalid.")
         if fit["count"] and fit["totals"].keys() != self.mean.totals.keys():
             raise ArgumentError(
-                f"fit: the checkpoint {os.fspath(path)!r} is from the middle of an epoch that measured "
-                f"{', '.join(fit['totals'])}, and here are {', '.join(self.mean.totals)}.\n"
-                "  Call fit with the same metrics, or with resume=False to begin again."
+                f"fit: the checkpoint {os.fspath(path)!r} is from within an epoch with metrics "
+                f"{', '.join(fit['totals'])}, but this run has {', '.join(self.mean.totals)}.\n"
+                "  Call fit with the same metrics, or with resume=False to start over."
             )
 
     def _load_parts(self, state: dict[str, Any], path: str | os.PathLike[str]) -> None:
@@ -253,7 +253,7 @@ class Run:
             for name, part in self.parts.items():
                 wrong = "" if name in ("model", "optimizer") else unlike(state[name], before[name])
                 if wrong:
-                    raise ArgumentError(f"{wrong} is of another form.")
+                    raise ArgumentError(f"{wrong} has another structure.")
                 part.load_state_dict(state[name])
             name = "random"
             set_rng_state(state["random"])
@@ -265,16 +265,16 @@ class Run:
             if says or not isinstance(error, Exception):
                 raise
             raise FileFormatError(
-                f"fit: {os.fspath(path)!r}: the state of {name} in the checkpoint does not fit: {error}\n"
-                "  Call fit as before, or with resume=False to begin again. Nothing was changed."
+                f"fit: {os.fspath(path)!r}: the state of {name} in the checkpoint does not match: {error}\n"
+                "  Call fit with the same arguments, or with resume=False to start over. Nothing was changed."
             ) from error
 
 
 def unlike(found: Any, like: Any) -> str:
-    """Where a state has another form than one that it is to take the place of, "" where it has not.
+    """Return the path at which the structure of two states differs, "" if it does not.
 
-    Dicts have the same names, but for those with an underscore; texts, numbers, lists and dicts stand where such do;
-    None may stand for anything.
+    Dicts must have the same keys, except those with a leading underscore. Strings, numbers, lists and dicts must match
+    their type; None matches anything.
 
     >>> unlike({"a": 1, "b": {"c": [1]}}, {"a": 2.5, "b": {"c": "x"}})
     'b.c'
@@ -299,7 +299,7 @@ def _are_numbers(row: Any) -> bool:
 
 
 def _hearing(callbacks: Sequence[Any], moment: str) -> list[Callable[[Run], Any]]:
-    """What to call at a moment: methods of that name that do something; functions hear of steps."""
+    """Return the functions to call at an event: overridden methods of that name, and plain functions after steps."""
     found = []
     for callback in callbacks:
         method = getattr(callback, moment, None)
@@ -311,5 +311,5 @@ def _hearing(callbacks: Sequence[Any], moment: str) -> list[Callable[[Run], Any]
 
 
 def keeps_place(loader: Any) -> bool:
-    """Whether a loader can say where it stands, and go on from there."""
+    """Whether a loader can save and restore its position."""
     return hasattr(loader, "state_dict") and hasattr(loader, "load_state_dict")

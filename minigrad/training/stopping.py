@@ -1,4 +1,4 @@
-"""When to stop: after some epochs in which nothing became better, with the weights of the best one."""
+"""Early stopping, which restores the weights of the best epoch."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ __all__ = ["Best", "EarlyStop"]
 
 
 class EarlyStop(NamedTuple):
-    """Stop after `patience` epochs in which `monitor` did not become better, by more than `min_delta`.
+    """Stop after `patience` epochs in which `monitor` did not improve by more than `min_delta`.
 
-    `monitor` is a name in the history, None for "val_loss", or "loss" where nothing is validated. `mode` is "min" where
-    less is better, "max" where more is.
+    `monitor` is a name in the history; None means "val_loss", or "loss" without validation. `mode` is "min" if lower is
+    better, "max" if higher is.
     """
 
     patience: int
@@ -26,7 +26,7 @@ class EarlyStop(NamedTuple):
 
 
 class Best:
-    """The best epoch so far, its weights, and for how many epochs there was no better one."""
+    """The best epoch so far, its weights, and the number of epochs since."""
 
     def __init__(self, rule: EarlyStop, monitor: str) -> None:
         self.rule, self.monitor = rule, rule.monitor or monitor
@@ -35,22 +35,22 @@ class Best:
 
     @classmethod
     def of(cls, rule: int | EarlyStop, monitor: str) -> Best:
-        """By a rule or a patience, looking at `monitor` unless it says otherwise. Raises ArgumentError."""
+        """Create one from a rule or a patience, with `monitor` as the default. Raises ArgumentError."""
         rule = rule if isinstance(rule, EarlyStop) else EarlyStop(rule)
         patience: Any = rule.patience
         if rule.mode not in ("min", "max") or not isinstance(patience, int) or patience < 1:
-            raise ArgumentError(f"fit: early_stop={rule} needs patience=1 or more, and mode='min' or 'max'.")
+            raise ArgumentError(f"fit: early_stop requires patience >= 1 and mode 'min' or 'max', but got {rule}.")
         return cls(rule, monitor)
 
     @property
     def is_over(self) -> bool:
-        """Whether it is time to stop."""
+        """Whether the patience is exhausted."""
         return self.waited >= self.rule.patience
 
     def look(self, row: dict[str, float], epoch: int, model: Module) -> None:
-        """Take note of an epoch."""
+        """Record an epoch."""
         if self.monitor not in row:
-            raise ArgumentError(f"fit: early_stop monitors {self.monitor!r}, and there is only {', '.join(row)}.")
+            raise ArgumentError(f"fit: early_stop monitors {self.monitor!r}, but the metrics are {', '.join(row)}.")
         number = row[self.monitor] if self.rule.mode == "min" else -row[self.monitor]
         if self.weights is None or number < self.number - self.rule.min_delta:
             self.number, self.epoch, self.waited = number, epoch, 0
@@ -59,20 +59,22 @@ class Best:
             self.waited += 1
 
     def restore(self, model: Module, stopped: bool) -> str:
-        """Give the model its best weights; returns what is to be said of that."""
+        """Load the best weights into the model, and return a summary of the end of training."""
         if self.weights is not None:
             model.load_state_dict(self.weights)
         end = (
-            f"stopped after {self.waited} epochs without a better {self.monitor}" if stopped else "all epochs are over"
+            f"stopped after {self.waited} epochs without improvement of {self.monitor}"
+            if stopped
+            else "all epochs are over"
         )
-        return f"{end}: the weights are those of epoch {self.epoch}"
+        return f"{end}: restored the weights of epoch {self.epoch}"
 
     def state_dict(self) -> dict[str, Any]:
-        """What a checkpoint keeps of it."""
+        """Return the attributes to save in a checkpoint."""
         return {name: getattr(self, name) for name in _KEPT}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Go on from what `state_dict` returned."""
+        """Restore the result of `state_dict`."""
         vars(self).update({name: state[name] for name in _KEPT})
 
 

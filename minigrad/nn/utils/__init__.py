@@ -1,4 +1,4 @@
-"""For gradients and parameters all together: PyTorch's `nn.utils`."""
+"""Utilities for the gradients and parameters of a model: PyTorch's `nn.utils`."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def _listed(parameters: Any) -> list[Tensor]:
 def get_total_norm(
     tensors: Any, norm_type: float = 2.0, error_if_nonfinite: bool = False, foreach: bool | None = None
 ) -> Tensor:
-    """The norm of all numbers of some tensors in one line; 0 of none. See `clip_grad_norm_`."""
+    """Return the norm of all elements of `tensors` as one vector; 0 if empty. See `clip_grad_norm_`."""
     with no_grad():
         found = _listed(tensors)
         if not found:
@@ -45,7 +45,8 @@ def get_total_norm(
         total: Tensor = norm(stack([norm(x, norm_type) for x in found]), norm_type)
         if error_if_nonfinite and not math.isfinite(total.item()):
             raise ArgumentError(
-                f"clip_grad_norm_: the total norm of the gradients is {total.item()}, and error_if_nonfinite=True."
+                f"clip_grad_norm_: the total norm of the gradients is non-finite, {total.item()}, so it cannot be "
+                "clipped.\n  Write error_if_nonfinite=False to disable this error."
             )
         return total
 
@@ -57,12 +58,12 @@ def clip_grad_norm_(
     error_if_nonfinite: bool = False,
     foreach: bool | None = None,
 ) -> Tensor:
-    """Shorten the gradients of all parameters, by one factor, so that their norm together is at most `max_norm`.
+    """Scale the gradients of all parameters, in place, so that their total norm is at most `max_norm`.
 
-    Gives the norm that they had, a number on the device. The factor is max_norm / (norm + 1e-6), as in PyTorch.
+    Returns the norm before clipping, a 0-D tensor on the device. The factor is max_norm / (norm + 1e-6), as in PyTorch.
     Pascanu, Mikolov and Bengio, "On the difficulty of training recurrent neural networks", 2013, algorithm 1. Call it
-    between ``backward`` and ``step``. With `error_if_nonfinite` ArgumentError is raised if the norm is inf or nan.
-    `foreach` is PyTorch's choice of a way to compute it, of which there is one here: it changes nothing.
+    between ``backward`` and ``step``. With `error_if_nonfinite` it raises ArgumentError if the norm is inf or nan.
+    `foreach`, PyTorch's choice of implementation, has no effect.
 
     >>> import minigrad as mg
     >>> w = mg.zeros(2, requires_grad=True)
@@ -72,14 +73,14 @@ def clip_grad_norm_(
     """
     check_number(max_norm, "clip_grad_norm_", "max_norm")
     with no_grad():
-        found = _listed(parameters)  # which may be a generator
+        found = _listed(parameters)  # a generator can only be consumed once
         total = get_total_norm([p.grad for p in found if p.grad is not None], norm_type, error_if_nonfinite)
         clip_grads_with_norm_(found, max_norm, total)
         return total
 
 
 def clip_grads_with_norm_(parameters: Any, max_norm: float, total_norm: Tensor, foreach: bool | None = None) -> None:
-    """Multiply the gradients by max_norm / (total_norm + 1e-6) where that is below 1, in place; see `clip_grad_norm_`.
+    """Scale the gradients by max_norm / (total_norm + 1e-6), if that is below 1, in place; see `clip_grad_norm_`.
 
     >>> import minigrad as mg
     >>> w = mg.zeros(2, requires_grad=True)
@@ -96,30 +97,28 @@ def clip_grads_with_norm_(parameters: Any, max_norm: float, total_norm: Tensor, 
 
 
 def clip_grad_value_(parameters: Any, clip_value: float, foreach: bool | None = None) -> None:
-    """Bring each number of the gradients into -clip_value … clip_value, in place. `foreach` as in `clip_grad_norm_`."""
+    """Clamp the elements of the gradients to [-clip_value, clip_value], in place. `foreach` has no effect."""
     with no_grad():
         if clip_value < 0:
-            raise ArgumentError(
-                f"clip_grad_value_: clip_value={clip_value} is negative, and no number is below itself."
-            )
+            raise ArgumentError(f"clip_grad_value_: clip_value must not be negative, but got {clip_value}.")
         for parameter in _listed(parameters):
             if parameter.grad is not None:
                 parameter.grad.clamp_(-clip_value, clip_value)
 
 
 def parameters_to_vector(parameters: Iterable[Tensor]) -> Tensor:
-    """All numbers of some parameters in one line, through which gradients flow."""
+    """Flatten and concatenate parameters into one differentiable vector."""
     return cat([parameter.reshape(-1) for parameter in parameters])
 
 
 def vector_to_parameters(vec: Tensor, parameters: Iterable[Tensor]) -> None:
-    """Overwrite parameters with the numbers of one line, as `parameters_to_vector` made it. Raises ShapeError."""
+    """Copy the slices of `vec`, as from `parameters_to_vector`, into parameters. Raises ShapeError."""
     with no_grad():
         found = list(parameters)
         count = sum(parameter.numel() for parameter in found)
         if vec.shape != (count,):
             raise ShapeError(
-                f"vector_to_parameters: the parameters have {count} numbers, and vec has shape {vec.shape}."
+                f"vector_to_parameters: the parameters have {count} elements, but vec has shape {vec.shape}."
             )
         start = 0
         for parameter in found:

@@ -1,6 +1,6 @@
-"""Weights that are worked out before each forward pass: a direction times a length, or over the largest stretch.
+"""Reparametrised weights, recomputed before each forward pass: weight normalisation and spectral normalisation.
 
-What is learned stands beside them, under PyTorch's names: ``weight_g`` and ``weight_v``, or ``weight_orig``.
+The learned parameters have PyTorch's names: ``weight_g`` and ``weight_v``, or ``weight_orig``.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Layer = TypeVar("Layer", bound=Module)
 
 
 class _Reworked:
-    """A weight of a module that is worked out anew before each forward pass."""
+    """Pre-hook of a module that recomputes one of its weights before each forward pass."""
 
     handle: RemovableHandle
 
@@ -30,14 +30,14 @@ class _Reworked:
         self.name, self.dim = name, dim
 
     def weight(self, module: Module) -> Tensor:
-        """The weight, of what is learned."""
+        """Compute the weight from the learned parameters."""
         raise NotImplementedError
 
     def __call__(self, module: Module, inputs: Any) -> None:
         setattr(module, self.name, self.weight(module))
 
     def begin(self, module: Module, parts: dict[str, Parameter]) -> None:
-        """Learn `parts` in place of the weight."""
+        """Replace the weight parameter by `parts`, and register the hook."""
         delattr(module, self.name)
         for name, part in parts.items():
             module.register_parameter(f"{self.name}_{name}", part)
@@ -45,7 +45,7 @@ class _Reworked:
         self.handle = module.register_forward_pre_hook(self)
 
     def end(self, module: Module, *parts: str) -> None:
-        """Learn the weight again, as it is now."""
+        """Replace the learned parts by a parameter with the current weight, and remove the hook."""
         with no_grad():
             weight = Parameter(self.weight(module).detach().clone())
         self.handle.remove()
@@ -63,7 +63,7 @@ class _Length(_Reworked):
 
 
 def _lengths(v: Tensor, dim: int | None) -> Tensor:
-    """The norm of each slice of `v` along `dim`, which stays, of size 1 elsewhere; of all numbers for None."""
+    """Return the norm of each slice of `v` along `dim`, with size 1 elsewhere, or of all elements for None."""
     if dim is None:
         return norm(v)
     return norm(v, dim=[k for k in range(v.ndim) if k != dim % v.ndim], keepdim=True)
@@ -75,7 +75,7 @@ class _Stretch(_Reworked):
         self.rounds, self.eps = rounds, eps
 
     def matrix(self, weight: Tensor) -> Tensor:
-        """The weight as a matrix whose rows are along `dim`."""
+        """Reshape the weight to a matrix whose rows run along `dim`."""
         assert self.dim is not None
         rows: Tensor = weight.movedim(self.dim, 0).reshape(weight.shape[self.dim], -1)
         return rows
@@ -87,16 +87,16 @@ class _Stretch(_Reworked):
             for _ in range(self.rounds * module.training if rounds is None else rounds):
                 v.copy_(normalize(rows.mT @ u, dim=0, eps=self.eps))
                 u.copy_(normalize(rows @ v, dim=0, eps=self.eps))
-            left, right = u.clone(), v.clone()  # which the next pass overwrites
+            left, right = u.clone(), v.clone()  # the next pass overwrites them in place
         found: Tensor = whole / left.dot(rows @ right)
         return found
 
 
 def weight_norm(module: Layer, name: str = "weight", dim: int | None = 0) -> Layer:
-    """Let `module` learn the length ``weight_g`` and the direction ``weight_v`` of its weight: w = g · v / ‖v‖.
+    """Reparametrise a weight by magnitude ``weight_g`` and direction ``weight_v``: w = g · v / ‖v‖.
 
-    A length for each slice along `dim`, or one in all for None. Salimans, Kingma 2016, "Weight normalization", eq. 2.
-    Gives the module. Raises ArgumentError where it has no parameter of that name.
+    There is one magnitude per slice along `dim`, or a single one for None. Salimans, Kingma 2016, "Weight
+    normalization", eq. 2. Returns the module. Raises ArgumentError if it has no parameter `name`.
 
     >>> import minigrad as mg
     >>> layer = mg.nn.utils.weight_norm(mg.nn.Linear(3, 2))
@@ -112,16 +112,16 @@ def weight_norm(module: Layer, name: str = "weight", dim: int | None = 0) -> Lay
 def spectral_norm(
     module: Layer, name: str = "weight", n_power_iterations: int = 1, eps: float = 1e-12, dim: int | None = None
 ) -> Layer:
-    """Let the weight of `module` be what it learns, ``weight_orig``, divided by its largest singular value.
+    """Reparametrise a weight as ``weight_orig`` divided by its largest singular value, the spectral norm.
 
-    That is found by `n_power_iterations` of each forward pass in training, v = Wᵀ u / ‖Wᵀ u‖, u = W v / ‖W v‖, from the
-    last on. W is a matrix of rows along `dim`: 0, or 1 for transposed convolutions. Miyato, Kataoka, Koyama, Yoshida
-    2018, "Spectral normalization for generative adversarial networks", algorithm 1. Gives the module. Raises
-    ArgumentError where it has no parameter of that name, and for fewer than one iteration.
+    Each forward pass in training runs `n_power_iterations`, v = Wᵀ u / ‖Wᵀ u‖, u = W v / ‖W v‖, from the previous
+    vectors. The rows of W run along `dim`: 0, or 1 for transposed convolutions. Miyato, Kataoka, Koyama, Yoshida 2018,
+    "Spectral normalization for generative adversarial networks", algorithm 1. Returns the module. Raises ArgumentError
+    if it has no parameter `name`, and for fewer than one iteration.
     """
     weight = _parameter("spectral_norm", module, name)
     if n_power_iterations < 1:
-        raise ArgumentError(f"spectral_norm: n_power_iterations={n_power_iterations}, and it is 1 or more.")
+        raise ArgumentError(f"spectral_norm: expected n_power_iterations to be positive, but got {n_power_iterations}.")
     along = int(isinstance(module, ConvTranspose1d | ConvTranspose2d)) if dim is None else dim
     hook = _Stretch(name, along, n_power_iterations, eps)
     rows = hook.matrix(weight.detach())
@@ -133,13 +133,13 @@ def spectral_norm(
 
 
 def remove_weight_norm(module: Layer, name: str = "weight") -> Layer:
-    """Undo `weight_norm`: learn the weight itself, as it is now. Raises ArgumentError where there is none to undo."""
+    """Undo `weight_norm`, with the current weight as a parameter. Raises ArgumentError if it was not applied."""
     _hook("remove_weight_norm", module, name, _Length).end(module, "g", "v")
     return module
 
 
 def remove_spectral_norm(module: Layer, name: str = "weight") -> Layer:
-    """Undo `spectral_norm`: learn the weight itself, as it is now. Raises ArgumentError where there is none to undo."""
+    """Undo `spectral_norm`, with the current weight as a parameter. Raises ArgumentError if it was not applied."""
     _hook("remove_spectral_norm", module, name, _Stretch).end(module, "orig", "u", "v")
     return module
 
@@ -156,4 +156,4 @@ def _hook(asked: str, module: Module, name: str, kind: type[_Reworked]) -> _Rewo
     for hook, _ in module._hooks_of().before.values():
         if isinstance(hook, kind) and hook.name == name:
             return hook
-    raise ArgumentError(f"{asked}: the {name} of this {type(module).__name__} is not worked out, so nothing is undone.")
+    raise ArgumentError(f"{asked}: {asked.removeprefix('remove_')} of {name!r} not found in {type(module).__name__}.")

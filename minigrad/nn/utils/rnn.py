@@ -1,8 +1,8 @@
-"""Sequences of different lengths in one tensor: PyTorch's `nn.utils.rnn`.
+"""Batches of sequences of different lengths: PyTorch's `nn.utils.rnn`.
 
-Padded ones stand in the rows of a table, filled up to the longest. Packed ones have no filling: their numbers stand
-place by place, those of all sequences at the first place, the longest sequence first, then those at the second, …, so
-that a recurrent layer computes with so many rows at each place as there are sequences left.
+Padded sequences are the rows of one tensor, filled to the longest. Packed sequences have no padding: they concatenate
+the elements of all sequences at the first time step, longest sequence first, then at the second, and so on. A recurrent
+layer then computes only the active sequences at each step.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ __all__ = [
     "unpack_sequence",
     "unpad_sequence",
 ]
-__path__: list[str] = []  # no folder: what is imported from here and is not here, `pytorch.modules` answers for
+__path__: list[str] = []  # no submodules: `pytorch.modules` reports imports of missing ones
 
 
 class _Packed(NamedTuple):
@@ -39,10 +39,10 @@ class _Packed(NamedTuple):
 
 
 class PackedSequence(_Packed):
-    """Packed sequences: `data`, (numbers of places in all, …), and `batch_sizes`, how many sequences have each place.
+    """Packed sequences: `data`, (sum of lengths, …), and `batch_sizes`, the number of sequences at each time step.
 
-    `sorted_indices` are the sequences, the longest first, and `unsorted_indices` say where each is among them; both are
-    None where they came in that order. Made by `pack_padded_sequence` and `pack_sequence`.
+    `sorted_indices` is the permutation that sorted the sequences by length, and `unsorted_indices` its inverse; both
+    are None if they were sorted already. Created by `pack_padded_sequence` and `pack_sequence`.
     """
 
     _sizes: list[int] | None = None
@@ -55,36 +55,34 @@ class PackedSequence(_Packed):
         unsorted_indices: Tensor | None = None,
     ) -> PackedSequence:
         if batch_sizes is None:
-            raise ArgumentError(
-                "PackedSequence: without batch_sizes data is no sequences.\n  Write pack_sequence(list)."
-            )
+            raise ArgumentError("PackedSequence: batch_sizes is missing.\n  Write pack_sequence(list) to compute it.")
         if unsorted_indices is None:
             unsorted_indices = invert_permutation(sorted_indices)
         return super().__new__(cls, data, batch_sizes, sorted_indices, unsorted_indices)
 
     @property
     def sizes(self) -> list[int]:
-        """`batch_sizes` as ints, known since packing: a step that `mg.jit` records need not read them."""
+        """`batch_sizes` as ints, cached when packing, so that `mg.jit` need not read them from the tensor."""
         return cast(list[int], self.batch_sizes.tolist()) if self._sizes is None else self._sizes
 
     def of(self, data: Tensor) -> PackedSequence:
-        """Other `data` for the same places of the same sequences, such as what a layer makes of them."""
+        """Return a sequence with other `data` and the same layout, such as the output of a layer."""
         found = PackedSequence(data, *self[1:])
         found._sizes = self._sizes
         return found
 
     def to(self, *args: Any, **options: Any) -> PackedSequence:
-        """The same with `data` moved or converted, as ``Tensor.to`` does."""
+        """Return a copy with `data` moved or converted as by ``Tensor.to``."""
         data = self.data.to(*args, **options)
         order = [None if x is None else x.to(data.device) for x in (self.sorted_indices, self.unsorted_indices)]
         return PackedSequence(data, self.batch_sizes, *order)
 
     def cpu(self) -> PackedSequence:
-        """The same on the device cpu."""
+        """Return a copy with `data` on the CPU."""
         return self.to("cpu")
 
     def cuda(self) -> PackedSequence:
-        """The same on the device cuda."""
+        """Return a copy with `data` on the device cuda."""
         return self.to("cuda")
 
     @property
@@ -94,18 +92,17 @@ class PackedSequence(_Packed):
 
 
 def invert_permutation(permutation: Tensor | None) -> Tensor | None:
-    """Where each index from 0 on stands in `permutation`; None for None."""
+    """Return the inverse of `permutation`, or None for None."""
     return None if permutation is None else argsort(permutation)
 
 
 def pack_padded_sequence(
     input: Tensor, lengths: Any, batch_first: bool = False, enforce_sorted: bool = True
 ) -> PackedSequence:
-    """The sequences of `lengths`, a list or a tensor (N,), in `input`, (L, N, …) or if `batch_first` (N, L, …), packed.
+    """Pack padded sequences, (L, N, …) or (N, L, …) if `batch_first`, of these `lengths`, a list or tensor (N,).
 
-    They stand from the longest to the shortest, as a recurrent network that is to be exported needs; else say
-    ``enforce_sorted=False``. Raises ArgumentError if they do not, and ShapeError for lengths that are not from 1 to L,
-    or not N.
+    They must be sorted by decreasing length, which exporting a recurrent network requires, unless `enforce_sorted` is
+    False. Raises ArgumentError if they are not, and ShapeError unless there are N lengths from 1 to L.
 
     >>> import minigrad as mg
     >>> packed = pack_padded_sequence(mg.tensor([[1, 2, 3], [4, 0, 0]]), [3, 1], batch_first=True)
@@ -115,18 +112,20 @@ def pack_padded_sequence(
     rows = tensor_of(input, "pack_padded_sequence")
     counts = [int(n) for n in (lengths.tolist() if isinstance(lengths, Tensor) else lengths)]
     if rows.ndim < 2:
-        raise ShapeError(f"pack_padded_sequence: input is (L, N, …), or (N, L, …) if batch_first; here {rows.shape}.")
+        raise ShapeError(
+            f"pack_padded_sequence: expected input (L, N, …), or (N, L, …) if batch_first, but got {rows.shape}."
+        )
     longest, many = rows.shape[1::-1] if batch_first else rows.shape[:2]
     if len(counts) != many or not counts or min(counts) < 1 or max(counts) > longest:
         raise ShapeError(
-            f"pack_padded_sequence: lengths={counts}, of {many} sequences of up to {longest} places: one for each "
-            "sequence, from 1 on.\n  A sequence of no place cannot be packed: leave it out."
+            f"pack_padded_sequence: expected `len(lengths)` to be equal to batch_size={many}, and lengths greater than "
+            f"0 and at most {longest}, but got lengths={counts}.\n  Leave out empty sequences: they cannot be packed."
         )
     order = sorted(range(many), key=lambda k: -counts[k])
     if enforce_sorted and order != list(range(many)):
         raise ArgumentError(
-            f"pack_padded_sequence: lengths={counts} are not from the longest to the shortest.\n"
-            "  Write enforce_sorted=False: they are sorted then, and come back in their own order."
+            f"pack_padded_sequence: lengths must be sorted in decreasing order, but got {counts}.\n"
+            "  Write enforce_sorted=False to sort them; unpacking restores their order."
         )
     sizes = [sum(n > place for n in counts) for place in range(max(counts))]
     by_row, by_place = (longest, 1) if batch_first else (1, many)
@@ -141,9 +140,9 @@ def pack_padded_sequence(
 def pad_packed_sequence(
     sequence: PackedSequence, batch_first: bool = False, padding_value: float = 0.0, total_length: int | None = None
 ) -> tuple[Tensor, Tensor]:
-    """Packed sequences as `pad_sequence` puts them, in the order in which they came, and their lengths, (N,), int64.
+    """Pad packed sequences as `pad_sequence` does, in their original order; return them and their lengths, (N,), int64.
 
-    With `total_length` filled up to that, which ShapeError is raised for if a sequence is longer.
+    `total_length` pads to that length; raises ShapeError if a sequence is longer.
 
     >>> import minigrad as mg
     >>> padded, lengths = pad_packed_sequence(pack_sequence([mg.tensor([1, 2, 3]), mg.tensor([4])]), batch_first=True)
@@ -151,12 +150,12 @@ def pad_packed_sequence(
     ([[1, 2, 3], [4, 0, 0]], [3, 1])
     """
     if not isinstance(sequence, PackedSequence):
-        raise DTypeError(f"pad_packed_sequence: {type(sequence).__name__} is no PackedSequence.")
+        raise DTypeError(f"pad_packed_sequence: expected a PackedSequence, but got {type(sequence).__name__}.")
     data, sizes = sequence.data, sequence.sizes
     length, many = len(sizes) if total_length is None else total_length, sizes[0]
     if length < len(sizes):
-        raise ShapeError(f"pad_packed_sequence: total_length={total_length}, but a sequence has {len(sizes)} places.")
-    starts, none = accumulate(sizes, initial=0), len(data)  # the row of padding stands after all others
+        raise ShapeError(f"pad_packed_sequence: {total_length=}, but the longest sequence has length {len(sizes)}.")
+    starts, none = accumulate(sizes, initial=0), len(data)  # index n is a row of padding
     at = [[k + start if k < n else none for k in range(many)] for n, start in zip(sizes, starts, strict=False)]
     like: Any = {"dtype": int64, "device": data.device}
     places = tensor(at + [[none] * many] * (length - len(sizes)), **like)
@@ -170,21 +169,21 @@ def pad_packed_sequence(
 
 
 def pack_sequence(sequences: Sequence[Tensor], enforce_sorted: bool = True) -> PackedSequence:
-    """Sequences (L₁, …), (L₂, …), … packed; see `pack_padded_sequence`."""
+    """Pack sequences (L₁, …), (L₂, …), …; see `pack_padded_sequence`."""
     return pack_padded_sequence(pad_sequence(sequences), [len(x) for x in sequences], enforce_sorted=enforce_sorted)
 
 
 def unpack_sequence(packed_sequences: PackedSequence) -> list[Tensor]:
-    """The sequences that were packed, in the order in which they came."""
+    """Return the sequences of a PackedSequence in their original order."""
     return unpad_sequence(*pad_packed_sequence(packed_sequences, batch_first=True), batch_first=True)
 
 
 def pad_sequence(
     sequences: Sequence[Tensor], batch_first: bool = False, padding_value: float = 0.0, padding_side: str = "right"
 ) -> Tensor:
-    """Sequences (L₁, …), (L₂, …), … as one tensor (L, N, …), or (N, L, …) if `batch_first`, filled up to the longest.
+    """Stack sequences (L₁, …), (L₂, …), …, padded to the longest, into (L, N, …), or (N, L, …) if `batch_first`.
 
-    Raises ArgumentError where there is none, or for a side that is not "right" or "left".
+    Raises ArgumentError if there are none, or if `padding_side` is not "right" or "left".
 
     >>> import minigrad as mg
     >>> pad_sequence([mg.tensor([1, 2, 3]), mg.tensor([4])], batch_first=True).tolist()
@@ -193,7 +192,7 @@ def pad_sequence(
     check_option(padding_side, ("right", "left"), "pad_sequence", "padding_side")
     rows = list(sequences)
     if not rows:
-        raise ArgumentError("pad_sequence: there is no sequence, so no length.")
+        raise ArgumentError("pad_sequence: expected at least one sequence, but got an empty list.")
     longest = max(len(x) for x in rows)
     filled = []
     for x in rows:
@@ -203,7 +202,7 @@ def pad_sequence(
 
 
 def unpad_sequence(padded_sequences: Tensor, lengths: Tensor, batch_first: bool = False) -> list[Tensor]:
-    """The sequences, of those `lengths` (N,), that `pad_sequence` put into (L, N, …), or (N, L, …) if `batch_first`."""
+    """Return the sequences of `lengths`, (N,), in a padded batch, (L, N, …), or (N, L, …) if `batch_first`."""
     rows = padded_sequences if batch_first else padded_sequences.transpose(0, 1)
     return [row[:length] for row, length in zip(rows, lengths.tolist(), strict=True)]
 

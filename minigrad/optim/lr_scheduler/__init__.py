@@ -1,15 +1,15 @@
-"""Learning rates that change from step to step, with PyTorch's names and numbers.
+"""Learning rate schedulers, with PyTorch's names and results.
 
-A scheduler sets ``group["lr"]`` of an optimizer when it is made, and at each `step`, which comes after the optimizer's.
-The rate that a group began with is kept in ``group["initial_lr"]``. Below, e counts the steps from 0, `last_epoch`.
-Call `step` once an epoch or once a batch: e is in whatever unit that is.
+A scheduler sets ``group["lr"]`` of an optimizer at construction and at each `step`, which must follow the optimizer's.
+``group["initial_lr"]`` stores the initial rate of a group. Below, e is the step counter `last_epoch`, starting at 0.
+Call `step` once per epoch or per batch: e counts whichever it is.
 """
 
 from typing import Any
 
 from minigrad.optim.lr_scheduler import cycles, factors, joined, plateau
 from minigrad.optim.lr_scheduler.base import LRScheduler
-from minigrad.optim.lr_scheduler.cycles import *  # noqa: F403 -- the files list their names
+from minigrad.optim.lr_scheduler.cycles import *  # noqa: F403 -- each module defines `__all__`
 from minigrad.optim.lr_scheduler.factors import *  # noqa: F403
 from minigrad.optim.lr_scheduler.joined import *  # noqa: F403
 from minigrad.optim.lr_scheduler.plateau import *  # noqa: F403

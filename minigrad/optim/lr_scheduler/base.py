@@ -1,4 +1,4 @@
-"""What schedulers share."""
+"""Base class and helpers of the schedulers."""
 
 from __future__ import annotations
 
@@ -24,20 +24,20 @@ __all__ = [
     "whole",
 ]
 
-Rate = Any  # a float, or a tensor of one
+Rate = Any  # a float, or a tensor of one element
 
 
 class LRScheduler:
-    """Base class of schedulers. A subclass computes in `get_lr` the rates at `last_epoch`, one for each group.
+    """Base class of schedulers. A subclass defines `get_lr`, which returns the rate of each group at `last_epoch`.
 
-    `last_epoch` is -1 for a new run. To resume one, load the optimizer's state, in which groups have their initial_lr,
-    and give the `last_epoch` of the scheduler that was saved, less 1. Groups that are added to the optimizer later are
-    scheduled from the next step on.
+    `last_epoch` is -1 for a new run. To resume one, load the optimizer's state, whose groups include their initial_lr,
+    and pass the `last_epoch` of the saved scheduler minus 1. Groups added to the optimizer later are scheduled from the
+    next step on.
 
-    Raises DTypeError where `optimizer` is none, ArgumentError where a group lacks its initial_lr.
+    Raises DTypeError if `optimizer` is not an Optimizer, ArgumentError if a group to resume lacks its initial_lr.
     """
 
-    _is_initial = False  # whether the step is that of the constructor
+    _is_initial = False  # whether the constructor calls `step`
     _get_lr_called_within_step = False
     _step_count = 0
     _takes_epoch = False  # whether step(epoch) is not deprecated
@@ -47,8 +47,8 @@ class LRScheduler:
         for k, group in enumerate(optimizer.param_groups):
             if last_epoch != -1 and "initial_lr" not in group:
                 raise ArgumentError(
-                    f"{type(self).__name__}: last_epoch={last_epoch} goes on with a run, but group {k} has no "
-                    "initial_lr.\n  Load the optimizer's state_dict first."
+                    f"{type(self).__name__}: param 'initial_lr' is not specified in param_groups[{k}] when resuming an "
+                    f"optimizer with last_epoch={last_epoch}.\n  Load the optimizer's state_dict first."
                 )
         self.base_lrs: list[Rate] = []
         self.last_epoch: float = last_epoch
@@ -59,16 +59,16 @@ class LRScheduler:
 
     def get_lr(self) -> list[Rate]:
         """Compute the rate of each group at `last_epoch`."""
-        raise NotImplementedError(f"{type(self).__name__}.get_lr: return a rate for each of optimizer.param_groups.")
+        raise NotImplementedError(f"{type(self).__name__} must define get_lr(self), a rate per param group.")
 
     def get_last_lr(self) -> list[Rate]:
-        """Return the rates that were last set, one for each group."""
+        """Return the last rates set, one per group."""
         return self._last_lr
 
     def step(self, epoch: float | None = None) -> None:
-        """Set the rates of the next e. Warns where the optimizer has not stepped yet: the first rate would be lost.
+        """Set the rates of the next e. Warns if the optimizer has not stepped yet, which skips the first rate.
 
-        `epoch`, which PyTorch deprecates, sets e itself, to the closed form of the schedule where it has one.
+        `epoch`, deprecated as in PyTorch, sets e itself, using the closed form of the schedule if there is one.
         """
         self._check_order()
         self._step_count += 1
@@ -78,7 +78,7 @@ class LRScheduler:
         try:
             self._update_lr(epoch)
         except Exception:
-            self.last_epoch, self._step_count = before, self._step_count - 1  # a step that is refused was not taken
+            self.last_epoch, self._step_count = before, self._step_count - 1  # undo a failed step
             raise
 
     def _check_order(self) -> None:
@@ -87,13 +87,13 @@ class LRScheduler:
         self._told = True
         if not self.optimizer.steps and type(self.optimizer).step is Optimizer.step:
             warnings.warn(
-                f"{type(self).__name__}.step() came before optimizer.step(), so the first rate was never used.\n"
-                "  Call optimizer.step() first, then the scheduler's.",
+                f"Detected call of {type(self).__name__}.step() before optimizer.step(): it skips the first value of "
+                "the schedule.\n  Call optimizer.step() first, then the scheduler's.",
                 stacklevel=3,
             )
 
     def _initial_step(self) -> None:
-        """Set the rates of the first e."""
+        """Set the initial rates."""
         self._step_count, self._is_initial = 0, True
         try:
             self.step()
@@ -118,29 +118,29 @@ class LRScheduler:
         self._last_lr: list[Rate] = of_groups(self.optimizer, "lr")
 
     def _enter_groups(self) -> None:
-        """Enter the groups of the optimizer that are not known yet."""
+        """Register the groups added to the optimizer since."""
         for k, group in enumerate(self.optimizer.param_groups[len(self.base_lrs) :], len(self.base_lrs)):
             self._enter(k, group)
 
     def _enter(self, k: int, group: dict[str, Any]) -> None:
-        """Note the rate from which group `k` starts."""
+        """Record the initial rate of group `k`."""
         self.base_lrs.append(copied(group.setdefault("initial_lr", copied(group["lr"]))))
 
     def _restart(self) -> None:
-        """Begin at e = 0, from the rates that the groups have now."""
+        """Restart at e = 0, from the current rates of the groups."""
         self.last_epoch = -1
         self._initial_step()
 
     def _undo(self) -> None:
-        """Go back by one e, so that the next step sets this one again."""
+        """Decrement e, so that the next step sets the current one again."""
         self.last_epoch -= 1
 
     def state_dict(self) -> dict[str, Any]:
-        """Return what it knows, but for its optimizer, for functions, and for what it was made with in another form."""
+        """Return the attributes, except for the optimizer, functions and stored constructor arguments."""
         return {name: x for name, x in vars(self).items() if name not in _MADE}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Resume from what `state_dict` returned; the rates themselves are in the optimizer's."""
+        """Restore the result of `state_dict`. The rates themselves are part of the optimizer's state."""
         vars(self).update({name: x for name, x in state_dict.items() if name not in _MADE})
 
 
@@ -148,17 +148,17 @@ _MADE = ("optimizer", "lr_lambdas", "_shared", "_phases", "_scale", "_given", "_
 
 
 def copied(rate: Rate) -> Rate:
-    """A rate that does not change with another: a tensor is copied."""
+    """Clone a rate that is a tensor."""
     return rate.detach().clone() if isinstance(rate, Tensor) else rate
 
 
 def of_groups(optimizer: Optimizer, name: str) -> list[Rate]:
-    """An option of each group, as copies."""
+    """Return copies of an option of each group."""
     return [copied(group[name]) for group in optimizer.param_groups]
 
 
 def put(group: dict[str, Any], name: str, value: Rate) -> None:
-    """Set an option of a group; one that is a tensor stays that tensor."""
+    """Set an option of a group; a tensor is filled in place."""
     if isinstance(group[name], Tensor):
         with no_grad():
             group[name].fill_(float(value))
@@ -168,34 +168,34 @@ def put(group: dict[str, Any], name: str, value: Rate) -> None:
 
 def deprecated(asking: Any) -> None:
     warnings.warn(
-        f"{type(asking).__name__}.step(epoch) is deprecated, as in PyTorch: call step() once for each epoch.",
+        f"{type(asking).__name__}.step(epoch) is deprecated, as in PyTorch: call step() without it.",
         stacklevel=3,
     )
 
 
 def checked(optimizer: Any, asking: Any) -> Optimizer:
     if not isinstance(optimizer, Optimizer):
-        raise DTypeError(f"{type(asking).__name__}: it schedules an optimizer, not {a_kind(optimizer)}.")
+        raise DTypeError(f"{type(asking).__name__}: expected an Optimizer, but got {a_kind(optimizer)}.")
     return optimizer
 
 
 def whole(value: Any, asked: str, name: str) -> int:
     if not isinstance(value, int) or value < 1:
-        raise ArgumentError(f"{asked}: {name}={value!r}, and it is a whole number of steps, 1 or more.")
+        raise ArgumentError(f"{asked}: expected positive integer {name}, but got {value!r}.")
     return value
 
 
 def share(value: float, asked: str, name: str) -> float:
     if not 0 <= value <= 1:
-        raise ArgumentError(f"{asked}: {name}={value!r}, and it is a share, from 0 to 1.")
+        raise ArgumentError(f"{asked}: expected {name} to be between 0 and 1, but got {value!r}.")
     return value
 
 
 def at(value: Any, k: int, optimizer: Optimizer) -> Any:
-    """The number of group `k`: `value` itself, or the one of a list, which has one for each group."""
+    """Return the value for group `k`: `value` itself, or its item `k` if it lists one per group."""
     count = len(optimizer.param_groups)
     if not isinstance(value, list | tuple):
         return copied(value)
     if len(value) != count:
-        raise ArgumentError(f"there are {len(value)} numbers, {value!r}, for {count} groups of parameters.")
+        raise ArgumentError(f"expected {count} values, one per param group, but got {len(value)}: {value!r}.")
     return copied(value[k])

@@ -1,4 +1,4 @@
-"""Rates that follow from the step alone, as a formula says: waves, cycles, a reader's function."""
+"""Schedulers whose rates are a function of the step: cycles, cosine waves, user-defined functions."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ __all__ = [
 
 
 class LambdaLR(LRScheduler):
-    """The rate times `lr_lambda` of e: a function, or one for each group.
+    """Sets the rate to the initial one times `lr_lambda` of e: a function, or one per group.
 
-    Of a function `state_dict` has nothing, of another callable object its attributes.
+    `state_dict` includes the attributes of callable objects, but not functions.
 
     >>> import minigrad as mg
     >>> optimizer = mg.optim.SGD([mg.ones(1, requires_grad=True)], lr=1.0)
@@ -47,9 +47,7 @@ class LambdaLR(LRScheduler):
     def _check_count(self, optimizer: Optimizer) -> None:
         functions, groups = len(self.lr_lambdas), len(optimizer.param_groups)
         if functions != groups:
-            raise ArgumentError(
-                f"{type(self).__name__}: there are {functions} functions for {groups} groups of parameters."
-            )
+            raise ArgumentError(f"{type(self).__name__}: expected {groups} lr_lambdas, but got {functions}.")
 
     def _enter(self, k: int, group: dict[str, Any]) -> None:
         if self._shared is not None:
@@ -59,16 +57,16 @@ class LambdaLR(LRScheduler):
         super()._enter(k, group)
 
     def get_lr(self) -> list[Rate]:
-        """The rate of each group at `last_epoch`."""
+        """Return the rate of each group at `last_epoch`."""
         return [base * of(self.last_epoch) for base, of in zip(self.base_lrs, self.lr_lambdas, strict=True)]
 
     def state_dict(self) -> dict[str, Any]:
-        """Return what it knows, and the attributes of its functions that are other callable objects."""
+        """Return the attributes, and those of callable objects."""
         found = [None if isinstance(of, FunctionType) else dict(getattr(of, "__dict__", {})) for of in self.lr_lambdas]
         return {**super().state_dict(), "lr_lambdas": found}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Resume from what `state_dict` returned."""
+        """Restore the result of `state_dict`."""
         super().load_state_dict(state_dict)
         for of, known in zip(self.lr_lambdas, state_dict.get("lr_lambdas", ()), strict=False):
             if known is not None:
@@ -76,10 +74,10 @@ class LambdaLR(LRScheduler):
 
 
 class MultiplicativeLR(LambdaLR):
-    """The rate times `lr_lambda` of e at each step, from the first on: what `LambdaLR` computes from the start."""
+    """Multiplies the rate by `lr_lambda` of e at each step after the first."""
 
     def get_lr(self) -> list[Rate]:
-        """The rate of each group at `last_epoch`."""
+        """Return the rate of each group at `last_epoch`."""
         rates = of_groups(self.optimizer, "lr")
         if self._is_initial:
             return rates
@@ -87,11 +85,11 @@ class MultiplicativeLR(LambdaLR):
 
 
 class CosineAnnealingWarmRestarts(LRScheduler):
-    """Half a wave from the rate down to `eta_min` in `T_0` steps, then again, each time `T_mult` times as long.
+    """Decreases the rate to `eta_min` along a cosine in `T_0` steps, then restarts with periods `T_mult` times longer.
 
-    Loshchilov, Hutter 2017, "SGDR: stochastic gradient descent with warm restarts", equation 5. `step` may be told
-    where it is, also between two epochs: ``scheduler.step(epoch + batch / batches)``. Raises ArgumentError unless `T_0`
-    and `T_mult` are whole numbers of 1 and more.
+    Loshchilov, Hutter 2017, "SGDR: stochastic gradient descent with warm restarts", equation 5. `step` accepts
+    fractional epochs: ``scheduler.step(epoch + batch / batches)``. Raises ArgumentError unless `T_0` and `T_mult` are
+    positive ints.
     """
 
     _takes_epoch = True
@@ -104,13 +102,13 @@ class CosineAnnealingWarmRestarts(LRScheduler):
         super().__init__(optimizer, last_epoch)
 
     def step(self, epoch: float | None = None) -> None:
-        """Set the rates of the next e, or those of `epoch`."""
+        """Set the rates of the next e, or of `epoch`."""
         if epoch is not None and epoch < 0:
-            raise ArgumentError(f"CosineAnnealingWarmRestarts.step: epoch={epoch}, and it is 0 or more.")
+            raise ArgumentError(f"CosineAnnealingWarmRestarts.step: expected non-negative epoch, but got {epoch}.")
         super().step(epoch)
 
     def get_lr(self) -> list[Rate]:
-        """The rate of each group at `last_epoch`."""
+        """Return the rate of each group at `last_epoch`."""
         at, length = self.last_epoch, self.T_0
         if self.T_mult == 1:
             at %= length
@@ -128,14 +126,14 @@ _HEIGHTS: dict[str, Callable[[float, float, float], float]] = {
 
 
 class CyclicLR(LRScheduler):
-    """The rate goes from `base_lr` to `max_lr` in `step_size_up` steps, back in `step_size_down`, and again.
+    """Cycles the rate from `base_lr` to `max_lr` in `step_size_up` steps, and back in `step_size_down`.
 
-    By `mode` each cycle is as high, "triangular", half as high as the one before, "triangular2", or `gamma` ^ e as
-    high, "exp_range"; or by `scale_fn` of the cycle, from 1, or of e with a `scale_mode` of "iterations". Momentum goes
-    the other way, from `max_momentum` to `base_momentum`, with `cycle_momentum`. Smith 2017, "Cyclical learning rates
-    for training neural networks". Rates and momenta may be lists, a number for each group.
+    `mode` scales the amplitude: constant for "triangular", halved after each cycle for "triangular2", times `gamma` ^ e
+    for "exp_range"; `scale_fn` replaces it, a function of the cycle, from 1, or of e if `scale_mode` is "iterations".
+    With `cycle_momentum` the momentum moves inversely from `max_momentum` to `base_momentum`. Rates and momenta may be
+    lists, with one value per group. Smith 2017, "Cyclical learning rates for training neural networks".
 
-    Raises ArgumentError for another mode, and for an optimizer that has no momentum to cycle.
+    Raises ArgumentError for an unknown mode, or an optimizer without momentum to cycle.
     """
 
     def __init__(
@@ -157,11 +155,14 @@ class CyclicLR(LRScheduler):
         checked(optimizer, self)
         if (scale_fn is None and mode not in _HEIGHTS) or scale_mode not in ("cycle", "iterations"):
             raise ArgumentError(
-                f"CyclicLR: mode={mode!r}, scale_mode={scale_mode!r}; modes are {', '.join(map(repr, _HEIGHTS))}, "
-                'and scale_mode is "cycle" or "iterations".'
+                f"CyclicLR: mode is invalid: mode={mode!r}, scale_mode={scale_mode!r}; expected mode "
+                f'{", ".join(map(repr, _HEIGHTS))}, and scale_mode "cycle" or "iterations".'
             )
         if cycle_momentum and not {"momentum", "betas"} & optimizer.defaults.keys():
-            raise ArgumentError(f"CyclicLR: {optimizer.name} has no momentum to cycle.\n  Write cycle_momentum=False.")
+            raise ArgumentError(
+                f"CyclicLR: cycle_momentum requires momentum or betas, which {optimizer.name} lacks.\n"
+                "  Write cycle_momentum=False."
+            )
         self._up = float(whole(step_size_up, "CyclicLR", "step_size_up"))
         self._length = self._up + (step_size_up if step_size_down is None else step_size_down)
         self.mode, self.gamma, self.scale_mode, self._scale = mode, gamma, scale_mode, scale_fn
@@ -183,7 +184,7 @@ class CyclicLR(LRScheduler):
         self.max_lrs.append(top)
 
     def get_lr(self) -> list[Rate]:
-        """The rate of each group at `last_epoch`; the momentum it sets itself."""
+        """Return the rate of each group at `last_epoch`, and set its momentum."""
         e, groups = self.last_epoch, self.optimizer.param_groups
         cycle, along = math.floor(1 + e / self._length), e % self._length
         part = along / self._up if along <= self._up else (self._length - along) / (self._length - self._up)
@@ -201,7 +202,7 @@ def _set_momentum(group: dict[str, Any], momentum: Rate) -> None:
 
 
 class _Phase(NamedTuple):
-    """The step at which a phase ends, and where a group has its first and last rate and momentum."""
+    """The last step of a phase, and the group keys of its first and last rate and momentum."""
 
     end: float
     rates: tuple[str, str]
@@ -209,16 +210,16 @@ class _Phase(NamedTuple):
 
 
 class OneCycleLR(LRScheduler):
-    """One cycle in `total_steps`: the rate goes up to `max_lr`, then down to far below its start; momentum opposite.
+    """One cycle of `total_steps`: the rate rises to `max_lr` and falls far below its start; momentum moves inversely.
 
-    It starts at `max_lr` / `div_factor`, is at `max_lr` after the share `pct_start` of the steps, and ends at the start
-    / `final_div_factor`; with `three_phase` it comes back to the start first, as fast as it went up. Between them it
-    goes by a "cos" or "linear" `anneal_strategy`. With `cycle_momentum` the momentum (the first beta) goes from
-    `max_momentum` to `base_momentum` and back. Smith, Topin 2018, "Super-convergence: very fast training of neural
-    networks using large learning rates". `max_lr` and the momenta may be lists, a number for each group.
+    It starts at `max_lr` / `div_factor`, reaches `max_lr` after the fraction `pct_start` of the steps, and ends at the
+    start / `final_div_factor`. With `three_phase` it returns to the start first, as fast as it rose. `anneal_strategy`
+    is "cos" or "linear". With `cycle_momentum` the momentum (the first beta) moves from `max_momentum` to
+    `base_momentum` and back. Smith, Topin 2018, "Super-convergence: very fast training of neural networks using large
+    learning rates". `max_lr` and the momenta may be lists, with one value per group.
 
-    Raises ArgumentError without steps (`total_steps`, or `epochs` and `steps_per_epoch`), for a `pct_start` outside
-    [0, 1], another strategy, an optimizer that has no momentum to cycle, and a step more than there are.
+    Raises ArgumentError without a step count (`total_steps`, or `epochs` and `steps_per_epoch`), for a `pct_start`
+    outside [0, 1], an unknown strategy, an optimizer without momentum to cycle, or a step beyond the last.
     """
 
     def __init__(
@@ -241,20 +242,19 @@ class OneCycleLR(LRScheduler):
         checked(optimizer, self)
         if total_steps is None:
             if epochs is None or steps_per_epoch is None:
-                raise ArgumentError(
-                    "OneCycleLR: how many steps? Give total_steps=…, or epochs=… and steps_per_epoch=…."
-                )
+                raise ArgumentError("OneCycleLR: you must define either total_steps, or epochs and steps_per_epoch.")
             total_steps = epochs * steps_per_epoch
         self.total_steps = whole(total_steps, "OneCycleLR", "total_steps")
         if anneal_strategy not in ("cos", "linear"):
-            raise ArgumentError(f'OneCycleLR: anneal_strategy={anneal_strategy!r}; there are "cos" and "linear".')
+            raise ArgumentError(f'OneCycleLR: anneal_strategy must be "cos" or "linear", but got {anneal_strategy!r}.')
         self.anneal_strategy, self.cycle_momentum = anneal_strategy, cycle_momentum
         if cycle_momentum and not {"momentum", "betas"} & optimizer.defaults.keys():
             raise ArgumentError(
-                f"OneCycleLR: {optimizer.name} has no momentum to cycle.\n  Write cycle_momentum=False."
+                f"OneCycleLR: cycle_momentum requires momentum or betas, which {optimizer.name} lacks.\n"
+                "  Write cycle_momentum=False."
             )
         last, up = self.total_steps - 1, share(pct_start, "OneCycleLR", "pct_start") * self.total_steps - 1
-        ends = [up, 2 * up, last] if three_phase else [up, last]  # where each phase ends
+        ends = [up, 2 * up, last] if three_phase else [up, last]  # the last step of each phase
         marks = ["initial_lr", "max_lr", *["initial_lr"] * three_phase, "min_lr"]
         momenta = ["max_momentum", "base_momentum", *["max_momentum"] * (1 + three_phase)]
         self._phases = [_Phase(*one) for one in zip(ends, pairwise(marks), pairwise(momenta), strict=True)]
@@ -274,9 +274,11 @@ class OneCycleLR(LRScheduler):
         super()._enter(k, group)
 
     def get_lr(self) -> list[Rate]:
-        """The rate of each group at `last_epoch`; the momentum it sets itself."""
-        if self.last_epoch > self.total_steps:  # the one after the last training step sets a rate that nobody uses
-            raise ArgumentError(f"OneCycleLR.step: it was made for {self.total_steps} steps, and all were taken.")
+        """Return the rate of each group at `last_epoch`, and set its momentum."""
+        if self.last_epoch > self.total_steps:  # the step after the last training step is allowed; its rate is unused
+            raise ArgumentError(
+                f"OneCycleLR.step: tried to step {self.last_epoch} times, but total_steps is {self.total_steps}."
+            )
         k = min(bisect_left([phase.end for phase in self._phases], self.last_epoch), len(self._phases) - 1)
         begin, phase, rates = self._phases[k - 1].end if k else 0.0, self._phases[k], []
         part = (self.last_epoch - begin) / (phase.end - begin) if phase.end != begin else 1.0

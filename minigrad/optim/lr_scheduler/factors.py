@@ -1,4 +1,4 @@
-"""Rates that are multiplied by a factor from step to step, so that several schedulers multiply."""
+"""Schedulers that multiply the current rate by a factor, so that several of them can be combined."""
 
 from __future__ import annotations
 
@@ -23,22 +23,22 @@ __all__ = [
 
 
 class _Factors(LRScheduler):
-    """Rates that are multiplied by `factor`, as far as they are above `eta_min`.
+    """Base class of schedulers that multiply the rate, above `eta_min`, by `factor`.
 
-    Each step multiplies by factor(e) / factor(e − 1), so that several schedulers of one optimizer multiply, and what
-    else changes a rate is kept.
+    Each step multiplies by factor(e) / factor(e − 1), so that several schedulers of one optimizer multiply, and other
+    changes of the rate are preserved.
     """
 
     eta_min: float = 0.0
     jumps: ClassVar[bool] = False
-    """Whether a scheduler that resumes multiplies when it is made, as PyTorch's do whose rates change at few steps."""
+    """Whether a resumed scheduler multiplies at construction, as PyTorch's do for piecewise constant rates."""
 
     def factor(self, e: float) -> float:
-        """What the rate at the start is multiplied by at `e`."""
+        """Return the ratio of the rate at `e` to the initial one."""
         raise NotImplementedError
 
     def get_lr(self) -> list[Rate]:
-        """The rate of each group at `last_epoch`."""
+        """Return the rate of each group at `last_epoch`."""
         rates, now, low = of_groups(self.optimizer, "lr"), self.factor(self.last_epoch), self.eta_min
         before = self.factor(self.last_epoch - 1) if self.last_epoch else 1.0
         if now == before or (self._is_initial and self.last_epoch and not self.jumps):
@@ -53,7 +53,7 @@ class _Factors(LRScheduler):
 
 
 class StepLR(_Factors):
-    """Multiply the rate by `gamma` every `step_size` steps: rate · gamma^⌊e / step_size⌋.
+    """Multiplies the rate by `gamma` every `step_size` steps: rate · gamma^⌊e / step_size⌋.
 
     >>> import minigrad as mg
     >>> optimizer = mg.optim.SGD([mg.ones(1, requires_grad=True)], lr=1.0)
@@ -73,12 +73,12 @@ class StepLR(_Factors):
         super().__init__(optimizer, last_epoch)
 
     def factor(self, e: float) -> float:
-        """gamma to the power of how often it came."""
+        """Return gamma to the power of the completed periods."""
         return float(self.gamma ** (e // self.step_size))
 
 
 class MultiStepLR(_Factors):
-    """Multiply the rate by `gamma` at each of the `milestones`, numbers of steps."""
+    """Multiplies the rate by `gamma` at each of the `milestones`, which are step indices."""
 
     jumps = True
 
@@ -87,19 +87,19 @@ class MultiStepLR(_Factors):
     ) -> None:
         if not isinstance(milestones, Iterable):
             raise DTypeError(
-                f"MultiStepLR: milestones={milestones!r} is {a_kind(milestones)}, not a list of steps.\n"
+                f"MultiStepLR: expected a list of steps as milestones, but got {a_kind(milestones)}.\n"
                 f"  Write milestones=[{milestones!r}]."
             )
         self.milestones, self.gamma = sorted(milestones), gamma
         super().__init__(optimizer, last_epoch)
 
     def factor(self, e: float) -> float:
-        """gamma to the power of how many are behind."""
+        """Return gamma to the power of the milestones passed."""
         return float(self.gamma ** bisect_right(self.milestones, e))
 
 
 class ConstantLR(_Factors):
-    """The rate times `factor` for `total_iters` steps, then the rate. Raises ArgumentError for one outside [0, 1]."""
+    """Multiplies the rate by `factor` for the first `total_iters` steps. Raises ArgumentError outside [0, 1]."""
 
     jumps = True
 
@@ -108,14 +108,14 @@ class ConstantLR(_Factors):
         super().__init__(optimizer, last_epoch)
 
     def factor(self, e: float) -> float:
-        """The share, or 1."""
+        """Return `share` before `total_iters`, then 1."""
         return self.share if e < self.total_iters else 1.0
 
 
 class LinearLR(_Factors):
-    """The rate times `start_factor`, changing evenly to `end_factor` within `total_iters` steps: a warm-up.
+    """Multiplies the rate by a factor that changes linearly from `start_factor` to `end_factor` in `total_iters` steps.
 
-    Raises ArgumentError for a factor outside [0, 1], and a `start_factor` of 0.
+    Typically a warm-up. Raises ArgumentError for a factor outside [0, 1], or a `start_factor` of 0.
 
     >>> import minigrad as mg
     >>> optimizer = mg.optim.SGD([mg.ones(1, requires_grad=True)], lr=1.0)
@@ -132,33 +132,35 @@ class LinearLR(_Factors):
         last_epoch: int = -1,
     ) -> None:
         if start_factor == 0:
-            raise ArgumentError("LinearLR: start_factor=0 would train nothing in the first step; begin above 0.")
+            raise ArgumentError(
+                "LinearLR: expected start_factor to be greater than 0, or the first step has no effect."
+            )
         self.start_factor = share(start_factor, "LinearLR", "start_factor")
         self.end_factor, self.total_iters = share(end_factor, "LinearLR", "end_factor"), total_iters
         super().__init__(optimizer, last_epoch)
 
     def factor(self, e: float) -> float:
-        """On the line between the two."""
+        """Interpolate between both factors."""
         part = min(e / self.total_iters, 1.0) if self.total_iters else 1.0
         return self.start_factor + (self.end_factor - self.start_factor) * part
 
 
 class ExponentialLR(_Factors):
-    """Multiply the rate by `gamma` at every step."""
+    """Multiplies the rate by `gamma` at every step."""
 
     def __init__(self, optimizer: Optimizer, gamma: float, last_epoch: int = -1) -> None:
         self.gamma = gamma
         super().__init__(optimizer, last_epoch)
 
     def factor(self, e: float) -> float:
-        """gamma to the power of e."""
+        """Return gamma to the power of e."""
         return float(self.gamma**e)
 
 
 class CosineAnnealingLR(_Factors):
-    """Half a wave from the rate down to `eta_min` in `T_max` steps, and up again: the share (1 + cos(π e / T_max)) / 2.
+    """Decreases the rate to `eta_min` in `T_max` steps, then increases it, by the factor (1 + cos(π e / T_max)) / 2.
 
-    Loshchilov, Hutter 2017, "SGDR: stochastic gradient descent with warm restarts", equation 5, without the restarts.
+    Loshchilov, Hutter 2017, "SGDR: stochastic gradient descent with warm restarts", equation 5, without restarts.
     """
 
     def __init__(self, optimizer: Optimizer, T_max: int, eta_min: float = 0.0, last_epoch: int = -1) -> None:
@@ -166,12 +168,12 @@ class CosineAnnealingLR(_Factors):
         super().__init__(optimizer, last_epoch)
 
     def factor(self, e: float) -> float:
-        """The height of the wave, from 0 to 1."""
+        """Return the cosine, scaled to [0, 1]."""
         return (1 + math.cos(math.pi * e / self.T_max)) / 2
 
 
 class PolynomialLR(_Factors):
-    """The rate falls to 0 in `total_iters` steps: rate · (1 - e / total_iters) ^ `power`; a straight line for 1.
+    """Decreases the rate to 0 in `total_iters` steps: rate · (1 - e / total_iters) ^ `power`; linear for 1.
 
     Chen, Papandreou, Kokkinos, Murphy, Yuille 2018, "DeepLab", 4.1, with 0.9.
     """
@@ -181,5 +183,5 @@ class PolynomialLR(_Factors):
         super().__init__(optimizer, last_epoch)
 
     def factor(self, e: float) -> float:
-        """The share of the steps that is left, to the power."""
+        """Return the fraction of steps left, to the power."""
         return float((1 - min(e, self.total_iters) / self.total_iters) ** self.power)

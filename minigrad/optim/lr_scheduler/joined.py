@@ -1,4 +1,4 @@
-"""Schedulers made of schedulers: one after the other, or all at once."""
+"""Schedulers composed of others, in sequence or simultaneously."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ __all__ = [
 
 
 class SequentialLR(LRScheduler):
-    """One scheduler after the other: number k from step ``milestones[k - 1]`` on, beginning there anew.
+    """Runs schedulers in sequence: scheduler k starts afresh at step ``milestones[k - 1]``.
 
-    Raises ArgumentError unless there is one milestone fewer than schedulers, all of `optimizer`.
+    Raises ArgumentError unless there is one scheduler more than milestones, all of `optimizer`.
 
     >>> import minigrad as mg
     >>> from minigrad.optim import lr_scheduler as schedules
@@ -41,8 +41,8 @@ class SequentialLR(LRScheduler):
         self._schedulers, self._milestones = _of_one(schedulers, optimizer, "SequentialLR"), list(milestones)
         if len(self._milestones) != len(self._schedulers) - 1:
             raise ArgumentError(
-                f"SequentialLR: {len(self._schedulers)} schedulers have {len(self._schedulers) - 1} steps where one "
-                f"begins after another, and there are {len(self._milestones)} milestones."
+                "SequentialLR: expected number of schedulers to be one more than the number of milestones, but got "
+                f"{len(self._schedulers)} schedulers and {len(self._milestones)} milestones."
             )
         self.optimizer, self.last_epoch = optimizer, last_epoch + 1
         self._begin()
@@ -55,13 +55,13 @@ class SequentialLR(LRScheduler):
     def _begin(self) -> None:
         self._told, self._step_count = False, 1
         for one in self._schedulers:
-            one._told = True  # whoever joins them warns
+            one._told = True  # only the outer scheduler warns
 
     def step(self, epoch: float | None = None) -> None:
-        """Set the rates of the next e. Raises ArgumentError for an `epoch`: its schedulers count for themselves."""
+        """Set the rates of the next e. Raises ArgumentError for an `epoch`: the inner schedulers count separately."""
         if epoch is not None:
             raise ArgumentError(
-                f"{type(self).__name__}.step: it takes no epoch, since its schedulers count for themselves.\n"
+                f"{type(self).__name__}.step: epoch is not supported: each scheduler has its own counter.\n"
                 "  Write step()."
             )
         self._check_order()
@@ -82,7 +82,7 @@ class SequentialLR(LRScheduler):
             raise
 
     def _update_lr(self, epoch: float | None = None) -> None:
-        """Begin anew, as one of several in a sequence: PyTorch's cannot."""
+        """Restart, as part of an outer sequence, which PyTorch does not support."""
         for group in self.optimizer.param_groups:
             put(group, "lr", group["initial_lr"])
         self._restart()
@@ -97,18 +97,18 @@ class SequentialLR(LRScheduler):
             one._undo()
 
     def state_dict(self) -> dict[str, Any]:
-        """What it knows, and each of its schedulers."""
+        """Return the attributes, and the state of each scheduler."""
         return {**super().state_dict(), "_schedulers": [one.state_dict() for one in self._schedulers]}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Go on from what `state_dict` returned."""
+        """Restore the result of `state_dict`."""
         for one, known in zip(self._schedulers, state_dict["_schedulers"], strict=True):
             one.load_state_dict(known)
         super().load_state_dict({name: x for name, x in state_dict.items() if name != "_schedulers"})
 
 
 class ChainedScheduler(SequentialLR):
-    """All schedulers of an optimizer at once, in this order: what they multiply the rate by is multiplied."""
+    """Steps all schedulers of an optimizer together, in this order, so that their factors multiply."""
 
     def __init__(self, schedulers: Sequence[LRScheduler], optimizer: Optimizer | None = None) -> None:
         of = optimizer or (schedulers[0].optimizer if len(schedulers) else None)
@@ -130,6 +130,7 @@ def _of_one(schedulers: Sequence[Any], optimizer: Optimizer, asked: str) -> list
     for one in schedulers:
         if not isinstance(one, LRScheduler) or isinstance(one, ReduceLROnPlateau) or one.optimizer is not optimizer:
             raise ArgumentError(
-                f"{asked}: it joins schedulers of one optimizer that step by themselves; {type(one).__name__} is none."
+                f"{asked}: expected all schedulers to belong to the same optimizer and to step without metrics, but "
+                f"got {type(one).__name__}."
             )
     return list(schedulers)

@@ -1,4 +1,4 @@
-"""Rates that fall when training gets no further."""
+"""A scheduler that reduces the rate when a metric stops improving."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ __all__ = [
 
 
 class ReduceLROnPlateau(LRScheduler):
-    """Multiply the rate by `factor` when a measure was not better for more than `patience` steps: ``step(loss)``.
+    """Multiplies the rate by `factor` when a metric has not improved for more than `patience` steps: ``step(loss)``.
 
-    Better, by `mode` "min", is below best · (1 − `threshold`), or below best − threshold with `threshold_mode` "abs";
-    "max" is the other way round. After a change the next `cooldown` steps do not count. The rate stays at `min_lr` or
-    above, a number or one for each group, and is not changed by `eps` or less.
+    With `mode` "min" an improvement is below best · (1 − `threshold`), or below best − threshold if `threshold_mode` is
+    "abs"; "max" is the reverse. `cooldown` steps after a reduction do not count. The rate never falls below `min_lr`, a
+    float or one per group, and changes of at most `eps` are skipped.
 
-    Raises ArgumentError for a `factor` of 1 or more and another mode.
+    Raises ArgumentError for a `factor` of 1 or more, or an unknown mode.
 
     >>> import minigrad as mg
     >>> optimizer = mg.optim.SGD([mg.ones(1, requires_grad=True)], lr=1.0)
@@ -47,10 +47,11 @@ class ReduceLROnPlateau(LRScheduler):
     ) -> None:
         self.optimizer = checked(optimizer, self)
         if factor >= 1:
-            raise ArgumentError(f"ReduceLROnPlateau: factor={factor}, which does not reduce; it is below 1.")
+            raise ArgumentError(f"ReduceLROnPlateau: factor should be < 1.0, but got {factor}.")
         if mode not in ("min", "max") or threshold_mode not in ("rel", "abs"):
             raise ArgumentError(
-                f'ReduceLROnPlateau: mode={mode!r} is "min" or "max", threshold_mode={threshold_mode!r} "rel" or "abs".'
+                'ReduceLROnPlateau: expected mode "min" or "max" and threshold_mode "rel" or "abs", but got '
+                f"{mode!r} and {threshold_mode!r}."
             )
         self.mode, self.factor, self.patience, self.eps = mode, factor, patience, eps
         self.threshold, self.threshold_mode, self.cooldown = threshold, threshold_mode, cooldown
@@ -61,13 +62,13 @@ class ReduceLROnPlateau(LRScheduler):
         self._last_lr = of_groups(optimizer, "lr")
 
     def _lowest(self) -> list[float]:
-        """The least rate of each group that there is now."""
+        """Return the minimum rate of each current group."""
         return [at(self._given, k, self.optimizer) for k in range(len(self.optimizer.param_groups))]
 
     def step(self, metrics: Any, epoch: float | None = None) -> None:  # type: ignore[override]
-        """Count one more step, after which the measure is `metrics`, a number or a tensor of one.
+        """Count one step with the value `metrics`, a float or a tensor of one element.
 
-        `epoch`, which PyTorch deprecates, sets `last_epoch`.
+        `epoch`, deprecated as in PyTorch, sets `last_epoch`.
         """
         now = float(metrics)
         if len(self.min_lrs) != len(self.optimizer.param_groups):
