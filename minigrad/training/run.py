@@ -283,15 +283,15 @@ def unlike(found: Any, like: Any) -> str:
         return ""
     if isinstance(like, Mapping):
         if not isinstance(found, Mapping):
-            return "it"
+            return "the state"
         if names := [str(name) for name in found.keys() ^ like.keys() if not str(name).startswith("_")]:
             return ", ".join(sorted(names))
         inner = {name: unlike(found[name], like[name]) for name in like if name in found}
         name = next((name for name in inner if inner[name]), None)
-        return "" if name is None else str(name) if inner[name] == "it" else f"{name}.{inner[name]}"
+        return "" if name is None else str(name) if inner[name] == "the state" else f"{name}.{inner[name]}"
     kinds = ((bool,), (int, float), (str,), (list, tuple), (Tensor,))
     kind = next((kind for kind in kinds if isinstance(like, kind)), (object,))
-    return "" if isinstance(found, kind) and isinstance(found, bool) is isinstance(like, bool) else "it"
+    return "" if isinstance(found, kind) and isinstance(found, bool) is isinstance(like, bool) else "the state"
 
 
 def _are_numbers(row: Any) -> bool:

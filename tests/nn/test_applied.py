@@ -1,4 +1,4 @@
-"""Modules that are a function and its settings."""
+"""Modules that apply a function with settings."""
 
 import pickle
 

@@ -1,4 +1,4 @@
-"""Hooks of modules see and replace arguments, outputs and gradients."""
+"""Hooks of modules observe and replace arguments, outputs and gradients."""
 
 import pytest
 
@@ -29,7 +29,7 @@ def test_hooks_with_keywords_see_and_replace_them():
 
 
 def hooked(library, make):
-    """What backward hooks see of a module, and what becomes of the gradient that one replaces."""
+    """Return what backward hooks of a module observe, and the input gradient after one replaces it."""
     module, seen = make(library), []
     x = library.ones(2, 3, requires_grad=True)
     module.register_full_backward_pre_hook(lambda m, outputs: (outputs[0] * 2.0,))

@@ -1,4 +1,4 @@
-"""Each layer is PyTorch's: its parameters, their start, its text, what it computes and the gradients of that."""
+"""Each layer equals PyTorch's: parameters, initialisation, `repr`, outputs and gradients."""
 
 import copy
 import pickle
@@ -18,7 +18,7 @@ from tiers import choose_cases
 
 DTYPE = FLOATS[0]
 IDS = [case.name for case in CASES]
-# PyTorch tells its users what would be faster.
+# PyTorch warns of slow paths.
 pytestmark = pytest.mark.filterwarnings("ignore:enable_nested_tensor", "ignore:Using padding='same'")
 each = pytest.mark.parametrize("case", CASES, ids=IDS)
 
@@ -28,7 +28,7 @@ def tensor(library, array):
 
 
 def made(case: Case, torch):
-    """The layer of both libraries, of one type, with the same state, of numbers that are not those they start with."""
+    """Create the layer in both libraries, with the same dtype and a random state other than the initial one."""
     mine, its = case.make(nn), case.make(torch.nn)
     for module in (mine, its):
         module.to(getattr(mg if module is mine else torch, DTYPE))
@@ -45,7 +45,7 @@ def made(case: Case, torch):
 
 
 def called(case: Case, layer, library):
-    """The outputs, and the gradients of a weighted sum of them to inputs and parameters."""
+    """Return the outputs, and the gradients of a weighted sum of them for inputs and parameters."""
     inputs = [tensor(library, x) for x in case.inputs]
     for x in inputs:
         if x.is_floating_point():
@@ -120,7 +120,7 @@ def test_parameters_start_where_pytorchs_do(case, torch):
         assert bool((a == a.flat[0]).all()) == bool((b == b.flat[0]).all()), name  # constants are constants
         if (b == b.flat[0]).all():
             np.testing.assert_array_equal(a, b)
-        elif b.size >= 12:  # of so few numbers only the spread can be told, and roughly
+        elif b.size >= 12:  # so few samples only allow a rough check of the deviation
             assert 0.5 < a.std() / b.std() < 2.0, name
 
 
@@ -205,7 +205,7 @@ def test_a_causal_mask_hides_what_comes_later():
 
 
 def test_sequences_cost_no_more_than_their_length():
-    """Each place's gradient is put in once, and not as zeros for all other places."""
+    """The gradient of each time step is concatenated once, not added to full-size zeros."""
     layer, counts = nn.LSTM(3, 4), []
     for length in (8, 16):
         x, sizes = mg.ones(length, 2, 3, requires_grad=True), []
@@ -220,25 +220,25 @@ def test_sequences_cost_no_more_than_their_length():
 @pytest.mark.parametrize(
     ("act", "kind", "text"),
     [
-        (lambda: nn.Linear(-1, 2), ShapeError, "from -1 to 2 features"),
-        (lambda: nn.Conv2d(3, 4, 3, groups=2), ShapeError, "groups=2 does not divide in_channels=3 and out_channels=4"),
+        (lambda: nn.Linear(-1, 2), ShapeError, "in_features=-1 and out_features=2 must not be negative"),
+        (lambda: nn.Conv2d(3, 4, 3, groups=2), ShapeError, "must be divisible by groups, but got in_channels=3"),
         (lambda: nn.Conv2d(3, 4, 3, padding="wide"), ArgumentError, "padding='wide' is none of 'valid', 'same'"),
-        (lambda: nn.Conv2d(3, 4, 3, 2, "same"), ArgumentError, "keeps the size, which stride=2 does not"),
+        (lambda: nn.Conv2d(3, 4, 3, 2, "same"), ArgumentError, "padding='same' is not supported for strided"),
         (lambda: nn.Conv2d(3, 4, 3, padding_mode="wrap"), ArgumentError, "padding_mode='wrap' is none of 'zeros'"),
-        (lambda: nn.ConvTranspose2d(3, 4, 3, padding_mode="reflect"), ArgumentError, "pads with zeros, by numbers"),
+        (lambda: nn.ConvTranspose2d(3, 4, 3, padding_mode="reflect"), ArgumentError, 'only "zeros" padding mode'),
         (
             lambda: nn.ConvTranspose2d(1, 1, 3, stride=2)(mg.ones(1, 1, 4, 4), output_size=(12, 9)),
             ShapeError,
-            r"output_size=\(12, 9\): .* each size is from \(9, 9\) to less than the stride more",
+            r"requested output_size=\(12, 9\), .* range from \(9, 9\) to less than that plus stride",
         ),
-        (lambda: nn.BatchNorm2d(3)(mg.ones(2, 3)), ShapeError, r"takes 4 dimensions, and the input has shape \(2, 3\)"),
-        (lambda: nn.InstanceNorm1d(3)(mg.ones(2, 4, 5)), ShapeError, "num_features=3, and the input has 4 channels"),
-        (lambda: nn.GroupNorm(2, 3), ShapeError, "num_groups=2 does not divide num_channels=3"),
-        (lambda: nn.Embedding(3, 2, padding_idx=3), ShapeError, "padding_idx=3 is not one of the 3 rows"),
-        (lambda: nn.Embedding(3, 2, sparse=True), ArgumentError, "Embedding: sparse gradients are not here"),
+        (lambda: nn.BatchNorm2d(3)(mg.ones(2, 3)), ShapeError, r"expected 4D input, but got 2D input of shape"),
+        (lambda: nn.InstanceNorm1d(3)(mg.ones(2, 4, 5)), ShapeError, "expected num_features=3 channels, but got 4"),
+        (lambda: nn.GroupNorm(2, 3), ShapeError, "num_channels must be divisible by num_groups"),
+        (lambda: nn.Embedding(3, 2, padding_idx=3), ShapeError, "padding_idx must be within num_embeddings"),
+        (lambda: nn.Embedding(3, 2, sparse=True), ArgumentError, "Embedding: sparse gradients are not supported"),
         (lambda: nn.Dropout(1.5), ArgumentError, "p=1.5 is not from 0 to 1"),
         (lambda: nn.EmbeddingBag(3, 2, mode="prod"), ArgumentError, "mode='prod' is none of 'mean', 'sum', 'max'"),
-        (lambda: nn.EmbeddingBag(3, 2, padding_idx=4), ShapeError, "padding_idx=4 is not one of the 3 rows"),
+        (lambda: nn.EmbeddingBag(3, 2, padding_idx=4), ShapeError, "padding_idx must be .*, but got 4 of 3"),
         (lambda: nn.EmbeddingBag(3, 2)(mg.tensor([0, 1])), ShapeError, "offsets are not given"),
         (lambda: nn.EmbeddingBag(3, 2)(mg.tensor([0]), mg.tensor([2])), ShapeError, "offsets go beyond the 1 ints"),
         (lambda: nn.ChannelShuffle(3)(mg.ones(1, 4, 2)), ShapeError, "groups=3 does not divide the channels"),
@@ -249,30 +249,34 @@ def test_sequences_cost_no_more_than_their_length():
         (lambda: nn.GLU()(mg.ones(3)), ShapeError, "is odd, and cannot be halved"),
         (lambda: nn.Bilinear(2, 3, 4)(mg.ones(1, 2), mg.ones(1, 2)), ShapeError, r"weight \(out, n, m\), not"),
         (lambda: nn.MSELoss(reduction="avg"), ArgumentError, "reduction='avg' is none of"),
-        (lambda: nn.MSELoss(reduce=True), ArgumentError, "size_average and reduce are not here"),
+        (lambda: nn.MSELoss(reduce=True), ArgumentError, "size_average and reduce are not supported"),
         (
             lambda: nn.LSTM(2, 3)([1, 2]),
             DTypeError,
-            "LSTM: input is a tensor of floats, or a PackedSequence, not a list",
+            "LSTM: expected input to be a tensor or a PackedSequence, but got a list",
         ),
-        (lambda: nn.GRU(2, 3, proj_size=1), ArgumentError, "GRU: proj_size is of an LSTM alone"),
-        (lambda: nn.LSTM(2, 3, proj_size=3), ArgumentError, "proj_size=3 is from 1 to less than hidden_size=3"),
-        (lambda: nn.LSTM(2, 3)(mg.ones(4, 1, 5)), ShapeError, r"input is \(L, N, 2\), or without N; here \(4, 1, 5\)"),
+        (lambda: nn.GRU(2, 3, proj_size=1), ArgumentError, "GRU: proj_size is only supported for LSTM"),
+        (lambda: nn.LSTM(2, 3, proj_size=3), ArgumentError, "proj_size must be smaller than hidden_size=3"),
+        (lambda: nn.LSTM(2, 3)(mg.ones(4, 1, 5)), ShapeError, r"\(L, N, 2\), or without N, but got \(4, 1, 5\)"),
         (lambda: nn.LSTM(2, 3)(mg.ones(4, 1, 2), mg.ones(1, 1, 3)), DTypeError, r"a tuple \(h, c\) of tensors"),
-        (lambda: nn.GRU(2, 3)(mg.ones(4, 1, 2), mg.ones(1, 2, 3)), ShapeError, r"goes with this input as \(1, 1, 3\)"),
-        (lambda: nn.GRUCell(2, 3)(mg.ones(1, 3)), ShapeError, r"input is \(N, 2\), or without N"),
+        (lambda: nn.GRU(2, 3)(mg.ones(4, 1, 2), mg.ones(1, 2, 3)), ShapeError, r"expected hidden size \(1, 1, 3\)"),
+        (lambda: nn.GRUCell(2, 3)(mg.ones(1, 3)), ShapeError, r"expected input of shape \(N, 2\), or without N"),
         (lambda: nn.RNN(2, 3, nonlinearity="sin"), ArgumentError, "nonlinearity='sin' is none of 'tanh', 'relu'"),
-        (lambda: nn.MultiheadAttention(8, 3), ShapeError, "embed_dim=8 is not a multiple of num_heads=3"),
+        (lambda: nn.MultiheadAttention(8, 3), ShapeError, "embed_dim must be divisible by num_heads"),
         (
             lambda: attend(mg.ones(5, 2, 6)),
             ShapeError,
-            r"query, key and value are \(L, N, 8\), .*; given are \(5, 2, 6\)",
+            r"query, key and value of shapes \(L, N, 8\), .*, but got \(5, 2, 6\)",
         ),
-        (lambda: attend(attn_mask=mg.ones(4, 5)), ShapeError, r"attn_mask is \(5, 5\) or \(4, 5, 5\)"),
-        (lambda: attend(key_padding_mask=mg.ones(5, 2)), ShapeError, r"key_padding_mask is \(2, 5\)"),
-        (lambda: attend(attn_mask=mg.tensor([[0] * 5] * 5)), DTypeError, "holds bools or floats, not int64"),
-        (lambda: attend(is_causal=True), ShapeError, "is_causal=True says what attn_mask is, and there is none"),
-        (lambda: nn.TransformerEncoderLayer(8, 2, activation="elu"), ArgumentError, "none of 'relu', 'gelu' and a"),
+        (
+            lambda: attend(attn_mask=mg.ones(4, 5)),
+            ShapeError,
+            r"attn_mask is \(4, 5\), but should be \(5, 5\) or \(4, 5, 5\)",
+        ),
+        (lambda: attend(key_padding_mask=mg.ones(5, 2)), ShapeError, r"is \(5, 2\), but should be \(2, 5\)"),
+        (lambda: attend(attn_mask=mg.tensor([[0] * 5] * 5)), DTypeError, "only bool and floating types .*, not int64"),
+        (lambda: attend(is_causal=True), ShapeError, "need attn_mask if specifying the is_causal hint"),
+        (lambda: nn.TransformerEncoderLayer(8, 2, activation="elu"), ArgumentError, "should be 'relu', 'gelu' or a"),
     ],
 )
 def test_what_cannot_be_is_said(act, kind, text):

@@ -1,4 +1,4 @@
-"""Module: what it holds, what it does for all that is in it, and the scopes it opens."""
+"""Module: registration, recursive operations, and the scopes that it opens."""
 
 import copy
 import pickle
@@ -62,21 +62,21 @@ def test_assignment_moves_a_name_between_the_tables():
 @pytest.mark.parametrize(
     ("act", "kind", "text"),
     [
-        (lambda m: setattr(m.out, "weight", mg.ones(2, 4)), DTypeError, "weight is a parameter, and a Tensor cannot"),
-        (lambda m: setattr(m, "out", 3), DTypeError, "out is a module, and an int cannot take its place"),
-        (lambda m: setattr(m, "steps", 3), DTypeError, "steps is a buffer, and an int cannot take its place"),
-        (lambda m: m.register_buffer("a.b", mg.ones(1)), ArgumentError, "dots separate modules"),
-        (lambda m: m.register_parameter("forward", None), ArgumentError, "Net has an attribute forward already"),
+        (lambda m: setattr(m.out, "weight", mg.ones(2, 4)), DTypeError, "cannot assign a Tensor as parameter 'weight'"),
+        (lambda m: setattr(m, "out", 3), DTypeError, "cannot assign an int as submodule 'out'"),
+        (lambda m: setattr(m, "steps", 3), DTypeError, "cannot assign an int as buffer 'steps'"),
+        (lambda m: m.register_buffer("a.b", mg.ones(1)), ArgumentError, r"""can't contain "\.\""""),
+        (lambda m: m.register_parameter("forward", None), ArgumentError, "attribute 'forward' of Net already exists"),
         (lambda m: m.register_parameter("w", mg.ones(1)), DTypeError, r"Write nn.Parameter\(x\)"),
-        (lambda m: m.get_submodule("blocks.7"), AttributeError, "ModuleList has no module '7'; it has 0, 1."),
+        (lambda m: m.get_submodule("blocks.7"), AttributeError, "ModuleList has no submodule '7'; it has 0, 1."),
         (lambda m: m.get_parameter("out.wieght"), AttributeError, "no parameter 'wieght'; it has weight, bias."),
         (lambda m: m.wieght, AttributeError, "'Net' object has no attribute 'wieght'"),
-        (lambda m: m.to(mg.int64), DTypeError, "fractions, which int64 does not hold"),
-        (lambda m: m.half(), DTypeError, "there is no float16 here"),
-        (lambda m: m.train(1), DTypeError, "mode=1 is not True or False"),
-        (lambda m: nn.Parameter(mg.tensor([1])), DTypeError, "only fractions have gradients"),
+        (lambda m: m.to(mg.int64), DTypeError, "floating-point dtype, but got int64"),
+        (lambda m: m.half(), DTypeError, "float16 is not supported"),
+        (lambda m: m.train(1), DTypeError, "training mode is expected to be boolean, but got mode=1"),
+        (lambda m: nn.Parameter(mg.tensor([1])), DTypeError, "only floating-point tensors can require gradients"),
         (lambda m: nn.Parameter([1.0]), DTypeError, "data is a list, not a tensor"),
-        (lambda m: nn.Module()(1), NotImplementedError, "Module has no forward"),
+        (lambda m: nn.Module()(1), NotImplementedError, 'Module is missing the required "forward"'),
     ],
 )
 def test_what_cannot_be_is_said(act, kind, text):
@@ -89,11 +89,11 @@ def test_an_init_that_does_not_call_that_of_module_is_told_so():
         def __init__(self):
             self.fc = nn.Linear(1, 1)
 
-    with pytest.raises(AttributeError, match=r"Begin its __init__ with super\(\).__init__\(\)"):
+    with pytest.raises(AttributeError, match=r"before the Module.__init__\(\) call"):
         Hasty()
 
 
-# --- for all that is in it ---
+# --- recursive operations ---
 
 
 def test_parameters_and_modules_survive_copies_and_pickle():
@@ -144,7 +144,7 @@ def test_training_freezing_and_forgetting_reach_every_module():
     assert seen == ["LayerNorm", "Linear", "Block", "LayerNorm", "Linear", "Block", "ModuleList", "Linear", "Net"]
 
 
-# --- text, scopes, errors ---
+# --- repr, scopes, errors ---
 
 
 def test_the_tree_counts_parameters_and_folds_equal_modules_of_a_list():
@@ -225,7 +225,7 @@ except AttributeError as error:
     child = subprocess.run([sys.executable, "-I", "-c", code], capture_output=True, text=True, timeout=300)
     assert child.stdout.splitlines() == [
         "minigrad.nn.scalar ['scalar']",
-        "module 'minigrad.nn' has no attribute 'Linear'; its modules need NumPy, which is not installed",
+        "module 'minigrad.nn' has no attribute 'Linear'; its layers need NumPy, which is not installed",
     ], child.stderr
 
 
@@ -259,7 +259,7 @@ def test_arguments_of_another_type_are_named(call, text):
 
 
 def test_what_a_module_in_another_writes_of_its_own_is_called():
-    """Moving, printing, copying: methods of the inner one."""
+    """Moving, printing and copying call the methods that a submodule overrides."""
 
     class Grid(nn.Module):
         def __init__(self):

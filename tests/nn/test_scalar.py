@@ -52,7 +52,7 @@ def test_zero_grad_forgets_the_parameters_gradients():
 
 
 def test_a_neuron_given_the_wrong_number_of_inputs_says_so():
-    with pytest.raises(ShapeError, match="Neuron: 3 numbers were given to a neuron of 2 inputs"):
+    with pytest.raises(ShapeError, match="Neuron: expected 2 inputs, but got 3"):
         Neuron(2)([1.0, 2.0, 3.0])
 
 
@@ -65,7 +65,9 @@ def test_reprs_show_sizes():
 
 
 def test_an_unknown_activation_is_refused_when_the_neuron_is_made():
-    with pytest.raises(ArgumentError, match="Neuron: no activation 'step'; there are linear, relu, sigmoid, tanh"):
+    with pytest.raises(
+        ArgumentError, match="Neuron: unknown activation 'step'; expected one of linear, relu, sigmoid, tanh"
+    ):
         Neuron(2, "step")
 
 
@@ -83,14 +85,14 @@ def test_gradient_descent_fits_a_line():
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: Neuron(0), "Neuron: it needs at least one input, not 0"),
-        (lambda: Layer(2, 0), "Layer: it needs at least one neuron, not 0"),
+        (lambda: Neuron(0), "Neuron: inputs must be > 0, but got 0"),
+        (lambda: Layer(2, 0), "Layer: outputs must be > 0, but got 0"),
         (
             lambda: MLP([3]),
-            r"MLP: sizes are those of the inputs and of at least one layer, such as \[4, 8, 3\]; not \[3\]",
+            r"MLP: expected the sizes of the input and of at least one layer, such as \[4, 8, 3\], but got \[3\]",
         ),
-        (lambda: cross_entropy([Value(1.0)], -1), "there is no class -1 among 1 scores"),
-        (lambda: cross_entropy([], 0), "there is no class 0 among 0 scores"),
+        (lambda: cross_entropy([Value(1.0)], -1), "target -1 is out of bounds for 1 scores"),
+        (lambda: cross_entropy([], 0), "target 0 is out of bounds for 0 scores"),
     ],
     ids=["neuron", "layer", "mlp", "negative class", "no class"],
 )
@@ -112,16 +114,16 @@ def test_cross_entropy_is_minus_the_log_of_the_softmax_also_where_exp_would_over
 
 
 def test_what_is_no_row_of_numbers_is_named():
-    with pytest.raises(DTypeError, match=r"MLP: 1\.0 is a float, not a list of 3 numbers"):
+    with pytest.raises(DTypeError, match=r"MLP: expected a list of 3 scalars, but got a float: 1\.0"):
         MLP([3, 1])(1.0)
-    with pytest.raises(DTypeError, match=r"Neuron: 1\.0 is a float, not a list of 3 numbers"):
+    with pytest.raises(DTypeError, match=r"Neuron: expected a list of 3 scalars, but got a float: 1\.0"):
         Neuron(3)(1.0)
-    with pytest.raises(ShapeError, match=r"MLP: sizes are .* not 3\."):
+    with pytest.raises(ShapeError, match=r"MLP: expected the sizes .* but got 3\."):
         MLP(3)
 
 
 class Gated(Module):
-    """Two layers, in a dict, of which one decides how much of the other passes; and a scale of its own."""
+    """Two layers in a dict, one of which gates the other, and a scale parameter."""
 
     def __init__(self):
         self.sides = {"value": Layer(2, 2, "linear"), "gate": Layer(2, 2, "sigmoid")}
@@ -141,7 +143,9 @@ def test_a_module_of_the_users_own_has_the_parameters_of_its_parts_by_their_path
     assert all(p.grad is not None for p in model.parameters())
     model.zero_grad()
     assert all(p.grad is None for p in model.parameters())
-    with pytest.raises(NotImplementedError, match=r"Module has no forward: write def forward"):
+    with pytest.raises(
+        NotImplementedError, match=r'Module is missing the required "forward" function: define def forward'
+    ):
         Module()(1.0)
 
 
@@ -159,7 +163,7 @@ def test_a_call_notes_itself_at_its_results_and_opens_a_scope_only_while_somebod
     (y,) = model([1.0, 2.0])
     assert (y.scope, y.inputs[0].scope, y.inputs[1].scope) == ("", "", "")
     assert [key for key in y._more if isinstance(key, Module)] == [model.layers[1].neurons[0], model.layers[1], model]
-    assert not hasattr(y.inputs[0], "_more"), "what was computed on the way keeps nothing"
+    assert not hasattr(y.inputs[0], "_more"), "intermediate values record nothing"
     with mg.record():
         (z,) = model([1.0, 2.0])
     assert z.scope == "MLP/layers[1]/neurons[0]"

@@ -1,4 +1,4 @@
-"""The state of a module: loaded into the same tensors or refused, with what subclasses and hooks do."""
+"""The state of a module is loaded into the same tensors or rejected, with subclasses and hooks taking part."""
 
 import numpy as np
 import pytest
@@ -29,17 +29,17 @@ def test_a_state_that_does_not_fit_changes_nothing_and_all_that_is_wrong_is_said
     with pytest.raises(ArgumentError) as caught:
         model.load_state_dict(state)
     assert str(caught.value) == (
-        "load_state_dict: this state does not fit Net; nothing was changed.\n"
-        "  The state lacks out.bias.\n"
-        "  The module has no out.bais (did you mean out.bias?).\n"
-        "  Shapes differ: out.weight is (2, 4), and the state has (2, 5).\n"
-        "  With strict=False what is missing stays as it is, and what is too much is left out."
+        "load_state_dict: error(s) in loading state_dict for Net; nothing was changed.\n"
+        "  Missing key(s) in state_dict: out.bias.\n"
+        "  Unexpected key(s) in state_dict: out.bais (did you mean out.bias?).\n"
+        "  size mismatch for out.weight: (2, 5) in state_dict, (2, 4) in the module.\n"
+        "  strict=False ignores missing and unexpected keys."
     )
-    with pytest.raises(ShapeError, match=r"out\.weight is"):
+    with pytest.raises(ShapeError, match=r"size mismatch for out\.weight"):
         model.load_state_dict(state, strict=False)
-    with pytest.raises(DTypeError, match="steps is a str in the state"):
+    with pytest.raises(DTypeError, match="expected a tensor for steps, but got a str"):
         model.load_state_dict({"steps": "seven"}, strict=False)
-    with pytest.raises(DTypeError, match="it takes a dict"):
+    with pytest.raises(DTypeError, match="expected state_dict to be dict-like"):
         model.load_state_dict([1])
     assert {name: x.tolist() for name, x in model.state_dict().items()} == before
 
@@ -51,7 +51,7 @@ def test_names_that_are_missing_and_too_many_are_told_where_not_strict():
 
 def test_a_prefix_on_all_names_is_seen():
     state = {f"module.{name}": x for name, x in nn.Linear(2, 1).state_dict().items()}
-    with pytest.raises(ArgumentError, match=r"begin with 'module\.': take it off with name.removeprefix\('module.'\)"):
+    with pytest.raises(ArgumentError, match=r"begin with 'module\.': remove it by key.removeprefix\('module.'\)"):
         nn.Linear(2, 1).load_state_dict(state)
 
 
@@ -75,11 +75,11 @@ def test_state_of_pytorch_loads_by_itself_and_gives_the_same(torch):
     )
 
 
-# --- what subclasses and hooks do when a state is saved and loaded ---
+# --- subclasses and hooks ---
 
 
 def kinds_of(library, told):
-    """A module with every method that a subclass may write for its state, in another one."""
+    """Return a module class that overrides every state method, with another such module as a submodule."""
     base = library.nn.Module
 
     class Counting(base):
@@ -159,18 +159,18 @@ def test_extra_state_goes_through_a_file_and_is_checked_before_anything_is_writt
     told = []
     mg.save({"model": saved.state_dict()}, tmp_path / "v.safetensors")
     kinds_of(mg, told)().load_state_dict(mg.load(tmp_path / "v.safetensors")["model"], strict=False)
-    assert told[0][2] == 3, "the version of the module goes through the file"
-    with pytest.raises(ArgumentError, match=r"The state lacks l\.bias"):
+    assert told[0][2] == 3, "the file stores the version of the module"
+    with pytest.raises(ArgumentError, match=r"Missing key\(s\) in state_dict: l\.bias"):
         loaded.load_state_dict(
             {name: x * 0 if isinstance(x, mg.Tensor) else {"n": 9} for name, x in state.items() if name != "l.bias"}
         )
-    assert (loaded.a.n, loaded.a.w.tolist()) == (7, [1.0, 1.0]), "a method of its own wrote, and it was taken back"
+    assert (loaded.a.n, loaded.a.w.tolist()) == (7, [1.0, 1.0]), "the write of an overridden method was undone"
 
     class Half(nn.Module):
         def get_extra_state(self):
             return 1
 
-    with pytest.raises(RuntimeError, match="Half has get_extra_state, so it needs set_extra_state too"):
+    with pytest.raises(RuntimeError, match="Half overrides get_extra_state, so it must override set_extra_state too"):
         Half().set_extra_state(1)
     assert Half().state_dict() == {"_extra_state": 1}
 

@@ -1,4 +1,4 @@
-"""The table of a model: what stands in it, what is counted, and what the run for it leaves alone."""
+"""The table of a model: its contents and counts, and the state that the run preserves."""
 
 import pytest
 
@@ -9,7 +9,7 @@ nn, F = mg.nn, mg.functional
 
 
 class Tied(nn.Module):
-    """A model of tokens whose output matrix is that of its embedding, and one of whose layers is used twice."""
+    """A token model whose output projection shares the weight of its embedding, and which applies a layer twice."""
 
     def __init__(self, blocks=2):
         super().__init__()
@@ -121,5 +121,7 @@ def test_no_line_is_longer_than_a_terminal():
 
 
 def test_without_an_input_summary_says_what_to_write():
-    with pytest.raises(mg.errors.ArgumentError, match=r"summary: Linear is called once.*\n.*model\.summary\(mg\.zeros"):
+    with pytest.raises(
+        mg.errors.ArgumentError, match=r"summary: expected an input, to call Linear once.*\n.*model\.summary\(mg\.zeros"
+    ):
         nn.Linear(2, 2).summary()

@@ -1,4 +1,4 @@
-"""Hooks of optimizers are called when PyTorch calls them."""
+"""Hooks of optimizers run when PyTorch's do."""
 
 import importlib
 import re
@@ -76,6 +76,9 @@ def test_hooks_are_called_once_for_a_step_that_calls_its_base_class():
     optimizer.step()
     assert heard == [(True, (None,), {})]
     optimizer.register_step_pre_hook(lambda o, args, kwargs: 3)
-    with pytest.raises(DTypeError, match=re.escape("Halving.step: a hook before it returned an int, and it returns")):
+    with pytest.raises(
+        DTypeError,
+        match=re.escape("Halving.step: a pre hook must return None or a tuple of (new_args, new_kwargs), but"),
+    ):
         optimizer.step()
     assert optimizer.steps == 2

@@ -1,4 +1,4 @@
-"""Each optimizer, with each of its options, walks PyTorch's way for 100 steps; Lion and Muon their papers'."""
+"""Each optimizer, with each of its options, follows PyTorch's trajectory for 100 steps; Lion and Muon their papers'."""
 
 import numpy as np
 import pytest
@@ -37,25 +37,25 @@ CASES = [(name, options) for name, found in OPTIONS.items() for options in found
 
 
 def start(seed=0):
-    """A matrix, a transposed one, a row, one number, and none."""
+    """Return a matrix, a transposed one, a vector, a scalar, and an empty tensor."""
     draw = np.random.default_rng(seed).normal
     return [draw(size=(5, 4)), draw(size=(3, 6)).T, draw(size=17), draw(size=()), draw(size=(0, 3))]
 
 
 def gradient(x, k):
-    """Of a valley that is not quadratic, on ground that moves with step k: the same numbers for both libraries."""
+    """Return the gradient of a non-quadratic loss that changes with step k, the same for both libraries."""
     return np.tanh(x) + 0.3 * np.cos(3.0 * x + k) + 0.1 * x
 
 
 def laid(make, x, dtype):
-    """A leaf of either library that lies in memory as `x` does: transposed where that is."""
+    """Create a leaf with the memory layout of `x`, transposed if `x` is."""
     x = x.astype(dtype)
     leaf = make(np.ascontiguousarray(x.T)).T if x.ndim == 2 and x.flags.f_contiguous and x.size else make(x.copy())
     return leaf.detach().requires_grad_()
 
 
 def walked(library, make, name, options, dtype="float64", steps=STEPS):
-    """Where the parameters are after so many steps, and the optimizer."""
+    """Return the parameters after `steps` steps, and the optimizer."""
     params = [laid(make, x, dtype) for x in start()]
     optimizer = getattr(library.optim, name)(params, **options)
     for k in range(steps):

@@ -1,4 +1,4 @@
-"""What a step of each optimizer writes, and what it leaves."""
+"""Which memory a step of each optimizer writes, and which it does not."""
 
 import numpy as np
 import pytest
@@ -32,7 +32,7 @@ def test_a_graph_that_saved_a_parameter_refuses_after_the_step(name):
     made(name, [p]).step()
     with pytest.raises(GraphError, match="overwritten") as told:
         loss.backward()
-    assert "test_optimizer.py" in str(told.value), "it says which line stepped"
+    assert "test_optimizer.py" in str(told.value), "the message names the line of the step"
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -49,7 +49,7 @@ def test_parameters_without_a_gradient_are_left_alone(name):
 def test_a_parameter_is_updated_by_one_call_of_one_kernel(name):
     p, calls = leaf(3, 4), []
     optimizer = made(name, [p])
-    run(optimizer, [p], 0, 1)  # makes what it remembers
+    run(optimizer, [p], 0, 1)  # creates the state
     give([p], 1)
     with mg.tap(calls.append):
         optimizer.step()
@@ -97,7 +97,7 @@ def test_devices_agree(name, shape):
 
 @pytest.mark.parametrize("name", [n for n in NAMES if n != "Muon"])
 def test_how_numbers_lie_changes_nothing(name):
-    """Views of larger memory, transposed, with gaps; gradients that lie otherwise."""
+    """Transposed and strided views of larger memory, with gradients of another layout."""
     whole = np.random.default_rng(0).normal(size=(12, 14))
     found = []
     for arrange in (lambda x: x.contiguous(), lambda x: x, lambda x: x.T.contiguous().T):
@@ -112,7 +112,7 @@ def test_how_numbers_lie_changes_nothing(name):
         if p.storage.array.shape == whole.shape:
             now = big.numpy().copy()
             now[1:9:2, 2:9] = whole[1:9:2, 2:9]
-            assert (now == whole).all()  # nothing beside it was written
+            assert (now == whole).all()  # nothing outside the view was written
     assert abs(found[0] - found[1]).max() <= PYTORCH
     assert abs(found[0] - found[2]).max() <= PYTORCH
 

@@ -1,4 +1,4 @@
-"""The state of an optimizer: saved, loaded, and what does not fit."""
+"""The state of an optimizer: saved, loaded, and rejected if it does not match."""
 
 import copy
 import re
@@ -18,7 +18,7 @@ def test_a_memory_that_no_longer_fits_is_named_before_anything_changes():
     run(optimizer, [p], 0, 1)
     before = p.tolist()
     optimizer.state[p]["exp_avg"] = mg.ones(3)
-    with pytest.raises(ShapeError, match=re.escape("Adam.step: a parameter of shape (2, 2) and type float32")):
+    with pytest.raises(ShapeError, match=re.escape("Adam.step: a parameter of shape (2, 2) and dtype float32")):
         optimizer.step()
     assert p.tolist() == before
 
@@ -69,10 +69,13 @@ def test_loading_what_does_not_fit_changes_nothing():
     before = copy.deepcopy(optimizer.state_dict())
     other = mg.optim.Adam([leaf(2, 2)])
     swapped = mg.optim.Adam([q, p])
-    text = "Adam.load_state_dict: here are groups of [2] parameters, and what is loaded has groups of [1]."
+    text = (
+        "Adam.load_state_dict: the loaded state dict has parameter groups of sizes [1] that don't match the "
+        "optimizer's, [2]."
+    )
     with pytest.raises(ArgumentError, match=re.escape(text)):
         optimizer.load_state_dict(other.state_dict())
-    text = "Adam.load_state_dict: exp_avg has shape (2, 2), and its parameter (3,)."
+    text = "Adam.load_state_dict: size mismatch: exp_avg has shape (2, 2), but its parameter has (3,)."
     with pytest.raises(ShapeError, match=re.escape(text)):
         swapped.load_state_dict(optimizer.state_dict())
     assert not swapped.state
@@ -94,7 +97,7 @@ def test_a_loaded_state_is_a_copy():
 )
 def test_what_is_no_state_is_named(state, given):
     optimizer = mg.optim.SGD([mg.ones(2, requires_grad=True)], lr=0.1)
-    with pytest.raises(DTypeError, match=rf"SGD\.load_state_dict: it takes a dict with .*, not {given}\."):
+    with pytest.raises(DTypeError, match=rf"SGD\.load_state_dict: expected a dict with .*, but got {given}\."):
         optimizer.load_state_dict(state)
 
 

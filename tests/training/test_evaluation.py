@@ -1,4 +1,4 @@
-"""Metrics are means over examples, of the validation where there is one."""
+"""Metrics are means over samples, of the validation data if given."""
 
 import re
 
@@ -33,9 +33,9 @@ def test_means_are_over_examples_however_they_are_batched():
 
 
 def test_accuracy_asks_for_classes_along_the_second_dimension():
-    scores = mg.tensor([[[0.0, 2.0], [1.0, 1.0]]])  # one sequence, two classes, two places
+    scores = mg.tensor([[[0.0, 2.0], [1.0, 1.0]]])  # one sequence, two classes, two time steps
     assert accuracy(scores, mg.tensor([[1, 1]])) == 0.5
-    with pytest.raises(ShapeError, match=re.escape("accuracy: output (2, 3) and target (2, 3) do not go together")):
+    with pytest.raises(ShapeError, match=re.escape("of class indices, but got shapes (2, 3) and (2, 3)")):
         accuracy(mg.zeros(2, 3), mg.zeros(2, 3))
 
 

@@ -1,4 +1,4 @@
-"""fit: it does what the loop by hand does, refuses what it cannot train with, and says when a loss is no number."""
+"""fit: it equals a hand-written loop, rejects invalid arguments, and reports a non-finite loss."""
 
 import re
 
@@ -17,7 +17,7 @@ from trained import Setting
 needs("safetensors")
 
 
-# --- what a step is ---
+# --- steps ---
 
 
 def test_fit_does_what_the_loop_by_hand_does_to_the_bit():
@@ -55,7 +55,7 @@ def test_a_batch_is_inputs_and_a_target_or_a_tensor_that_is_both():
     x = mg.tensor([[1.0, 2.0]])
     assert (losses((x, x, x)), losses(x), losses([x, x * 2])) == ([2.5], [0.0], [2.5])
     for wrong in ({"x": x}, (x,)):
-        with pytest.raises(DTypeError, match=r"a batch is \(input, …, target\), or a tensor that is both"):
+        with pytest.raises(DTypeError, match=r"expected a batch \(input, …, target\), or one tensor for both"):
             losses(wrong)
 
 
@@ -83,7 +83,7 @@ def test_a_model_in_eval_mode_is_trained_in_train_mode_and_given_back_as_it_was(
     assert (during, setting.model.training) == ([True] * 6, False)
 
 
-# --- a loss that is no number ---
+# --- non-finite losses ---
 
 
 @pytest.mark.parametrize("bad", [float("nan"), float("inf")])
@@ -95,16 +95,16 @@ def test_a_loss_that_is_no_number_stops_before_it_spoils_the_weights(bad):
         fit(model.eval(), batches, SGD(model.parameters(), 0.1), mse_loss, epochs=2, progress=False,
             callbacks=[lambda run: weights.append(model.weight.item())])  # fmt: skip
     assert str(raised.value).startswith(f"fit: the loss is {bad} at step 2, in epoch 1, after ")
-    assert "fit again inside `with mg.detect_anomaly():`" in str(raised.value)
+    assert "call fit inside `with mg.detect_anomaly():`" in str(raised.value)
     assert isinstance(raised.value, ArithmeticError)
     assert ([model.weight.item()], model.training) == (weights, False)
 
 
-# --- losses that wait ---
+# --- deferred losses ---
 
 
 def regression(**options):
-    """A history, and the weights after it: a seeded training of three epochs, by batches that are not of one size."""
+    """Return the history and final weights of a seeded run of three epochs, with batches of different sizes."""
     mg.manual_seed(0)
     model, x = nn.Linear(3, 1), mg.randn(22, 3)
     batches = [(part, part.sum(1, keepdim=True)) for part in x.split(4)]
@@ -142,7 +142,7 @@ def test_a_bad_loss_that_waited_says_how_often_the_weights_were_changed_since():
         fit(model, batches, SGD(model.parameters(), 0.1), mse_loss, epochs=2, progress=False, look_every=4)
     text = "fit: the loss is nan at step 2, in epoch 1, after "
     assert str(raised.value).startswith(text)
-    assert "The weights were changed 2 times since, as look_every=4.\n" in str(raised.value)
+    assert "The weights have been updated 2 times since, because look_every=4.\n" in str(raised.value)
 
 
 def test_no_checkpoint_has_seen_a_bad_loss_that_waits(tmp_path):
@@ -159,12 +159,12 @@ def test_no_checkpoint_has_seen_a_bad_loss_that_waits(tmp_path):
 
 
 WRONG = {
-    "no epochs": ({"epochs": 0}, "epochs=0 is not an int of 1 or more"),
-    "a schedule": ({"schedule": "daily"}, "schedule='daily' is not 'epoch' or 'step'"),
-    "a moment without a place": ({"checkpoint_every": 3}, "Give a path."),
-    "half of a step": ({"checkpoint_every": 0.5, "checkpoint": "c"}, "checkpoint_every=0.5 is not an int"),
-    "the middle of a list": ({"checkpoint_every": 3, "checkpoint": "c"}, "a list does not say where it stands"),
-    "no batches": ({"loader": []}, "the loader gave no batch in epoch 1"),
+    "no epochs": ({"epochs": 0}, "expected positive integer epochs, but got 0"),
+    "a schedule": ({"schedule": "daily"}, "expected schedule 'epoch' or 'step', but got 'daily'"),
+    "a moment without a place": ({"checkpoint_every": 3}, "Pass a path."),
+    "half of a step": ({"checkpoint_every": 0.5, "checkpoint": "c"}, "integer checkpoint_every, but got 0.5"),
+    "the middle of a list": ({"checkpoint_every": 3, "checkpoint": "c"}, "a list has no state_dict"),
+    "no batches": ({"loader": []}, "the loader yielded no batch in epoch 1"),
 }
 
 
@@ -180,13 +180,13 @@ def test_options_that_cannot_be_are_refused_in_words(case):
 def test_a_generator_of_batches_is_used_up_after_an_epoch_and_that_is_said():
     model = nn.Linear(1, 1)
     batches = ((mg.ones(1, 1), mg.ones(1, 1)) for _ in range(2))
-    with pytest.raises(ArgumentError, match=r"in epoch 2.\n.*a generator gives its batches only once"):
+    with pytest.raises(ArgumentError, match=r"in epoch 2.\n.*a generator can be consumed only once"):
         fit(model, batches, SGD(model.parameters(), 0.1), mse_loss, epochs=2, progress=False)
 
 
 def test_arguments_in_another_order_are_named():
     model = nn.Linear(2, 1)
     with pytest.raises(
-        DTypeError, match=r"fit: loader is a SGD\.\n  Write fit\(model, loader, optimizer, loss, epochs"
+        DTypeError, match=r"fit: loader can't be a SGD\.\n  Write fit\(model, loader, optimizer, loss, epochs"
     ):
         fit(model, SGD(model.parameters(), lr=0.1), mse_loss, [], epochs=1)

@@ -1,4 +1,4 @@
-"""What a terminal shows of a training."""
+"""The progress bar of a training run."""
 
 import re
 import sys
@@ -18,7 +18,7 @@ needs("safetensors")
 
 
 def shown(capsys, **options):
-    """The lines that a terminal shows at the end: a carriage return begins a line again."""
+    """Return the lines that a terminal finally shows: a carriage return overwrites a line."""
     model = nn.Linear(6, 3)
     loader = DataLoader(numbers(8, 1), batch_size=4)
     fit(model, loader, SGD(model.parameters(), 0.1), cross_entropy, epochs=2, validate=loader, **options)
@@ -33,7 +33,7 @@ def test_a_terminal_shows_one_line_with_the_epoch_the_steps_and_the_numbers(caps
 def test_a_training_that_goes_on_says_from_where_and_begins_its_bar_there(capsys, tmp_path):
     shown(capsys, checkpoint=tmp_path / "c")
     said = "".join(shown(capsys, checkpoint=tmp_path / "c"))
-    assert f"going on from {tmp_path / 'c'}, after 2 epochs and 4 steps\n" in said
+    assert f"resuming from {tmp_path / 'c'}, after 2 epochs and 4 steps\n" in said
     assert "100%|" in said
 
 
@@ -41,7 +41,7 @@ def test_an_interrupted_training_says_how_to_go_on(capsys, tmp_path):
     with pytest.raises(KeyboardInterrupt):
         shown(capsys, checkpoint=tmp_path / "c", callbacks=[Interrupted("on_step", 3)])
     said = "".join(capsys.readouterr())
-    assert f"interrupted: the same call goes on from {tmp_path / 'c'}\n" in said
+    assert f"interrupted: run the same call again to resume from {tmp_path / 'c'}\n" in said
 
 
 def test_without_progress_nothing_is_shown(capsys):

@@ -1,4 +1,4 @@
-"""A training that is interrupted goes on to the bit, other checkpoints change nothing, and callbacks hear of all."""
+"""An interrupted run resumes bit for bit, mismatched checkpoints change nothing, and callbacks run at every event."""
 
 import os
 import subprocess
@@ -24,7 +24,7 @@ needs("safetensors")
 MOMENTS = [
     ("on_step", 1, 1),  # just before the first checkpoint
     ("on_step", 2, 1),
-    ("on_backward", 4, 1),  # gradients are there, weights are old
+    ("on_backward", 4, 1),  # with gradients, before the weights change
     ("on_step", 6, None),  # the last step of the first epoch
     ("on_epoch", 6, None),
     ("on_step", 9, None),
@@ -128,7 +128,7 @@ def test_without_resume_training_begins_again_and_the_old_checkpoint_is_replaced
     assert list(mg.load(tmp_path / "c")["model"]) == ["weight", "bias"]
 
 
-# --- checkpoints that do not fit ---
+# --- mismatched checkpoints ---
 
 
 def untouched(setting, path, error, said):
@@ -147,7 +147,7 @@ def test_a_checkpoint_that_was_cut_off_changes_nothing(tmp_path):
     (tmp_path / "c").write_bytes(data[:-9] + bytes([data[-9] ^ 1]) + data[-8:])
     untouched(Setting(), tmp_path / "c", FileFormatError, "its checksum is not that of what it holds")
     mg.save(Setting().model.state_dict(), tmp_path / "c")
-    untouched(Setting(), tmp_path / "c", FileFormatError, "is not a checkpoint that fit wrote")
+    untouched(Setting(), tmp_path / "c", FileFormatError, "is not a checkpoint of fit")
 
 
 def test_a_checkpoint_of_other_parts_changes_nothing(tmp_path):
@@ -158,11 +158,11 @@ def test_a_checkpoint_of_other_parts_changes_nothing(tmp_path):
     other = Setting()
     other.model = nn.Sequential(nn.Linear(6, 8), nn.Linear(8, 3))
     other.optimizer = Adam(other.model.parameters())
-    untouched(other, tmp_path / "c", ArgumentError, "this state does not fit Sequential")
-    other = Setting()  # the model fits, the optimizer does not: the model is given back what it had
+    untouched(other, tmp_path / "c", ArgumentError, "error(s) in loading state_dict for Sequential")
+    other = Setting()  # only the optimizer mismatches: the model must be restored
     other.optimizer = Adam([{"params": [x]} for x in other.model.parameters()])
     other.scheduler = lr_scheduler.StepLR(other.optimizer, 2)
-    untouched(other, tmp_path / "c", ArgumentError, "groups of")
+    untouched(other, tmp_path / "c", ArgumentError, "parameter groups of sizes")
 
 
 def test_a_checkpoint_goes_on_with_other_metrics_between_epochs_and_is_refused_in_one(tmp_path):
@@ -180,9 +180,7 @@ def test_a_checkpoint_goes_on_with_other_metrics_between_epochs_and_is_refused_i
         train(3, 1, [Interrupted("on_step", 15)])
     other = Setting()
     before = other.all(training.History())
-    with pytest.raises(
-        ArgumentError, match=r"from the middle of an epoch that measured loss, and here are loss, accuracy"
-    ):
+    with pytest.raises(ArgumentError, match=r"from within an epoch with metrics loss, but this run has loss, accuracy"):
         training.fit(
             other.model, other.loader, other.optimizer, cross_entropy, epochs=3, progress=False,
             metrics={"accuracy": training.accuracy}, checkpoint=tmp_path / "c",
@@ -201,31 +199,34 @@ def _field(*path, to):
 
 
 FIELDS = {
-    "epoch": (_field("fit", "epoch", to="one"), "epoch of the checkpoint is not what fit writes"),
-    "negative": (_field("fit", "step", to=-1), "a count of the checkpoint is not what fit writes"),
-    "rows": (_field("fit", "history", to=[1]), "history[0] of the checkpoint is not what fit writes"),
+    "epoch": (_field("fit", "epoch", to="one"), "epoch of the checkpoint is invalid"),
+    "negative": (_field("fit", "step", to=-1), "a count of the checkpoint is invalid"),
+    "rows": (_field("fit", "history", to=[1]), "history[0] of the checkpoint is invalid"),
     "numbers": (_field("fit", "history", to=[{"loss": "low"}]), "history[0] of the checkpoint"),
     "totals": (_field("fit", "totals", to=[1]), "history[totals] of the checkpoint"),
-    "fit": (_field("fit", to=[1]), "it of the checkpoint is not what fit writes"),
-    "losses": (_field("losses", to="all"), "losses of the checkpoint is not what fit writes"),
-    "random": (_field("random", to=5), "the state of random in the checkpoint does not fit"),
+    "fit": (_field("fit", to=[1]), "the state of the checkpoint is invalid"),
+    "losses": (_field("losses", to="all"), "losses of the checkpoint is invalid"),
+    "random": (_field("random", to=5), "the state of random in the checkpoint does not match"),
     "scheduler": (
         _field("scheduler", "last_epoch", to="two"),
-        "the state of scheduler in the checkpoint does not fit: last",
+        "the state of scheduler in the checkpoint does not match: last",
     ),
     "another scheduler": (
         _field("scheduler", to={"gamma": 2}),
-        "the state of scheduler in the checkpoint does not fit",
+        "the state of scheduler in the checkpoint does not match",
     ),
-    "loader": (_field("loader", "position", to=[3]), "the state of loader in the checkpoint does not fit: position is"),
+    "loader": (
+        _field("loader", "position", to=[3]),
+        "the state of loader in the checkpoint does not match: position has",
+    ),
     "loader's kind": (
         _field("loader", to=3),
-        "the state of loader in the checkpoint does not fit: it is of another form",
+        "the state of loader in the checkpoint does not match: the state has another structure",
     ),
-    "optimizer": (_field("optimizer", "param_groups", to=3), "the state of optimizer in the checkpoint does not fit"),
-    "memories": (_field("optimizer", "state", to=3), "the state of optimizer in the checkpoint does not fit"),
-    "groups": (_field("optimizer", "param_groups", to=[3]), "the state of optimizer in the checkpoint does not fit"),
-    "model": (_field("model", to=3), "it takes a dict of names and tensors, not an int"),
+    "optimizer": (_field("optimizer", "param_groups", to=3), "the state of optimizer in the checkpoint does not match"),
+    "memories": (_field("optimizer", "state", to=3), "the state of optimizer in the checkpoint does not match"),
+    "groups": (_field("optimizer", "param_groups", to=[3]), "the state of optimizer in the checkpoint does not match"),
+    "model": (_field("model", to=3), "expected state_dict to be dict-like, but got an int"),
 }
 
 
@@ -242,7 +243,7 @@ def test_a_checkpoint_with_fields_of_another_type_changes_nothing(tmp_path, chan
     assert mg.get_rng_state().tolist() == before
 
 
-# --- who hears of it ---
+# --- callbacks ---
 
 
 def test_callbacks_hear_of_each_moment_in_order_with_what_is_there_then():

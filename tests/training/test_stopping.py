@@ -1,4 +1,4 @@
-"""Training stops when nothing becomes better, and the model has its best weights."""
+"""Early stopping ends training without improvement, and restores the best weights."""
 
 import re
 
@@ -15,13 +15,13 @@ needs("safetensors")
 
 
 def scripted(*scores):
-    """A metric with these numbers, one a call."""
+    """Create a metric that returns these scores in order."""
     waiting = list(scores)
     return lambda output, target: waiting.pop(0)
 
 
 def stopped(scores, early_stop, epochs=6, **options):
-    """A training of one weight, by 1 an epoch, of which the validation gives `scores`."""
+    """Train one weight, by 1 per epoch, with `scores` as the validation metric."""
     model = nn.Linear(1, 1, bias=False)
     with mg.no_grad():
         model.weight.fill_(0.0)
@@ -33,25 +33,25 @@ def stopped(scores, early_stop, epochs=6, **options):
 
 def test_training_stops_when_nothing_becomes_better_and_the_model_has_its_best_weights():
     rule = EarlyStop(2, "val_score", "max")
-    said = "stopped after 2 epochs without a better val_score: the weights are those of epoch 2"
+    said = "stopped after 2 epochs without improvement of val_score: restored the weights of epoch 2"
     assert stopped([1.0, 3.0, 2.0, 3.0, 9.0, 9.0], rule) == (2.0, 4, said)
     assert stopped([1.0, 3.0, 2.9, 2.8], rule._replace(mode="min")) == (
-        1.0, 3, "stopped after 2 epochs without a better val_score: the weights are those of epoch 1"
+        1.0, 3, "stopped after 2 epochs without improvement of val_score: restored the weights of epoch 1"
     )  # fmt: skip
     assert stopped([1.0, 1.5, 2.0, 2.5], rule._replace(min_delta=1.0), 4)[:2] == (1.0, 3)
     assert stopped([1.0, float("nan"), 2.0, 1.0], rule, 4) == (
-        3.0, 4, "all epochs are over: the weights are those of epoch 3"
+        3.0, 4, "all epochs are over: restored the weights of epoch 3"
     )  # fmt: skip
 
 
 def test_a_patience_alone_looks_at_the_loss_of_validation():
     assert stopped([0.0] * 3, 1, 3)[:2] == (3.0, 3)
     with pytest.raises(
-        ArgumentError, match=re.escape("monitors 'accuracy', and there is only loss, val_loss, val_score")
+        ArgumentError, match=re.escape("monitors 'accuracy', but the metrics are loss, val_loss, val_score")
     ):
         stopped([0.0], EarlyStop(1, "accuracy"))
     for wrong in (0, EarlyStop(1, mode="least")):
-        with pytest.raises(ArgumentError, match="needs patience=1 or more, and mode='min' or 'max'"):
+        with pytest.raises(ArgumentError, match="requires patience >= 1 and mode 'min' or 'max'"):
             stopped([0.0], wrong)
 
 

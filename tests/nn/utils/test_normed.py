@@ -1,4 +1,4 @@
-"""Weights that are worked out before each forward pass."""
+"""Weights recomputed before each forward pass."""
 
 import numpy as np
 import pytest
@@ -22,7 +22,7 @@ def numbers(*shape):
 
 
 def trained(library, layer, x, steps=3):
-    """What it gives at each step of a training, and what it has learned then."""
+    """Return the output at each training step, and the final state."""
     optimizer, found = library.optim.SGD(layer.parameters(), lr=0.05), []
     for _ in range(steps):
         optimizer.zero_grad()
@@ -37,7 +37,9 @@ def alike(found, expected):
     for mine, its in zip(found[0], expected[0], strict=True):
         close(mine, its, PARITY["float32"])
     assert list(found[1]) == list(expected[1])
-    largest = max(np.abs(its).max() for its in expected[1].values())  # a gradient may be what is left of large numbers
+    largest = max(
+        np.abs(its).max() for its in expected[1].values()
+    )  # a gradient may be the rounding error of large terms
     for name, its in expected[1].items():
         np.testing.assert_allclose(
             found[1][name], its, rtol=PARITY["float32"], atol=PARITY["float32"] * largest, err_msg=name
@@ -45,7 +47,7 @@ def alike(found, expected):
 
 
 @pytest.mark.parity
-@pytest.mark.filterwarnings("ignore")  # PyTorch would have these written otherwise
+@pytest.mark.filterwarnings("ignore")  # PyTorch deprecates these functions
 @pytest.mark.parametrize("dim", [0, 1, None])
 @pytest.mark.parametrize(("text", "shape"), LAYERS)
 def test_weight_norm_learns_what_it_learns_in_pytorch(torch, text, shape, dim):
@@ -63,7 +65,7 @@ def test_spectral_norm_learns_what_it_learns_in_pytorch(torch, text, shape):
     mine, its = made(mg, text), made(torch, text)
     utils.spectral_norm(mine, n_power_iterations=2)
     torch.nn.utils.spectral_norm(its, n_power_iterations=2)
-    mine.load_state_dict(its.state_dict())  # the drawn vectors too
+    mine.load_state_dict(its.state_dict())  # including the random vectors
     alike(trained(mg, mine, numbers(*shape)), trained(torch, its, numbers(*shape)))
 
 
@@ -91,12 +93,12 @@ def test_what_is_removed_leaves_a_layer_as_it_was_made_with_the_weight_of_now(no
     layer.weight.grad = None
     layer(x).sum().backward()
     assert layer.weight.grad is not None
-    with pytest.raises(ArgumentError, match=f"remove_{norm}: the weight of this Linear is not worked out"):
+    with pytest.raises(ArgumentError, match=f"remove_{norm}: {norm} of 'weight' not found in Linear"):
         getattr(utils, f"remove_{norm}")(layer)
 
 
 def test_what_is_no_parameter_is_refused():
     with pytest.raises(ArgumentError, match="weight_norm: Linear has no parameter 'kernel'; it has weight, bias"):
         utils.weight_norm(nn.Linear(2, 2), "kernel")
-    with pytest.raises(ArgumentError, match="n_power_iterations=0, and it is 1 or more"):
+    with pytest.raises(ArgumentError, match="expected n_power_iterations to be positive, but got 0"):
         utils.spectral_norm(nn.Linear(2, 2), n_power_iterations=0)

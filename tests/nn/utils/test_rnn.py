@@ -1,4 +1,4 @@
-"""Packed sequences: as PyTorch packs them, and through recurrent layers with its numbers and gradients."""
+"""Packed sequences equal PyTorch's, also through recurrent layers, with their gradients."""
 
 import numpy as np
 import pytest
@@ -143,23 +143,27 @@ def test_a_packed_sequence_is_a_tuple_that_can_be_converted():
         (
             lambda x: rnn.pack_padded_sequence(x, [1, 2], True),
             ArgumentError,
-            r"lengths=\[1, 2\] are not from the longest to the shortest.\n  Write enforce_sorted=False",
+            r"lengths must be sorted in decreasing order, but got \[1, 2\].\n  Write enforce_sorted=False",
         ),
-        (lambda x: rnn.pack_padded_sequence(x, [2, 0], True), ShapeError, "A sequence of no place cannot be packed"),
-        (lambda x: rnn.pack_padded_sequence(x, [4, 1], True), ShapeError, "of 2 sequences of up to 3 places"),
-        (lambda x: rnn.pack_padded_sequence(x, [3], True), ShapeError, r"lengths=\[3\], of 2 sequences"),
-        (lambda x: rnn.pack_padded_sequence(x[0, :, 0], [3]), ShapeError, r"input is \(L, N, …\).*here \(3,\)"),
-        (lambda x: rnn.PackedSequence(x), ArgumentError, r"without batch_sizes.*\n  Write pack_sequence"),
-        (lambda x: rnn.pad_packed_sequence(x), DTypeError, "pad_packed_sequence: Tensor is no PackedSequence"),
+        (
+            lambda x: rnn.pack_padded_sequence(x, [2, 0], True),
+            ShapeError,
+            "Leave out empty sequences: they cannot be packed",
+        ),
+        (lambda x: rnn.pack_padded_sequence(x, [4, 1], True), ShapeError, "batch_size=2, and lengths .* at most 3"),
+        (lambda x: rnn.pack_padded_sequence(x, [3], True), ShapeError, r"but got lengths=\[3\]"),
+        (lambda x: rnn.pack_padded_sequence(x[0, :, 0], [3]), ShapeError, r"input \(L, N, …\).*but got \(3,\)"),
+        (lambda x: rnn.PackedSequence(x), ArgumentError, r"batch_sizes is missing.*\n  Write pack_sequence"),
+        (lambda x: rnn.pad_packed_sequence(x), DTypeError, "expected a PackedSequence, but got Tensor"),
         (
             lambda x: rnn.pad_packed_sequence(rnn.pack_padded_sequence(x, [3, 1], True), total_length=2),
             ShapeError,
-            "total_length=2, but a sequence has 3 places",
+            "total_length=2, but the longest sequence has length 3",
         ),
         (
             lambda x: mg.nn.RNN(5, 2)(rnn.pack_padded_sequence(x, [3, 1], True)),
             ShapeError,
-            r"RNN: data, packed, is \(places in all, 5\); here \(4, 4\)",
+            r"RNN: expected packed data of shape \(sum of lengths, 5\), but got \(4, 4\)",
         ),
     ],
 )

@@ -1,4 +1,4 @@
-"""Gradients and parameters all together."""
+"""Utilities for gradients and parameters."""
 
 import math
 
@@ -14,7 +14,7 @@ from strategies import PARITY
 
 
 def trained(library, nn):
-    """Three parameters with gradients, one without."""
+    """Create three parameters with gradients, one without."""
     parameters = [nn.Parameter(library.ones(*shape) * 0.5) for shape in ((2, 3), (4,), (1,), (2,))]
     for k, p in enumerate(parameters[:3]):
         (p**3 * (k - 1.5)).sum().backward()
@@ -48,7 +48,7 @@ def test_one_parameter_and_none_have_a_norm_too():
 def test_a_norm_that_is_no_number_is_refused_if_asked_before_anything_is_written():
     p = nn.Parameter(mg.zeros(2))
     p.grad = mg.tensor([math.inf, 1.0])
-    with pytest.raises(ArgumentError, match="total norm of the gradients is inf"):
+    with pytest.raises(ArgumentError, match="total norm of the gradients is non-finite, inf"):
         utils.clip_grad_norm_(p, 1.0, error_if_nonfinite=True)
     assert p.grad.tolist() == [math.inf, 1.0]
 
@@ -67,7 +67,7 @@ def test_values_are_clipped_one_by_one():
     p.grad = mg.tensor([-3.0, 0.5, 9.0])
     utils.clip_grad_value_([p], 1.0)
     assert p.grad.tolist() == [-1.0, 0.5, 1.0]
-    with pytest.raises(ArgumentError, match=r"clip_value=-1.0 is negative"):
+    with pytest.raises(ArgumentError, match=r"clip_value must not be negative, but got -1.0"):
         utils.clip_grad_value_([p], -1.0)
 
 
@@ -80,7 +80,7 @@ def test_parameters_go_to_one_line_and_back():
     utils.vector_to_parameters(line, twin.parameters())
     assert (twin.weight == model.weight).all()
     assert (twin.bias == model.bias).all()
-    with pytest.raises(ShapeError, match=r"have 8 numbers, and vec has shape \(7,\)"):
+    with pytest.raises(ShapeError, match=r"have 8 elements, but vec has shape \(7,\)"):
         utils.vector_to_parameters(line[:7], twin.parameters())
 
 
@@ -99,5 +99,5 @@ def test_sequences_are_padded_as_in_pytorch_and_come_back(torch, batch_first, si
 
 
 def test_no_sequences_have_no_length():
-    with pytest.raises(ArgumentError, match="pad_sequence: there is no sequence, so no length"):
+    with pytest.raises(ArgumentError, match="pad_sequence: expected at least one sequence"):
         utils.rnn.pad_sequence([])

@@ -1,4 +1,4 @@
-"""Cycles of rates: restarts between epochs, and the end of the only cycle."""
+"""Cyclic rates: restarts at fractional epochs, and the end of a single cycle."""
 
 import pytest
 
@@ -31,5 +31,5 @@ def test_one_cycle_refuses_a_step_more_than_it_has():
     for _ in range(3):
         optimizer.step()
         scheduler.step()
-    with pytest.raises(ArgumentError, match="it was made for 3 steps, and all were taken"):
+    with pytest.raises(ArgumentError, match="tried to step 4 times, but total_steps is 3"):
         scheduler.step()

@@ -10,7 +10,7 @@ needs("numpy")
 
 
 @pytest.mark.parity
-@pytest.mark.filterwarnings("ignore")  # PyTorch's SequentialLR warns of how it calls itself
+@pytest.mark.filterwarnings("ignore")  # PyTorch's SequentialLR triggers its own warning
 @pytest.mark.parametrize("make", JOINED.values(), ids=JOINED)
 def test_joined_schedulers_set_pytorch_s_rates(torch, make):
     close(seen(mg, make), seen(torch, make))

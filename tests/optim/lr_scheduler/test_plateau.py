@@ -1,4 +1,4 @@
-"""Plateaus lower the rate where PyTorch does, and go on where they were saved."""
+"""Plateaus reduce the rate when PyTorch's do, and resume from a saved state."""
 
 import copy
 import math
