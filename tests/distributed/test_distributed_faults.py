@@ -103,7 +103,7 @@ def test_no_process_stays_and_the_checkpoint_goes_on(what, tmp_path):
     if what == "raise":
         assert said.rstrip().endswith("LookupError: enough")
     if what == "interrupt":
-        assert f"interrupted: the same call goes on from {path}" in written
+        assert f"interrupted: run the same call again to resume from {path}" in written
     if what == "end":
         assert "epoch 1/1: 100%" in said
     state = mg.load(path)
