@@ -56,23 +56,26 @@ class _InPlace(AppliedToInput):
 
 
 class ReLU(_InPlace, of="relu"):
-    """``max(x, 0)``. Nair and Hinton 2010."""
+    """Rectified linear unit: ``max(x, 0)``. Nair and Hinton 2010."""
 
 
 class ReLU6(_InPlace, of="relu6"):
-    """``min(max(x, 0), 6)``."""
+    """Rectified linear unit with an upper bound: ``min(max(x, 0), 6)``."""
 
 
 class SELU(_InPlace, of="selu"):
-    """`ELU` scaled so that activations converge to mean 0 and variance 1. Klambauer et al. 2017."""
+    """Scaled exponential linear unit: `ELU` scaled so that activations converge to mean 0 and variance 1.
+
+    Klambauer et al. 2017.
+    """
 
 
 class SiLU(_InPlace, of="silu"):
-    """``x sigmoid(x)``, also known as swish."""
+    """Sigmoid linear unit, also known as swish: ``x sigmoid(x)``."""
 
 
 class Mish(_InPlace, of="mish"):
-    """``x tanh(softplus(x))``. Misra 2019."""
+    """Mish activation: ``x tanh(softplus(x))``. Misra 2019."""
 
 
 class Hardsigmoid(_InPlace, of="hardsigmoid"):
@@ -86,49 +89,55 @@ class Hardswish(_InPlace, of="hardswish"):
 
 
 class ELU(AppliedToInput, of="elu"):
-    """``x`` if positive, else ``alpha (exp(x) - 1)``. Clevert, Unterthiner and Hochreiter 2016."""
+    """Exponential linear unit: ``x`` if positive, else ``alpha (exp(x) - 1)``. Clevert et al. 2016."""
 
     def __init__(self, alpha: float = 1.0, inplace: bool = False) -> None:
         super().__init__(alpha=alpha, inplace=inplace)
 
 
 class CELU(AppliedToInput, of="celu"):
-    """``x`` if positive, else ``alpha (exp(x / alpha) - 1)``: an `ELU` with continuous derivative. Barron 2017."""
+    """An `ELU` with continuous derivative: ``x`` if positive, else ``alpha (exp(x / alpha) - 1)``. Barron 2017."""
 
     def __init__(self, alpha: float = 1.0, inplace: bool = False) -> None:
         super().__init__(alpha=alpha, inplace=inplace)
 
 
 class LeakyReLU(AppliedToInput, of="leaky_relu"):
-    """``x`` if positive, else ``negative_slope x``. Maas, Hannun and Ng 2013."""
+    """Leaky rectified linear unit: ``x`` if positive, else ``negative_slope x``. Maas, Hannun and Ng 2013."""
 
     def __init__(self, negative_slope: float = 0.01, inplace: bool = False) -> None:
         super().__init__(negative_slope=negative_slope, inplace=inplace)
 
 
 class Hardtanh(AppliedToInput, of="hardtanh"):
-    """``x`` clamped to [`min_val`, `max_val`]."""
+    """Clamps ``x`` to [`min_val`, `max_val`]."""
 
     def __init__(self, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> None:
         super().__init__(min_val=min_val, max_val=max_val, inplace=inplace)
 
 
 class Threshold(AppliedToInput, of="threshold"):
-    """``x`` if above `threshold`, else `value`."""
+    """Returns ``x`` if it is above `threshold`, else `value`."""
 
     def __init__(self, threshold: float, value: float, inplace: bool = False) -> None:
         super().__init__(threshold=threshold, value=value, inplace=inplace)
 
 
 class GELU(AppliedToInput, of="gelu"):
-    """``x Φ(x)``, Φ the normal CDF; `approximate` "tanh" uses a closed form. Hendrycks and Gimpel 2016."""
+    """Gaussian error linear unit: ``x Φ(x)``, where Φ is the normal CDF. Hendrycks and Gimpel 2016.
+
+    `approximate` "tanh" replaces Φ by a closed form.
+    """
 
     def __init__(self, approximate: str = "none") -> None:
         super().__init__(approximate=approximate)
 
 
 class Softplus(AppliedToInput, of="softplus"):
-    """``log(1 + exp(beta x)) / beta``; ``x`` where beta x exceeds `threshold`. Dugas et al. 2001."""
+    """A smooth approximation of `ReLU`: ``log(1 + exp(beta x)) / beta``. Dugas et al. 2001.
+
+    It is ``x`` where beta x exceeds `threshold`.
+    """
 
     def __init__(self, beta: float = 1.0, threshold: float = 20.0) -> None:
         super().__init__(beta=beta, threshold=threshold)
@@ -145,11 +154,11 @@ class _Shrink(AppliedToInput):
 
 
 class Softshrink(_Shrink, of="softshrink"):
-    """``x`` moved towards 0 by `lambd`, and 0 within [-lambd, lambd]."""
+    """Shrinks ``x`` towards 0 by `lambd`; it is 0 within [-lambd, lambd]."""
 
 
 class Hardshrink(_Shrink, of="hardshrink"):
-    """``x``, but 0 within [-lambd, lambd]."""
+    """Returns ``x``, but 0 within [-lambd, lambd]."""
 
 
 class GLU(AppliedToInput, of="glu"):
@@ -169,27 +178,30 @@ class _Plain(AppliedToInput):
 
 
 class Softsign(_Plain, of="softsign"):
-    """``x / (1 + |x|)``. Turian, Bergstra and Bengio 2009."""
+    """Softsign function: ``x / (1 + |x|)``. Turian, Bergstra and Bengio 2009."""
 
 
 class Tanhshrink(_Plain, of="tanhshrink"):
-    """``x - tanh(x)``."""
+    """Tanhshrink function: ``x - tanh(x)``."""
 
 
 class LogSigmoid(_Plain, of="logsigmoid"):
-    """``log(sigmoid(x))``, numerically stable."""
+    """The logarithm of the sigmoid, ``log(sigmoid(x))``, numerically stable."""
 
 
 class Sigmoid(_Plain, of="sigmoid"):
-    """``1 / (1 + exp(-x))``."""
+    """Sigmoid function: ``1 / (1 + exp(-x))``."""
 
 
 class Tanh(_Plain, of="tanh"):
-    """The hyperbolic tangent."""
+    """Hyperbolic tangent: ``tanh(x)``."""
 
 
 class PReLU(Module):
-    """``x`` if positive, else ``weight x``; learns one weight, or `num_parameters`, one per channel. He et al. 2015."""
+    """Parametric rectified linear unit: ``x`` if positive, else ``weight x``. He et al. 2015.
+
+    The weight is learned: a single one, or `num_parameters`, one per channel.
+    """
 
     weight: Parameter
 
@@ -215,15 +227,15 @@ class _Along(AppliedToInput):
 
 
 class Softmax(_Along, of="softmax"):
-    """``exp(x) / sum(exp(x))`` along `dim`: positive values that sum to 1."""
+    """Softmax along `dim`: ``exp(x) / sum(exp(x))``, positive values that sum to 1."""
 
 
 class LogSoftmax(_Along, of="log_softmax"):
-    """``log(softmax(x))`` along `dim`, numerically stable."""
+    """The logarithm of the softmax along `dim`, ``log(softmax(x))``, numerically stable."""
 
 
 class Softmin(_Along, of="softmin"):
-    """``softmax(-x)`` along `dim`."""
+    """Softmin along `dim`: ``softmax(-x)``."""
 
 
 class Softmax2d(Module):

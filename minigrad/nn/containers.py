@@ -91,7 +91,7 @@ class _Numbered(Module):
 
 
 class Sequential(_Numbered):
-    """A chain of modules: each receives the output of the one before. A dict argument names them.
+    """A sequence of modules: each receives the output of the previous one. A dict argument names them.
 
     >>> import minigrad as mg
     >>> model = mg.nn.Sequential(mg.nn.Linear(4, 8), mg.nn.ReLU(), mg.nn.Linear(8, 3))
@@ -347,7 +347,7 @@ class ParameterDict(_Named):
 
 
 class Identity(Module):
-    """A placeholder that returns its input. Accepts and ignores any constructor arguments."""
+    """A placeholder module that returns its input. Accepts and ignores any constructor arguments."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__()

@@ -126,7 +126,10 @@ class _Conv(Module):
 
 
 class Conv1d(_Conv):
-    """Applies `functional.conv1d` with a learned `weight`, (out, in / groups, k), and `bias`, (out,)."""
+    """Applies a 1D convolution to (N, in, L) or (in, L): see `functional.conv1d`.
+
+    `weight` is (out, in / groups, k), `bias` (out,).
+    """
 
     dims = 1
 
@@ -135,11 +138,11 @@ class Conv1d(_Conv):
 
 
 class Conv2d(_Conv):
-    """Applies `functional.conv2d` with a learned `weight`, (out, in / groups, kH, kW), and `bias`, (out,).
+    """Applies a 2D convolution to (N, in, H, W) or (in, H, W): see `functional.conv2d`.
 
-    Maps (N, in, H, W) to (N, out, h, w), or both without N. `padding_mode` is that of `functional.pad`, or "zeros".
-    Parameters are initialised from U(-k, k), k = 1 / sqrt(in / groups · kH · kW). Raises ShapeError unless `groups`
-    divides both channel counts, ArgumentError for unknown options.
+    `weight` is (out, in / groups, kH, kW), `bias` (out,); both are initialised from U(-k, k), k = 1 / sqrt(in / groups
+    · kH · kW). `padding_mode` is "zeros" or one of `functional.pad`. Raises ShapeError unless `groups` divides both
+    channel counts, ArgumentError for unknown options.
 
     >>> import minigrad as mg
     >>> layer = mg.nn.Conv2d(3, 16, 3, padding="same", padding_mode="reflect")
@@ -183,7 +186,10 @@ class _ConvTranspose(_Conv):
 
 
 class ConvTranspose1d(_ConvTranspose):
-    """Applies `functional.conv_transpose1d` with a learned `weight`, (in, out / groups, k), and `bias`, (out,)."""
+    """Applies a 1D transposed convolution to (N, in, L) or (in, L): see `functional.conv_transpose1d`.
+
+    `weight` is (in, out / groups, k), `bias` (out,).
+    """
 
     dims = 1
 
@@ -193,7 +199,9 @@ class ConvTranspose1d(_ConvTranspose):
 
 
 class ConvTranspose2d(_ConvTranspose):
-    """Applies `functional.conv_transpose2d` with a learned `weight`, (in, out / groups, kH, kW), and `bias`, (out,).
+    """Applies a 2D transposed convolution to (N, in, H, W) or (in, H, W): see `functional.conv_transpose2d`.
+
+    `weight` is (in, out / groups, kH, kW), `bias` (out,).
 
     >>> import minigrad as mg
     >>> mg.nn.ConvTranspose2d(4, 3, 3, stride=2, padding=1)(mg.ones(1, 4, 4, 4), output_size=(8, 8)).shape

@@ -19,7 +19,7 @@ Hook = tuple[Callable[..., Any], bool]
 
 
 class Hooks:
-    """The hooks of one module by kind, each with a flag whether it takes keyword arguments."""
+    """The hooks of one module by kind, each with a flag for keyword arguments."""
 
     def __init__(self) -> None:
         self.before: dict[Any, Hook] = {}

@@ -1,8 +1,8 @@
 """Weight initialisation: PyTorch's `nn.init`. Each function overwrites a tensor in place and returns it.
 
 Random values come from `generator`, by default that of `minigrad.random`, which `mg.manual_seed` seeds. For a weight of
-shape (out, in, *kernel), fan_in is in times the kernel size, the number of terms per output element, and fan_out is out
-times the kernel size, its counterpart in the backward pass.
+shape (out, in, *kernel), fan_in = in · prod(kernel) is the number of inputs of an output element, and fan_out = out ·
+prod(kernel) the number of outputs that an input element affects.
 """
 
 from __future__ import annotations
@@ -118,13 +118,19 @@ def _below(z: float) -> float:
 
 
 def xavier_uniform_(tensor: Tensor, gain: float = 1.0, generator: Generator | None = None) -> Tensor:
-    """Fill `tensor` from U(-b, b), b = gain sqrt(6 / (fan_in + fan_out)). Glorot and Bengio 2010, eq. 16."""
+    """Fill `tensor` from U(-b, b), b = gain sqrt(6 / (fan_in + fan_out)). Glorot and Bengio 2010, eq. 16.
+
+    Raises ShapeError for a tensor with fewer than two dimensions.
+    """
     bound = gain * math.sqrt(6 / max(sum(_calculate_fan_in_and_fan_out(tensor)), 1))
     return uniform_(tensor, -bound, bound, generator)
 
 
 def xavier_normal_(tensor: Tensor, gain: float = 1.0, generator: Generator | None = None) -> Tensor:
-    """Fill `tensor` from N(0, s²), s = gain sqrt(2 / (fan_in + fan_out)). Glorot and Bengio 2010, eq. 12."""
+    """Fill `tensor` from N(0, s²), s = gain sqrt(2 / (fan_in + fan_out)). Glorot and Bengio 2010, eq. 12.
+
+    Raises ShapeError for a tensor with fewer than two dimensions.
+    """
     std = gain * math.sqrt(2 / max(sum(_calculate_fan_in_and_fan_out(tensor)), 1))
     return normal_(tensor, 0.0, std, generator)
 
@@ -168,7 +174,7 @@ def kaiming_normal_(
 
 
 def orthogonal_(tensor: Tensor, gain: float = 1.0, generator: Generator | None = None) -> Tensor:
-    """Fill `tensor` with a random matrix times `gain`, whose rows, or columns if there are fewer, are orthonormal.
+    """Fill `tensor` with a random matrix times `gain` that has orthonormal rows, or columns if there are fewer.
 
     Trailing dimensions are flattened. Samples from N(0, 1) are orthogonalised by the Gram-Schmidt process, applied
     twice to each row to compensate for rounding (Giraud et al. 2005). Saxe et al. 2013. Raises ShapeError for a tensor

@@ -107,7 +107,7 @@ class SmoothL1Loss(_OfTarget, of="smooth_l1_loss"):
 
 
 class HuberLoss(_OfTarget, of="huber_loss"):
-    """`SmoothL1Loss` with threshold `delta`, multiplied by it. Huber 1964."""
+    """`SmoothL1Loss` with `delta` as its threshold, multiplied by `delta`. Huber 1964."""
 
     def __init__(self, reduction: str = "mean", delta: float = 1.0) -> None:
         super().__init__(reduction=reduction, delta=delta)
@@ -194,7 +194,7 @@ class HingeLoss(_Loss, of="hinge_loss"):
 
 
 class HingeEmbeddingLoss(_OfTarget, of="hinge_embedding_loss"):
-    """`input`, a distance, where target is 1, and ``max(margin - input, 0)`` where it is -1."""
+    """Measures `input`, a distance, where target is 1, and ``max(margin - input, 0)`` where it is -1."""
 
     def __init__(
         self, margin: float = 1.0, size_average: Any = None, reduce: Any = None, reduction: str = "mean"
@@ -203,7 +203,7 @@ class HingeEmbeddingLoss(_OfTarget, of="hinge_embedding_loss"):
 
 
 class MarginRankingLoss(_Reduced, of="margin_ranking_loss"):
-    """``max(-target (input1 - input2) + margin, 0)``: a target of 1 ranks input1 above input2, -1 below."""
+    """Ranking loss, ``max(-target (input1 - input2) + margin, 0)``: target 1 ranks input1 above input2, -1 below."""
 
     def __init__(
         self, margin: float = 0.0, size_average: Any = None, reduce: Any = None, reduction: str = "mean"
@@ -215,7 +215,7 @@ class MarginRankingLoss(_Reduced, of="margin_ranking_loss"):
 
 
 class CosineEmbeddingLoss(MarginRankingLoss, of="cosine_embedding_loss"):
-    """1 minus the cosine similarity of the rows where target is 1, ``max(cos - margin, 0)`` where it is -1."""
+    """Measures 1 minus the cosine similarity of rows where target is 1, ``max(cos - margin, 0)`` where it is -1."""
 
 
 class _Triplet(_Reduced):
@@ -224,7 +224,7 @@ class _Triplet(_Reduced):
 
 
 class TripletMarginLoss(_Triplet, of="triplet_margin_loss"):
-    """``max(d(anchor, positive) - d(anchor, negative) + margin, 0)``: see `F.triplet_margin_loss`."""
+    """Triplet loss, ``max(d(anchor, positive) - d(anchor, negative) + margin, 0)``: see `F.triplet_margin_loss`."""
 
     def __init__(
         self,
@@ -282,7 +282,7 @@ class GaussianNLLLoss(_Reduced, of="gaussian_nll_loss"):
 
 
 class CosineSimilarity(Module):
-    """The cosine similarity between x1 and x2 along `dim`."""
+    """Computes the cosine similarity between x1 and x2 along `dim`."""
 
     def __init__(self, dim: int = 1, eps: float = 1e-8) -> None:
         super().__init__()
@@ -293,7 +293,7 @@ class CosineSimilarity(Module):
 
 
 class PairwiseDistance(Module):
-    """The `p`-norm of ``x1 - x2 + eps`` along the last dimension."""
+    """Computes the `p`-norm of ``x1 - x2 + eps`` along the last dimension."""
 
     def __init__(self, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False) -> None:
         super().__init__()
@@ -323,4 +323,4 @@ class MultiLabelMarginLoss(_Loss, of="multilabel_margin_loss"):
 
 
 class MultiLabelSoftMarginLoss(_Weighted, of="multilabel_soft_margin_loss"):
-    """The mean over classes, each present or not, of ``softplus(x) - target * x``, times `weight` (C,)."""
+    """Multi-label loss: the mean over classes, present or not, of ``softplus(x) - target * x``, times `weight` (C,)."""

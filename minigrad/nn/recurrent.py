@@ -134,7 +134,10 @@ class RNNCellBase(_Gated):
 
 
 class RNNCell(RNNCellBase):
-    """``tanh(W_ih x + b_ih + W_hh h + b_hh)``, or relu: from (N, input_size) and (N, H) to (N, H). Elman 1990."""
+    """An Elman cell, ``tanh(W_ih x + b_ih + W_hh h + b_hh)`` or relu: from (N, input_size) and (N, H) to (N, H).
+
+    Elman 1990.
+    """
 
     _gates, _step = 1, staticmethod(_rnn_step)
 
@@ -345,14 +348,14 @@ class _Recurrent(_Gated):
 
 
 class RNN(_Recurrent):
-    """Applies ``h = tanh(W_ih x + b_ih + W_hh h + b_hh)`` along sequences, or relu by `nonlinearity`. Elman 1990.
+    """Applies an Elman network along sequences: ``h = tanh(W_ih x + b_ih + W_hh h + b_hh)``. Elman 1990.
 
-    The input is (L, N, input_size), (N, L, input_size) if `batch_first`, or (L, input_size), and `hx`, by default
-    zeros, is (layers · directions, N, H). Returns the output of the last layer, (L, N, directions · H), and the final
-    states. Each layer receives the output of the one before, with `dropout` in training; if `bidirectional`, in both
-    directions. A `PackedSequence` yields a `PackedSequence` and the final state of each sequence; see `nn.utils.rnn`.
-    Raises ShapeError for mismatched sizes, DTypeError for other inputs, and ArgumentError for `proj_size`, which only
-    `LSTM` supports.
+    `nonlinearity` "relu" replaces tanh. The input is (L, N, input_size), (N, L, input_size) if `batch_first`, or (L,
+    input_size), and `hx`, by default zeros, is (layers · directions, N, H). Returns the output of the last layer, (L,
+    N, directions · H), and the final states. Each layer receives the output of the one before, with `dropout` in
+    training; if `bidirectional`, in both directions. A `PackedSequence` yields a `PackedSequence` and the final state
+    of each sequence; see `nn.utils.rnn`. Raises ShapeError for mismatched sizes, DTypeError for other inputs, and
+    ArgumentError for `proj_size`, which only `LSTM` supports.
     """
 
     _gates, _step = 1, staticmethod(_rnn_step)
@@ -398,7 +401,10 @@ class LSTM(_Recurrent):
 
 
 class GRU(_Recurrent):
-    """Applies a gated recurrent unit: ``h = (1 - z) n + z h``, ``n = tanh(x_n + r h_n)``. Cho et al. 2014. As `RNN`."""
+    """Applies a gated recurrent unit: ``h = (1 - z) n + z h``, ``n = tanh(x_n + r h_n)``, with gates r and z.
+
+    Cho et al. 2014. Arguments, shapes and errors are those of `RNN`.
+    """
 
     _gates, _step = 3, staticmethod(_gru_step)
 

@@ -57,7 +57,7 @@ class Module:
     def named_modules(
         self, prefix: str = "", remove_duplicate: bool = True, *, memo: set[int] | None = None
     ) -> Iterator[tuple[str, Module]]:
-        """Iterate over (path, module) pairs, such as ``"layers[0].neurons[2]"``, starting at this module, `prefix`."""
+        """Iterate over (path, module) pairs of this module and its descendants, such as ``"layers[0].neurons[2]"``."""
         memo = set() if memo is None else memo
         if id(self) in memo:
             return

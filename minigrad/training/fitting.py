@@ -139,7 +139,7 @@ def _check(run: Run, epochs: Any, checkpoint: Any, every: Any) -> None:
     ):
         if not there:
             raise DTypeError(
-                f"fit: {name} can't be {a_kind(x)}.\n  Write fit(model, loader, optimizer, loss, epochs=…)."
+                f"fit: {name} has the wrong type, {a_kind(x)}.\n  Write fit(model, loader, optimizer, loss, epochs=…)."
             )
     if run.schedule not in ("epoch", "step"):
         raise ArgumentError(f"fit: expected schedule 'epoch' or 'step', but got {run.schedule!r}.")

@@ -128,7 +128,7 @@ class Run:
 
     def _diverged(self, number: float, step: int) -> DivergedError:
         latest = [*self.history.steps[-1:], *self._losses][-1:]
-        before = f", after {latest[0]:.4g}" if latest else ""
+        before = f", after a loss of {latest[0]:.4g}" if latest else ""
         changed = self.step + 1 - step
         weights = (
             f"The weights have been updated {changed} times since, because look_every={self.look_every}."

@@ -187,6 +187,7 @@ def test_a_generator_of_batches_is_used_up_after_an_epoch_and_that_is_said():
 def test_arguments_in_another_order_are_named():
     model = nn.Linear(2, 1)
     with pytest.raises(
-        DTypeError, match=r"fit: loader can't be a SGD\.\n  Write fit\(model, loader, optimizer, loss, epochs"
+        DTypeError,
+        match=r"fit: loader has the wrong type, a SGD\.\n  Write fit\(model, loader, optimizer, loss, epochs",
     ):
         fit(model, SGD(model.parameters(), lr=0.1), mse_loss, [], epochs=1)
