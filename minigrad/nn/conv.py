@@ -140,9 +140,9 @@ class Conv1d(_Conv):
 class Conv2d(_Conv):
     """Applies a 2D convolution to (N, in, H, W) or (in, H, W): see `functional.conv2d`.
 
-    `weight` is (out, in / groups, kH, kW), `bias` (out,); both are initialised from U(-k, k), k = 1 / sqrt(in / groups
-    · kH · kW). `padding_mode` is "zeros" or one of `functional.pad`. Raises ShapeError unless `groups` divides both
-    channel counts, ArgumentError for unknown options.
+    `weight` is (out, in / groups, kH, kW), `bias` (out,); both are initialised from U(-k, k), where
+    k = 1 / sqrt(in / groups · kH · kW). `padding_mode` is "zeros" or one of `functional.pad`. Raises ShapeError unless
+    `groups` divides both channel counts, ArgumentError for unknown options.
 
     >>> import minigrad as mg
     >>> layer = mg.nn.Conv2d(3, 16, 3, padding="same", padding_mode="reflect")

@@ -1,8 +1,8 @@
 """Weight initialisation: PyTorch's `nn.init`. Each function overwrites a tensor in place and returns it.
 
 Random values come from `generator`, by default that of `minigrad.random`, which `mg.manual_seed` seeds. For a weight of
-shape (out, in, *kernel), fan_in = in · prod(kernel) is the number of inputs of an output element, and fan_out = out ·
-prod(kernel) the number of outputs that an input element affects.
+shape (out, in, *kernel), fan_in = in · prod(kernel) is the number of inputs of an output element, and
+fan_out = out · prod(kernel) the number of outputs that an input element affects.
 """
 
 from __future__ import annotations
@@ -45,8 +45,8 @@ _LINEAR = ("linear", "sigmoid", *[f"conv{t}{n}d" for t in ("", "_transpose") for
 def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
     """Return the gain of `nonlinearity`: the factor for the preceding weights that preserves the variance of signals.
 
-    It is 1 for "linear", "sigmoid" and convolutions, 5 / 3 for "tanh", sqrt(2) for "relu", 3 / 4 for "selu", and sqrt(2
-    / (1 + param**2)) for "leaky_relu" of negative slope `param`, by default 0.01. Raises ArgumentError for others.
+    It is 1 for "linear", "sigmoid" and convolutions, 5 / 3 for "tanh", sqrt(2) for "relu", 3 / 4 for "selu", and
+    sqrt(2 / (1 + param**2)) for "leaky_relu" of negative slope `param`, by default 0.01. Raises ArgumentError for others.
 
     >>> round(calculate_gain("leaky_relu", math.sqrt(5)), 4)     # sqrt(1 / 3)
     0.5774

@@ -53,9 +53,7 @@ Step = Callable[[str, Tensor, State, Any, Any], State]
 
 def _check_sizes(name: str, input_size: int, hidden_size: int) -> None:
     if min(input_size, hidden_size) < 1:
-        raise ShapeError(
-            f"{name}: input_size and hidden_size must be greater than zero, but got {input_size} and {hidden_size}."
-        )
+        raise ShapeError(f"{name}: {input_size=} and {hidden_size=} must be greater than zero.")
 
 
 def _check_state(name: str, state: Any, shapes: Sequence[tuple[int, ...]]) -> State:
@@ -116,9 +114,7 @@ class RNNCellBase(_Gated):
     def _stepped(self, input: Tensor, hx: Any) -> State:
         name = type(self).__name__
         if input.ndim not in (1, 2) or input.shape[-1] != self.input_size:
-            raise ShapeError(
-                f"{name}: expected input of shape (N, {self.input_size}), or without N, but got {input.shape}."
-            )
+            raise ShapeError(f"{name}: expected input (N, {self.input_size}), or without N, but got {input.shape}.")
         shape = (*input.shape[:-1], self.hidden_size)
         if hx is None:
             state: State = (input.new_zeros(shape),) * self._states
@@ -134,10 +130,7 @@ class RNNCellBase(_Gated):
 
 
 class RNNCell(RNNCellBase):
-    """An Elman cell, ``tanh(W_ih x + b_ih + W_hh h + b_hh)`` or relu: from (N, input_size) and (N, H) to (N, H).
-
-    Elman 1990.
-    """
+    """Elman cell, ``tanh(W_ih x + b_ih + W_hh h + b_hh)`` or relu: (N, input_size), (N, H) to (N, H). Elman 1990."""
 
     _gates, _step = 1, staticmethod(_rnn_step)
 
@@ -205,13 +198,9 @@ class _Recurrent(_Gated):
         if num_layers < 1:
             raise ShapeError(f"{name}: num_layers must be greater than zero, but got {num_layers}.")
         if proj_size and self._states == 1:
-            raise ArgumentError(
-                f"{name}: proj_size is only supported for LSTM.\n  Leave it out, and add a Linear after it."
-            )
+            raise ArgumentError(f"{name}: proj_size is only supported for LSTM.\n  Leave it out, and add a Linear.")
         if not 0 <= proj_size < hidden_size:
-            raise ArgumentError(
-                f"{name}: proj_size must be smaller than {hidden_size=}, or 0 to disable it, but got {proj_size}."
-            )
+            raise ArgumentError(f"{name}: {proj_size=} must be smaller than {hidden_size=}, or 0 to disable it.")
         self.input_size, self.hidden_size, self.num_layers, self.bias = input_size, hidden_size, num_layers, bias
         self.batch_first, self.dropout, self.bidirectional = batch_first, float(dropout), bidirectional
         self.proj_size, rows = proj_size, self._gates * hidden_size
@@ -261,10 +250,8 @@ class _Recurrent(_Gated):
         fits = x.ndim == 2 if packed else x.ndim in (2, 3)
         if not fits or x.shape[-1] != self.input_size or 0 in x.shape:
             order = "(N, L, " if self.batch_first else "(L, N, "
-            asked = "packed data of shape (sum of lengths, " if packed else f"input of shape {order}"
-            raise ShapeError(
-                f"{name}: expected {asked}{self.input_size}){'' if packed else ', or without N'}, but got {x.shape}."
-            )
+            asked = "expected packed data (sum of lengths, " if packed else f"expected input {order}"
+            raise ShapeError(f"{name}: {asked}{self.input_size}){'' if packed else ', or no N'}, but got {x.shape}.")
 
     def _walked(self, input: Any, hx: Any) -> tuple[Any, State]:
         """Return the outputs of the last layer at all time steps, and the final states of all layers."""
@@ -350,9 +337,9 @@ class _Recurrent(_Gated):
 class RNN(_Recurrent):
     """Applies an Elman network along sequences: ``h = tanh(W_ih x + b_ih + W_hh h + b_hh)``. Elman 1990.
 
-    `nonlinearity` "relu" replaces tanh. The input is (L, N, input_size), (N, L, input_size) if `batch_first`, or (L,
-    input_size), and `hx`, by default zeros, is (layers · directions, N, H). Returns the output of the last layer, (L,
-    N, directions · H), and the final states. Each layer receives the output of the one before, with `dropout` in
+    `nonlinearity` "relu" replaces tanh. The input is (L, N, input_size), (N, L, input_size) if `batch_first`, or
+    (L, input_size), and `hx`, by default zeros, is (layers · directions, N, H). Returns the output of the last layer,
+    (L, N, directions · H), and the final states. Each layer receives the output of the one before, with `dropout` in
     training; if `bidirectional`, in both directions. A `PackedSequence` yields a `PackedSequence` and the final state
     of each sequence; see `nn.utils.rnn`. Raises ShapeError for mismatched sizes, DTypeError for other inputs, and
     ArgumentError for `proj_size`, which only `LSTM` supports.
@@ -401,10 +388,7 @@ class LSTM(_Recurrent):
 
 
 class GRU(_Recurrent):
-    """Applies a gated recurrent unit: ``h = (1 - z) n + z h``, ``n = tanh(x_n + r h_n)``, with gates r and z.
-
-    Cho et al. 2014. Arguments, shapes and errors are those of `RNN`.
-    """
+    """Applies a GRU: ``h = (1 - z) n + z h``, ``n = tanh(x_n + r h_n)``, gates r and z. Cho et al. 2014. See `RNN`."""
 
     _gates, _step = 3, staticmethod(_gru_step)
 

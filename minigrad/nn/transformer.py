@@ -86,8 +86,8 @@ class _Layer(Module):
 class TransformerEncoderLayer(_Layer):
     """Self-attention and a feedforward network: ``x + attention(x)``, ``x + W_2 activation(W_1 x)``, with norms.
 
-    The norms follow each sum or, with `norm_first`, precede each sublayer (Xiong et al. 2020). The input is (L, N,
-    d_model), N first if `batch_first`. `activation` is "relu", "gelu" or a callable.
+    The norms follow each sum or, with `norm_first`, precede each sublayer (Xiong et al. 2020). The input is
+    (L, N, d_model), N first if `batch_first`. `activation` is "relu", "gelu" or a callable.
 
     >>> import minigrad as mg
     >>> layer = mg.nn.TransformerEncoderLayer(8, nhead=2, dim_feedforward=16, batch_first=True)

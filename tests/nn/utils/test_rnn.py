@@ -163,7 +163,7 @@ def test_a_packed_sequence_is_a_tuple_that_can_be_converted():
         (
             lambda x: mg.nn.RNN(5, 2)(rnn.pack_padded_sequence(x, [3, 1], True)),
             ShapeError,
-            r"RNN: expected packed data of shape \(sum of lengths, 5\), but got \(4, 4\)",
+            r"RNN: expected packed data \(sum of lengths, 5\), but got \(4, 4\)",
         ),
     ],
 )
