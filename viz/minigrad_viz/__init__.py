@@ -1,13 +1,13 @@
-"""minigrad_viz: see the graph of a computation, its numbers, and how the chain rule goes through it.
+"""minigrad_viz: draw computation graphs with their values and gradients, and step through the chain rule.
 
 >>> import minigrad as mg
 >>> a, b = mg.Value(2.0, "a"), mg.Value(-3.0, "b")
->>> drawing = draw(a * b)             # in a notebook, a picture
+>>> drawing = draw(a * b)             # displayed as a picture in a notebook
 >>> drawing.svg()[:4]
 '<svg'
 
-`step`, `play` and `tour` go through it forward and backward; `explain` writes out the arithmetic of one node. After
-``%load_ext minigrad_viz`` a Value at the end of a cell is drawn by itself, and ``%%trace`` plays what a cell computes.
+`step`, `play` and `tour` play the forward and the backward pass; `explain` prints the arithmetic of one node. After
+``%load_ext minigrad_viz`` a Value at the end of a cell is drawn, and ``%%trace`` plays the graph that a cell builds.
 """
 
 import sys
@@ -52,7 +52,7 @@ __all__ = [
 ]
 
 
-# Modules that moved, whose old names work for one release.
+# Old module names, deprecated for one release.
 _MOVED = {
     "broken": "trace.broken",
     "captions": "trace.captions",
@@ -74,7 +74,7 @@ _MOVED = {
 
 
 def __getattr__(name: str) -> Any:
-    if name == "watch":  # which needs NumPy, as all tensors do
+    if name == "watch":  # imports NumPy
         from minigrad_viz.widget.watching import watch
 
         return watch
@@ -86,19 +86,19 @@ def __getattr__(name: str) -> Any:
 
 
 class _MovedFinder(Loader):
-    """Finds modules under their old names: each is the one that moved, not a copy. It is asked last."""
+    """Meta path finder, the last on `sys.meta_path`, that resolves deprecated module names to the renamed modules."""
 
     @classmethod
     def find_spec(cls, name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
         package, _, last = name.partition(".")
         if package != "minigrad_viz" or last not in _MOVED:
             return None
-        said = f"{name} is minigrad_viz.{_MOVED[last]} now; the old name goes with the next release."
+        said = f"{name} is deprecated and will be removed in the next release; import minigrad_viz.{_MOVED[last]}."
         warnings.warn(said, DeprecationWarning, stacklevel=2)
         return ModuleSpec(name, cls())
 
     def exec_module(self, module: ModuleType) -> None:
-        """Put the module where `import` looks for the result."""
+        """Replace the placeholder in `sys.modules` with the renamed module."""
         old = module.__name__
         sys.modules[old] = import_module(f"minigrad_viz.{_MOVED[old.partition('.')[2]]}")
 
@@ -107,7 +107,7 @@ sys.meta_path.append(_MovedFinder)
 
 
 def load_ipython_extension(shell: Any) -> None:
-    """What ``%load_ext minigrad_viz`` calls: from then on Values are drawn where a cell ends in them.
+    """Register the display of Values and the ``%%trace`` magic with IPython (called by ``%load_ext minigrad_viz``).
 
     >>> from IPython.core.interactiveshell import InteractiveShell
     >>> shell = InteractiveShell()
@@ -122,7 +122,7 @@ def load_ipython_extension(shell: Any) -> None:
 
 
 def unload_ipython_extension(shell: Any) -> None:
-    """What ``%unload_ext minigrad_viz`` calls."""
+    """Undo `load_ipython_extension` (called by ``%unload_ext minigrad_viz``)."""
     from minigrad_viz.widget import notebook
 
     notebook.unload(shell)

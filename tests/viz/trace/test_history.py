@@ -75,7 +75,7 @@ def test_caption_of_a_sum_names_each_contribution_and_what_the_gradient_becomes(
     y.label = "y"
     timeline = Timeline(to_trace(y))
     assert [" ".join(caption(timeline.at(position))).rstrip() for position in range(timeline.last + 1)] == [
-        "Start The leaves have their numbers; nothing is computed yet.",
+        "Start The leaves have values; nothing is computed yet.",
         "Forward 1 of 2 v₂ is computed: mul, a product. v₂ = a · b = 2 · (−3) = −6.0",
         "Forward 2 of 2 y is computed: add, a sum. The forward pass is complete. y = v₂ + a = −6 + 2 = −4.0",
         (

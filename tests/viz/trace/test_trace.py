@@ -376,5 +376,5 @@ def test_drawing_a_float_says_what_to_draw():
 
 
 def test_drawing_an_empty_list_says_so():
-    with pytest.raises(DTypeError, match=r"draw: there is nothing in this list\."):
+    with pytest.raises(DTypeError, match=r"draw: the list is empty\."):
         to_trace([])

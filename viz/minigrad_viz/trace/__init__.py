@@ -1,6 +1,6 @@
-"""The trace: all that a picture or a player shows of a graph, as plain data.
+"""The trace: plain data that holds everything that a picture or a player shows of a graph.
 
-`build` makes it of what a user gives, `columns` says what is in it, `wire` writes it as JSON.
+`build` creates it from the user's objects, `columns` defines its contents, `wire` serialises it to JSON.
 """
 
 from minigrad_viz.trace.build import placed, to_trace

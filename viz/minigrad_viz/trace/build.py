@@ -1,4 +1,4 @@
-"""From what a user gives to its trace: a Value or a tensor, a model and its inputs, a step of `mg.jit`."""
+"""Build the trace of a user's object: Values or tensors, a model with its inputs, or a step of `mg.jit`."""
 
 from __future__ import annotations
 
@@ -13,18 +13,19 @@ __all__ = ["placed", "to_trace"]
 
 
 def to_trace(x: Any, *more: Any, namespaces: Namespaces | None = None) -> Trace:
-    """The trace of the graph that ends in `x`, a Value or a tensor or several of one kind; a Trace is its own trace.
+    """Return the trace of the graph that computes `x`, a Value or tensor or a list of either; a Trace is returned
+    unchanged.
 
-    If `x` is a model, of what it computes when it is called with `more`; see `minigrad_viz.trace.models`.
-    Names come from labels, or else from `namespaces`, the variables of the caller if None. Nothing in the graph is
-    changed. Raises DTypeError for what is neither a Value nor a tensor.
+    If `x` is a model, trace its call with `more`; see `minigrad_viz.trace.models`. Names come from labels, else from
+    `namespaces` (default: the caller's variables). The graph is not modified. Raises DTypeError if `x` is neither a
+    Value nor a tensor.
     """
     return placed(x, *more, namespaces=namespaces)[0]
 
 
 def placed(x: Any, *more: Any, namespaces: Namespaces | None = None) -> tuple[Trace, dict[Any, int]]:
-    """`to_trace`, and for each node of the graph its place in the trace; no places where `x` was a trace before."""
-    if hasattr(x, "named_modules"):  # a model, and what it is called with
+    """Return `to_trace` and the index of each graph node in the trace; the indices are empty if `x` was already traced."""
+    if hasattr(x, "named_modules"):  # a model and its inputs
         return of_model(x, more, callers() if namespaces is None else namespaces)
     if hasattr(x, "captures"):  # a step of `mg.jit`
         from minigrad_viz.trace.recorded import of_step  # which needs NumPy

@@ -1,4 +1,4 @@
-"""A trace in the making: what each reader of a graph appends its nodes, edges and blocks to."""
+"""`Builder`: a trace under construction, to which each kind of graph appends its nodes, edges and blocks."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from minigrad_viz.trace.trace import Trace
 
 __all__ = ["Builder"]
 
-_FOLDER = re.compile(r"^.*?[/\\](?=[^/\\]*:\d+: )")  # of a source line: the same file lies elsewhere on each machine
+_FOLDER = re.compile(r"^.*?[/\\](?=[^/\\]*:\d+: )")  # folder in a source line: it differs by machine
 _LIKE_HANDLE = re.compile("v[₀-₉]*")
 
 
 class Builder:
-    """A trace in the making: its places by node, by op and by scope."""
+    """A trace under construction, with the indices of nodes, ops and scopes."""
 
     def __init__(self) -> None:
         self.trace = Trace()
@@ -32,7 +32,7 @@ class Builder:
         self._lines: dict[str, str] = {}
 
     def add(self, kind: str, op: mg.Op | None, value: float | None, state: str, block: int) -> int:
-        """Append a node whose edges are there; where it is."""
+        """Append a node whose incoming edges were already appended, and return its index."""
         trace = self.trace
         trace.kinds.append(kind)
         trace.op.append(-1 if op is None else self.ops[op] if op in self.ops else self.new_op(op))
@@ -43,7 +43,7 @@ class Builder:
         return len(trace.kinds) - 1
 
     def lead(self, operands: dict[int, int], flows: Sequence[bool]) -> None:
-        """Append the edges from `operands`, by slot, to the node that is added next."""
+        """Append the edges from `operands` (by slot) to the node that is added next."""
         trace, count = self.trace, len(operands)
         trace.operand.extend(operands.values())
         trace.result.extend([len(trace.kinds)] * count)
@@ -52,19 +52,19 @@ class Builder:
         trace.local.extend([None] * count)
 
     def line(self, place: int, line: str) -> None:
-        """Note the source line of a node, without its folder."""
+        """Record the source line of the node at index `place`, without its folder."""
         if line not in self._lines:
             self._lines[line] = clean(_FOLDER.sub("", line))
         self.trace.lines[place] = self._lines[line]
 
     def new_op(self, op: mg.Op) -> int:
-        """Append an operation that no node had yet; where it is."""
+        """Append an operation that no node had yet, and return its index."""
         self.trace.ops.append(op)
         self.ops[op] = len(self.ops)
         return self.ops[op]
 
     def block(self, scope: Any) -> int:
-        """The number of the block of `scope`, which is new if no node of it was seen yet."""
+        """Return the index of the block of `scope`, which is created if no node was in it yet."""
         way = []
         while scope and _key(scope) not in self._scopes:
             way.append(scope)
@@ -73,18 +73,19 @@ class Builder:
         for inner in reversed(way):
             name = inner.name if isinstance(inner, Scope) else inner
             module = inner.module if isinstance(inner, Scope) else None
-            name = name if module is None else name.lstrip("_")  # of a private class
+            name = name if module is None else name.lstrip("_")  # a private class has a leading underscore
             at = self._scopes[_key(inner)] = self.enter(name, "", at, module)
         return at
 
     def enter(self, name: str, note: str, outer: int, module: Any = None) -> int:
-        """The number of a new block in block `outer`."""
+        """Append a block inside block `outer`, and return its index."""
         self.trace.blocks.append(TraceBlock(clean(name), outer, "scope", module=module, note=note))
         return len(self.trace.blocks) - 1
 
     def names(self, known: Mapping[Any, str], namespaces: Namespaces) -> list[str | None]:
-        """What each node is called: as `known` says, or a parameter of a module by its path in that; and outermost
-        modules as their variables are."""
+        """Return the name of each node: from `known`, or the path of a parameter in its module. Outermost modules are
+        named after the variables that hold them.
+        """
         self.trace.blocks = called(self.trace.blocks, namespaces)
         names: list[str | None] = [None] * len(self.trace.kinds)
         for node, name in {**known, **paths_of(self.trace.blocks, known)}.items():
@@ -95,7 +96,7 @@ class Builder:
     def finish(
         self, names: Sequence[str | None], outputs: Sequence[int], inputs: Collection[int] | None = None
     ) -> None:
-        """Give the nodes their names, and say where the outputs are, and which leaves are given from outside."""
+        """Set the names of the nodes and the outputs, and divide the graph into blocks; `inputs` are the input leaves."""
         trace = self.trace
         handles = set()
         if any(name and _LIKE_HANDLE.fullmatch(name) for name in names):
@@ -114,8 +115,9 @@ class Builder:
             trace.scopes.append("/".join(filter(None, parts)))
 
     def _inputs(self, names: Sequence[str | None]) -> set[int]:
-        """The leaves that are given from outside: those with a name that need no gradient, and, where there are
-        modules, all that have a name and are no parameters of these."""
+        """Return the input leaves: named leaves that require no gradient and, if there are modules, named leaves that
+        are not their parameters.
+        """
         modules = {id(block.module): block.module for block in self.trace.blocks if block.module is not None}.values()
         own = {self.places.get(x) for module in modules for x in module.parameters()}
         kinds, states = self.trace.kinds, self.trace.states
@@ -124,5 +126,5 @@ class Builder:
 
 
 def _key(scope: Any) -> Any:
-    """What tells blocks apart: the entry of the scope, or, of a leaf from another process, its text."""
+    """Return the identity of a block: that of its scope entry, or the string of a leaf from another process."""
     return id(scope) if isinstance(scope, Scope) else scope

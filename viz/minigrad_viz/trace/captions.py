@@ -1,6 +1,6 @@
-"""What happens at a moment, in words and numbers: the chain rule in symbols, its numbers, and the sum they go into.
+"""Captions of the player's positions: the chain rule in symbols, its numbers, and the sum that they are added to.
 
-The player says the same: `frontend/src/panels/saying.js` and `frontend/src/panels/wording.js`.
+The player's twins are `frontend/src/panels/saying.js` and `frontend/src/panels/wording.js`.
 """
 
 from __future__ import annotations
@@ -28,18 +28,18 @@ _WORDS = {
     "log": "the natural logarithm",
     "matmul": "a matrix product",
 }
-"""What operations are called whose names are abbreviations."""
+"""Full names of operations with abbreviated names."""
 
-_PRODUCTS = frozenset({"contract", "linear", "matmul"})  # their operands are not broadcast to the shape of the result
+_PRODUCTS = frozenset({"contract", "linear", "matmul"})  # operands are not broadcast to the result's shape
 
 
 _RULE = "each arrow multiplies the gradient that comes to it (upstream) by its own derivative (local)"
 
 
 class Caption(NamedTuple):
-    """The caption of a moment: a `chip` says how far the pass is, `words` what happens.
+    """The caption of a moment: `chip` is the progress of the pass, `words` describe the event.
 
-    Below stand `formula`, its `result`, and `total`, the sum that it goes into; "" where there is none.
+    Below them are `formula`, its `result`, and `total`, the sum it is added to; "" if there is none.
     """
 
     chip: str
@@ -50,7 +50,7 @@ class Caption(NamedTuple):
 
 
 def caption(now: Moment) -> Caption:
-    """The caption of a moment.
+    """Return the caption of a moment.
 
     >>> import minigrad as mg
     >>> from minigrad_viz import to_trace
@@ -66,7 +66,7 @@ def caption(now: Moment) -> Caption:
     """
     timeline, trace = now.timeline, now.timeline.trace
     if now.kind == "start":
-        return Caption("Start", "The leaves have their numbers; nothing is computed yet.")
+        return Caption("Start", "The leaves have values; nothing is computed yet.")
     name = trace.title(now.node)
     if now.kind == "forward":
         return _computation(now, name)
@@ -77,7 +77,7 @@ def caption(now: Moment) -> Caption:
 
 
 def _computation(now: Moment, name: str) -> Caption:
-    """A node is computed: in names, in numbers, and the result."""
+    """Caption the computation of a node: in names, in numbers, and the result."""
     timeline, trace, node = now.timeline, now.timeline.trace, now.node
     chip = f"Forward {now.position} of {timeline.forward}"
     if trace.kinds[node] == "x":
@@ -99,7 +99,7 @@ def _operands(trace: Trace, node: int) -> list[int]:
 
 
 def _chain_rule(now: Moment, name: str) -> Caption:
-    """A gradient goes back over an edge."""
+    """Caption a gradient that flows back over an edge."""
     timeline, trace, event = now.timeline, now.timeline.trace, now.event
     assert event is not None
     result, root = trace.title(trace.result[now.edge]), trace.title(timeline.root)
@@ -125,7 +125,7 @@ def _chain_rule(now: Moment, name: str) -> Caption:
 
 
 def _meaning(name: str, root: str, event: Arrival) -> str:
-    """What a gradient means that is complete now."""
+    """Return what a gradient means once it is final, "" before."""
     if event.met < event.of or not isinstance(event.total, float) or not event.total:
         return ""
     way = "falls" if event.total < 0 else "rises"
@@ -156,12 +156,12 @@ def _where_summed(trace: Trace, edge: int) -> str:
 
 
 def scalar_of(x: Any) -> Any:
-    """The number in an array of one; anything else as it is."""
+    """Return the value of a one-element array as a float, and any other object unchanged."""
     return float(x.reshape(-1)[0]) if getattr(x, "size", 0) == 1 else x
 
 
 def quantity(x: Any) -> str:
-    """A number, or an array in one line; a dash for None.
+    """Format a number, or an array on one line; None becomes a dash.
 
     >>> import numpy as np
     >>> quantity(-2.0), quantity(np.array([1.0, float("nan"), 3.0])), quantity(None)
@@ -176,7 +176,7 @@ def quantity(x: Any) -> str:
 
 
 def on_edge(now: Moment) -> str:
-    """What stands on the edge that a gradient goes over, "" where none does."""
+    """Return the label of the edge over which a gradient flows, "" if there is none."""
     if (event := now.event) is None:
         return ""
     upstream, contribution = scalar_of(event.upstream), scalar_of(event.contribution)
@@ -188,7 +188,7 @@ def on_edge(now: Moment) -> str:
 
 
 def bracketed(x: float | None, show: Callable[[float | None], str] = brief) -> str:
-    """A number as a factor or a term: in brackets where it has a sign."""
+    """Format a number as a factor or a term: in parentheses if it is negative."""
     return f"({show(x)})" if number(x).startswith("-") else show(x)
 
 
@@ -196,7 +196,7 @@ def bracketed(x: float | None, show: Callable[[float | None], str] = brief) -> s
 
 
 def product_of(trace: Trace, edge: int) -> Formula | None:
-    """How a tensor's operation passes on the gradient g of its result, as g bᵀ; None where that cannot be written."""
+    """Return the VJP of an edge between tensors, such as g bᵀ; None if it cannot be written."""
     result = trace.result[edge]
     attrs = for_formula(trace.attrs.get(result, {}))
     op = trace.ops[trace.op[result]]
@@ -204,7 +204,7 @@ def product_of(trace: Trace, edge: int) -> Formula | None:
 
 
 def summed_axes(trace: Trace, edge: int) -> list[int]:
-    """The axes of a result along which an operand was broadcast: its gradient is summed over them."""
+    """Return the axes of a result along which an operand was broadcast, and over which its gradient is summed."""
     result, into = trace.result[edge], [trace.tensors.get(trace.operand[k]) for k in trace.into[trace.result[edge]]]
     shapes = [tuple(one.shape) if one is not None else () for one in into]
     shape, operand = tuple(trace.tensors[result].shape), trace.tensors[trace.operand[edge]].shape

@@ -1,4 +1,4 @@
-"""The trace of a graph, given by the nodes that it ends in: Values, or tensors."""
+"""The trace of a graph of Values or of tensors, given by its output nodes."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ __all__ = ["of_graph"]
 
 
 def of_graph(values: Iterable[Any], namespaces: Namespaces) -> tuple[Trace, dict[Any, int]]:
-    """The trace of the graph that ends in `values`, and for each node of the graph its place in the trace.
+    """Return the trace of the graph that computes `values`, and the index of each graph node in the trace.
 
-    Raises DTypeError for what is neither a Value nor a tensor.
+    Raises DTypeError if a value is neither a Value nor a tensor.
     """
     roots = _roots(values)
     if isinstance(roots[0], mg.Value):
         return of_values(roots, namespaces)
-    from minigrad_viz.trace.tensors import of_tensors  # which needs NumPy
+    from minigrad_viz.trace.tensors import of_tensors  # imports NumPy
 
     return of_tensors(roots, namespaces)
 
@@ -40,7 +40,7 @@ def _roots(values: Iterable[Any]) -> list[Any]:
                 "  Draw the result of a computation with mg.Value(…) or mg.tensor(…), or a list of such results."
             )
     if not roots:
-        raise DTypeError("draw: there is nothing in this list.\n  Draw a Value or a tensor, or a list of them.")
+        raise DTypeError("draw: the list is empty.\n  Pass a Value or a tensor, or a list of them.")
     if len({isinstance(value, mg.Value) for value in roots}) > 1:
-        raise DTypeError("draw: there are Values and tensors in this list, which no graph joins.\n  Draw them apart.")
+        raise DTypeError("draw: the list mixes Values and tensors, which share no graph.\n  Draw them separately.")
     return list(dict.fromkeys(roots))

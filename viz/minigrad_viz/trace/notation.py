@@ -1,4 +1,4 @@
-"""How numbers, names and formulas are written, and how wide they become: the same text on every machine."""
+"""Format numbers, names and formulas, and estimate text widths; the output is the same on every machine."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ __all__ = [
 
 
 def number(x: float | None) -> str:
-    """`x` to 6 significant digits, as Python writes floats; a zero has no sign, and what is not there is a dash.
+    """Format `x` to 6 significant digits, as Python writes floats; -0.0 becomes 0.0 and None a dash.
 
     >>> [number(x) for x in (2.0, 0.1 + 0.2, -0.0, 1e-7, 123456789.0, float("-inf"), None)]
     ['2.0', '0.3', '0.0', '1e-07', '1.23457e+08', '-inf', '—']
@@ -59,7 +59,7 @@ def number(x: float | None) -> str:
 
 
 def pretty(x: float | None) -> str:
-    """`number` for the eye: a true minus sign, ∞ and NaN.
+    """Format `x` as `number` does, with a true minus sign, ∞ and NaN.
 
     >>> pretty(-3.0), pretty(float("inf")), pretty(float("nan"))
     ('−3.0', '∞', 'NaN')
@@ -68,7 +68,7 @@ def pretty(x: float | None) -> str:
 
 
 def shortened(x: float) -> float:
-    """The number that stands for `x` in a drawing: of three significant digits, with all before the point.
+    """Round `x` for a drawing to three significant digits, without rounding its integer part.
 
     >>> shortened(0.123456), shortened(1089.7), shortened(-2.0)
     (0.123, 1090.0, -2.0)
@@ -80,7 +80,7 @@ def shortened(x: float) -> float:
 
 
 def brief(x: float | None) -> str:
-    """As `pretty`, of the number that `shortened` gives.
+    """Format `shortened(x)` as `pretty` does.
 
     >>> brief(0.123456), brief(-2.0), brief(None)
     ('0.123', '−2.0', '—')
@@ -89,7 +89,7 @@ def brief(x: float | None) -> str:
 
 
 def compact(x: float | None) -> str:
-    """`x` to 2 significant digits, as `pretty`; small and large numbers by their power of ten.
+    """Format `x` to 2 significant digits as `pretty` does, with an exponent if it is small or large.
 
     >>> [compact(x) for x in (-0.00454, 0.25, 123.0, 0.0, 2e9, None)]
     ['−4.5e−3', '0.25', '120.0', '0.0', '2.0e9', '—']
@@ -101,7 +101,7 @@ def compact(x: float | None) -> str:
 
 
 def rounded(x: float | None) -> float | str | None:
-    """`x` as JSON keeps it: 6 significant digits, and as strings what JSON has no number for.
+    """Round `x` to 6 significant digits for JSON; NaN and infinities become strings.
 
     >>> [rounded(x) for x in (1 / 3, -0.0, float("nan"), float("-inf"), None)]
     [0.333333, 0.0, 'NaN', '-Infinity', None]
@@ -113,16 +113,16 @@ def rounded(x: float | None) -> float | str | None:
     return "NaN" if math.isnan(x) else "Infinity" if x > 0 else "-Infinity"
 
 
-# --- names: they come from users, so they may hold anything --------------------------------------------------------
+# --- names: users choose them, so they may contain any character -------------------------------------------------------
 
 _SUBSCRIPTS = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
-# What XML forbids, what UTF-8 cannot hold, and what turns the direction of the text around it.
+# Characters that XML forbids, that UTF-8 cannot encode, or that change the direction of the surrounding text.
 _UNPRINTABLE = re.compile("[\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uffff]")
 _SPACES = re.compile(r"[\t\n\r\v\f\x85\u2028\u2029]+")
 
 
 def clean(text: object) -> str:
-    """`text` on one line and without what XML forbids; that becomes U+FFFD.
+    """Return `text` on one line, with characters that XML forbids replaced by U+FFFD.
 
     >>> clean("two\\nlines"), clean("a\\x00b")
     ('two lines', 'a�b')
@@ -131,12 +131,12 @@ def clean(text: object) -> str:
 
 
 def shorten(text: str, limit: int) -> str:
-    """At most `limit` characters of `text`, the last one an ellipsis where some are left out."""
+    """Return at most `limit` characters of `text`, ending in an ellipsis if it was truncated."""
     return text if len(text) <= limit else f"{text[: limit - 1]}…"
 
 
 def shorten_name(name: str, limit: int) -> str:
-    """As `shorten`, but a number below the line stays, and the end of a path: it may be all that tells two names apart.
+    """Shorten `name` as `shorten` does, but preserve a subscript and the end of a path, which may tell two names apart.
 
     >>> shorten_name("weight of the petal₁₂", 10), shorten_name("layers[0].neurons[1].w[2]", 20)
     ('weight …₁₂', '…neurons[1].w[2]')
@@ -151,7 +151,7 @@ def shorten_name(name: str, limit: int) -> str:
 
 
 def escape(text: str) -> str:
-    """`text` as XML or HTML, for content and for attributes.
+    """Escape `text` for XML or HTML content and attributes.
 
     >>> escape("<b> & 'c'")
     '&lt;b&gt; &amp; &#39;c&#39;'
@@ -161,7 +161,7 @@ def escape(text: str) -> str:
 
 
 def subscript(n: int) -> str:
-    """`n` in small digits below the line.
+    """Return the digits of `n` as subscripts.
 
     >>> subscript(12)
     '₁₂'
@@ -170,7 +170,7 @@ def subscript(n: int) -> str:
 
 
 def handle(index: int) -> str:
-    """What a node without a name is called: v and its place on the tape, which no Python variable can be called.
+    """Return the name of an unnamed node: v and its tape index as a subscript, which is no Python identifier.
 
     >>> handle(12)
     'v₁₂'
@@ -182,7 +182,7 @@ def handle(index: int) -> str:
 
 
 def readable(name: str, x: Any) -> str:
-    """The attribute called `name` as a user writes it: a key as in ``x[0, 1:3]``, a type by its name.
+    """Format the attribute `name` as a user writes it: a key as in ``x[0, 1:3]``, a type by its name.
 
     >>> readable("key", (slice(None), slice(2, 4), 0)), readable("shape", (2, 3)), readable("dtype", mg.float64)
     ('[:, 2:4, 0]', '(2, 3)', 'float64')
@@ -197,7 +197,7 @@ def readable(name: str, x: Any) -> str:
 
 
 def _written(x: Any) -> str:
-    """Anything as a user would write it: what has no notation of its own by the name of its class."""
+    """Format any object as a user would write it, or by the name of its class."""
     if x is None or (isinstance(x, str | bool | int | float | complex) and type(x).__module__ == "builtins"):
         return str(x)
     if isinstance(x, Enum):
@@ -206,7 +206,7 @@ def _written(x: Any) -> str:
         return x.name
     if isinstance(x, slice | range) or x is ...:
         return _place(x)
-    if hasattr(x, "_fields"):  # a named tuple, as of a convolution's window
+    if hasattr(x, "_fields"):  # a named tuple such as a convolution's window
         return ", ".join(f"{key} {_written(part)}" for key, part in zip(x._fields, x, strict=True))
     if isinstance(x, tuple | list):
         parts = ", ".join(map(_written, x)) + ("," if isinstance(x, tuple) and len(x) == 1 else "")
@@ -221,21 +221,21 @@ _ADDRESS = re.compile(r" at 0x[0-9a-f]+")
 
 
 def for_formula(attrs: Mapping[str, Any]) -> dict[str, Any]:
-    """Attributes as formulas take them up: numbers, and None, and of others a short text."""
+    """Convert attributes for a formula: numbers and None are unchanged, others become short strings."""
     return {name: x if x is None or isinstance(x, int | float) else readable(name, x) for name, x in attrs.items()}
 
 
-_LONGEST = 80  # letters of an attribute
+_LONGEST = 80  # characters of an attribute
 
 
 def _is_windows(name: str, x: Any) -> bool:
-    """Whether it is the attribute of a pooling, and not one of the same name that a user declared."""
+    """Whether the attribute is a pooling's `windows`, not one that a user declared under that name."""
     rows = name == "windows" and isinstance(x, tuple) and all(isinstance(one, tuple | list) and one for one in x)
     return bool(rows) and all(isinstance(ranges, range) for one in x for ranges in one)
 
 
 def _windows(x: Any) -> str:
-    """The windows of a pooling, ranges for each dimension, as those of a convolution are written if they are alike."""
+    """Format a pooling's windows (ranges by dimension), as a convolution's if they are regular."""
     found = [_alike(ranges) for ranges in x]
     if None in found:
         return " × ".join(f"({', '.join(map(_place, ranges))})" for ranges in x)
@@ -244,14 +244,14 @@ def _windows(x: Any) -> str:
 
 
 def _norm(x: Any) -> str:
-    """Over what numbers are standardised, and what is added to their variance."""
+    """Format the dims that a norm standardises and the eps that it adds to their variance."""
     dims = ", ".join(map(str, x.dim))
     mean = "" if x.centred else ", without a mean"
     return f"over dim {dims} of {_written(x.shape)}, eps {x.eps:g}{mean}"
 
 
 def _alike(ranges: Sequence[range]) -> tuple[int, int, int, int] | None:
-    """Size, stride, padding and dilation of windows, of which the padding was cut off."""
+    """Return size, stride, padding and dilation of windows that were clipped to the input; None if they are irregular."""
     whole = max(ranges, key=len)
     last = max(one[-1] for one in ranges if one)
     first, second = ranges[0], ranges[1 % len(ranges)]
@@ -265,7 +265,7 @@ def _alike(ranges: Sequence[range]) -> tuple[int, int, int, int] | None:
 
 
 def _place(part: Any) -> str:
-    """One dimension of a key, or the numbers that a window sees."""
+    """Format one dimension of a key, or the indices that a window covers."""
     if not isinstance(part, slice | range):
         return "…" if part is ... else _written(part)
     ends = ["" if end is None else str(end) for end in (part.start, part.stop, part.step)]
@@ -273,7 +273,7 @@ def _place(part: Any) -> str:
 
 
 def _view(op: mg.Op, attrs: Mapping[str, Any]) -> str:
-    """A step of the chain that leads to a view, as ``[0]``, or ``.reshape(2, 3)``."""
+    """Format one step of a view's chain, such as ``[0]`` or ``.reshape(2, 3)``."""
     if op.name == "index":
         return readable("key", attrs["key"])
     return f".{op.name}({', '.join(readable(name, x).strip('()') for name, x in attrs.items())})"
@@ -281,14 +281,14 @@ def _view(op: mg.Op, attrs: Mapping[str, Any]) -> str:
 
 # --- formulas --------------------------------------------------------------------------------------------------------
 
-# An op that a user declared may have a rule that only floats can go through. It is drawn all the same.
+# A custom op may have a rule that only accepts floats; it is still drawn.
 UNWRITABLE = (ArithmeticError, AssertionError, AttributeError, LookupError, RuntimeError, TypeError, ValueError)
 
 
 def formula_of(op: mg.Op, operands: Sequence[str | float], attrs: Mapping[str, Any] | None = None) -> Formula | str:
-    """`op` applied to names or numbers: a formula, or plain text if the op's formula cannot be read.
+    """Return `op` applied to names or numbers, as a formula, or as a string if the formula cannot be derived.
 
-    `attrs` may give its attributes, as they are to be shown.
+    `attrs` may give its attributes as they are shown.
 
     >>> plain(formula_of(mg.OPS["mul"], ["a", -3.0]))
     'a · (−3)'
@@ -304,25 +304,25 @@ def formula_of(op: mg.Op, operands: Sequence[str | float], attrs: Mapping[str, A
 
 
 def is_function(op: mg.Op) -> bool:
-    """Whether it is that of an `autograd.Function`, of whose attributes no table knows."""
+    """Whether `op` is an `autograd.Function`, whose attributes no table lists."""
     return op.variadic and op.aux == ("ctx",)
 
 
 def beside(op: mg.Op, attrs: Mapping[str, Any] | None) -> list[str]:
-    """What a Function was given beside tensors, as it is written in a call: ``dim=-1``."""
+    """Return the non-tensor arguments of a Function as written in a call: ``dim=-1``."""
     known = for_formula(attrs or {}) if is_function(op) else {}
     return [f"{name}={x}".replace("=-", "=−") for name, x in known.items() if name not in ("output", "outputs")]
 
 
 def local_formula(op: mg.Op, slot: int, output: str | float, operands: Sequence[str | float]) -> Formula | None:
-    """The derivative of `op` by its operand number `slot`; None where it cannot be written."""
+    """Return the derivative of `op` with respect to operand `slot`; None if it cannot be written."""
     return _writable(lambda: local_derivative(op, slot, output, operands))
 
 
 def product_formula(
     op: mg.Op, slot: int, output: str, operands: Sequence[str | float], attrs: Mapping[str, Any]
 ) -> Formula | None:
-    """What operand number `slot` gets from g, the gradient of the output; None where it cannot be written."""
+    """Return the VJP of operand `slot`, in which g is the gradient of the output; None if it cannot be written."""
     return None if op.variadic else _writable(lambda: product(op, slot, output, operands, attrs))
 
 
@@ -337,19 +337,19 @@ def _writable(make: Callable[[], Formula | None]) -> Formula | None:
 
 
 def plain(formula: Formula | str) -> str:
-    """One line of text."""
+    """Return `formula` as one line of text."""
     return formula if isinstance(formula, str) else formula.text()
 
 
 def mathml(formula: Formula | str) -> str:
-    """A ``<math>`` element."""
+    """Return `formula` as a ``<math>`` element."""
     return f"<math><mtext>{escape(formula)}</mtext></math>" if isinstance(formula, str) else formula.mathml()
 
 
 # --- widths ----------------------------------------------------------------------------------------------------------
 
-# In hundredths of the font size, rounded up from DejaVu Sans: the widest of the sans serifs that a system is likely to
-# have, so that text fits its box in the others too. Bold is 13% wider.
+# In hundredths of the font size, rounded up from DejaVu Sans, the widest common sans serif, so that text fits its box in
+# the other fonts too. Bold is 13% wider.
 _WIDTHS = {"'ijlIJ": 29, " !,./:;\\|-·′": 36, '"()[]frt': 41, "*?_`csz²³∂": 55, "mMOQ": 86, "%@W…—\ufffd": 104}
 _WIDTHS |= {
     "Fkvxyao": 61,
@@ -363,7 +363,7 @@ _WIDTH_OF |= dict.fromkeys("₀₁₂₃₄₅₆₇₈₉⁰¹⁴⁵⁶⁷⁸�
 
 
 def cells(character: str) -> int:
-    """How many columns of a terminal a character takes: 0 for marks on another, 2 for East Asian letters and emoji."""
+    """Return the terminal columns of a character: 0 for combining marks, 2 for East Asian letters and emoji."""
     code = ord(character)
     if 0x300 <= code < 0x370 or 0x200B <= code < 0x2010 or 0xFE00 <= code < 0xFE10:
         return 0
@@ -371,12 +371,12 @@ def cells(character: str) -> int:
 
 
 def fit_cells(text: str, columns: int) -> str:
-    """As much of `text` as fits in so many columns of a terminal."""
+    """Truncate `text` to a number of terminal columns."""
     return shorten(text, columns if all(cells(c) < 2 for c in text) else columns // 2)
 
 
 def text_width(text: str, size: float, bold: bool = False) -> float:
-    """How wide `text` may become, in the unit of `size`, the font size.
+    """Estimate the maximum width of `text`, in the unit of the font size `size`.
 
     >>> text_width("ab", 10), text_width("ab", 10, bold=True)
     (12.5, 14.12)
@@ -386,8 +386,8 @@ def text_width(text: str, size: float, bold: bool = False) -> float:
 
 
 def fit(text: str, room: float, size: float, bold: bool = False) -> str:
-    """As much of `text` as fits in `room`, ending in an ellipsis where some is left out."""
-    text = shorten(text, int(room / size * 4) + 2)  # no letter is narrower than a quarter
+    """Truncate `text` to width `room`, ending in an ellipsis if it was truncated."""
+    text = shorten(text, int(room / size * 4) + 2)  # no character is narrower than a quarter of `size`
     while len(text) > 2 and text_width(text, size, bold) > room:
         text = f"{text[:-2]}…"
     return text

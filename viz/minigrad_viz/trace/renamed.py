@@ -1,4 +1,4 @@
-"""Old names of what a module has: each works for one release, and says what it is called now."""
+"""Deprecated names of a module's attributes: each works for one release and warns with the new name."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ __all__ = ["renamed"]
 
 
 def renamed(module: str, now: Mapping[str, str]) -> Callable[[str], Any]:
-    """Return the ``__getattr__`` of `module`, in which what had a name in `now` is called otherwise."""
+    """Return a ``__getattr__`` for `module` that maps the deprecated names in `now` to their new names."""
 
     def find(name: str) -> Any:
         if name not in now:
             raise AttributeError(f"module {module!r} has no attribute {name!r}")
-        said = f"{module}.{name} is {now[name]} now; the old name goes with the next release."
+        said = f"{module}.{name} is deprecated and will be removed in the next release; use {now[name]}."
         warnings.warn(said, DeprecationWarning, stacklevel=2)
         return getattr(sys.modules[module], now[name])
 

@@ -1,4 +1,4 @@
-"""A trace: its columns, and the JSON that they are written as."""
+"""`Trace`: the columns of a graph and their JSON serialisation."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["Trace"]
 
 
 class Trace(Columns):
-    """The data of a picture: see `minigrad_viz.trace.columns`.
+    """The data behind a picture; see `minigrad_viz.trace.columns`.
 
     >>> import minigrad as mg
     >>> from minigrad_viz import to_trace
@@ -24,9 +24,9 @@ class Trace(Columns):
     __slots__ = ()
 
     def data(self, full: bool = False) -> dict[str, Any]:
-        """The trace as JSON has it, numbers rounded unless `full`: see `minigrad_viz.trace.wire`."""
+        """Return the trace as JSON-serialisable data, with values rounded unless `full`; see `minigrad_viz.trace.wire`."""
         return wire.data(self, full)
 
     def json(self, full: bool = False) -> str:
-        """`data` as one line of JSON."""
+        """Return `data` as one line of JSON."""
         return wire.text(self, full)

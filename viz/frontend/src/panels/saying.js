@@ -59,7 +59,7 @@ function phase(s, kind) {
 function momentText(s, moment) {
   const { graph } = s;
   if (moment.kind === "start") {
-    return [graph.how || "The leaves have their numbers; nothing is computed yet.", tag("span.hint", {}, "Press → to compute the first operation.")];
+    return [graph.how || "The leaves have values; nothing is computed yet.", tag("span.hint", {}, "Press → to compute the first operation.")];
   }
   const name = graph.title(moment.node);
   const less = Number(moment.contribution) < 0;
