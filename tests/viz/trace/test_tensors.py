@@ -329,7 +329,7 @@ def test_deep_graph_needs_no_recursion():
 
 
 def test_values_and_tensors_are_not_drawn_together():
-    with pytest.raises(DTypeError, match="there are Values and tensors in this list"):
+    with pytest.raises(DTypeError, match="the list mixes Values and tensors"):
         to_trace([mg.Value(1.0), leaf(1.0)])
 
 

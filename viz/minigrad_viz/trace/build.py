@@ -13,8 +13,8 @@ __all__ = ["placed", "to_trace"]
 
 
 def to_trace(x: Any, *more: Any, namespaces: Namespaces | None = None) -> Trace:
-    """Return the trace of the graph that computes `x`, a Value or tensor or a list of either; a Trace is returned
-    unchanged.
+    """Return the trace of the graph that computes `x`, a Value, a tensor or a list of either; a Trace is returned as
+    is.
 
     If `x` is a model, trace its call with `more`; see `minigrad_viz.trace.models`. Names come from labels, else from
     `namespaces` (default: the caller's variables). The graph is not modified. Raises DTypeError if `x` is neither a
@@ -24,7 +24,7 @@ def to_trace(x: Any, *more: Any, namespaces: Namespaces | None = None) -> Trace:
 
 
 def placed(x: Any, *more: Any, namespaces: Namespaces | None = None) -> tuple[Trace, dict[Any, int]]:
-    """Return `to_trace` and the index of each graph node in the trace; the indices are empty if `x` was already traced."""
+    """Return `to_trace` and the index of each graph node in the trace; no indices if `x` was already traced."""
     if hasattr(x, "named_modules"):  # a model and its inputs
         return of_model(x, more, callers() if namespaces is None else namespaces)
     if hasattr(x, "captures"):  # a step of `mg.jit`

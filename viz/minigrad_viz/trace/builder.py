@@ -96,7 +96,7 @@ class Builder:
     def finish(
         self, names: Sequence[str | None], outputs: Sequence[int], inputs: Collection[int] | None = None
     ) -> None:
-        """Set the names of the nodes and the outputs, and divide the graph into blocks; `inputs` are the input leaves."""
+        """Set names and outputs, and divide the graph into blocks; `inputs` are the input leaves."""
         trace = self.trace
         handles = set()
         if any(name and _LIKE_HANDLE.fullmatch(name) for name in names):

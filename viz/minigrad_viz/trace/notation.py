@@ -113,7 +113,7 @@ def rounded(x: float | None) -> float | str | None:
     return "NaN" if math.isnan(x) else "Infinity" if x > 0 else "-Infinity"
 
 
-# --- names: users choose them, so they may contain any character -------------------------------------------------------
+# --- names: users choose them, so they may contain any character ---------------------------------------------------
 
 _SUBSCRIPTS = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
 # Characters that XML forbids, that UTF-8 cannot encode, or that change the direction of the surrounding text.
@@ -251,7 +251,7 @@ def _norm(x: Any) -> str:
 
 
 def _alike(ranges: Sequence[range]) -> tuple[int, int, int, int] | None:
-    """Return size, stride, padding and dilation of windows that were clipped to the input; None if they are irregular."""
+    """Return size, stride, padding and dilation of windows clipped to the input; None if they are irregular."""
     whole = max(ranges, key=len)
     last = max(one[-1] for one in ranges if one)
     first, second = ranges[0], ranges[1 % len(ranges)]
@@ -348,7 +348,7 @@ def mathml(formula: Formula | str) -> str:
 
 # --- widths ----------------------------------------------------------------------------------------------------------
 
-# In hundredths of the font size, rounded up from DejaVu Sans, the widest common sans serif, so that text fits its box in
+# Hundredths of the font size, rounded up from DejaVu Sans, the widest common sans serif, so that text fits its box in
 # the other fonts too. Bold is 13% wider.
 _WIDTHS = {"'ijlIJ": 29, " !,./:;\\|-·′": 36, '"()[]frt': 41, "*?_`csz²³∂": 55, "mMOQ": 86, "%@W…—\ufffd": 104}
 _WIDTHS |= {

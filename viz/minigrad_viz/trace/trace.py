@@ -24,7 +24,7 @@ class Trace(Columns):
     __slots__ = ()
 
     def data(self, full: bool = False) -> dict[str, Any]:
-        """Return the trace as JSON-serialisable data, with values rounded unless `full`; see `minigrad_viz.trace.wire`."""
+        """Return the trace as JSON-serialisable data, rounded unless `full`; see `minigrad_viz.trace.wire`."""
         return wire.data(self, full)
 
     def json(self, full: bool = False) -> str:
