@@ -71,7 +71,7 @@ function origin(graph, values, node, bad) {
   const touched = new Set([node]);
   for (const one of bad) if (operandsOf(graph, one).some((from) => touched.has(from))) touched.add(one);
   touched.delete(node);
-  const from = graph.op[node] < 0 ? "a number that was put in" : withNumbers(graph, values, node);
+  const from = graph.op[node] < 0 ? "an input value" : withNumbers(graph, values, node);
   const spread = touched.size > 1 ? ` It spread to ${count(touched.size, "node", "nodes")}.` : "";
   const text = `${graph.title(node)} is the first ${nan ? "NaN" : "infinity"}: ${from}.${spread}`;
   return { kind: nan ? "nan" : "inf", node, text, ...(touched.size && { nodes: [...touched] }) };
@@ -97,7 +97,7 @@ function gradientNotFinite({ operand, result, title }, local, { root, edge, upst
   const product = Number(contribution[at]);
   const way = `∂${title(root)}/∂${title(to)}, through ${title(from)}`;
   const how = `${pretty(Number(upstream[at]))} × ${pretty(local(edge[at]))} = ${pretty(product)}`;
-  const text = `The first ${Number.isNaN(product) ? "NaN" : "infinity"} on the way back is in ${way}: ${how}.`;
+  const text = `The first ${Number.isNaN(product) ? "NaN" : "infinity"} of the backward pass is in ${way}: ${how}.`;
   const reached = [...edge].slice(at).filter((_, k) => !Number.isFinite(total[at + k]));
   const nodes = [...new Set(reached.map((one) => operand[one]))];
   return [{ kind: "gradient", node: to, text, ...(nodes.length && { nodes }), edges: [edge[at]] }];
@@ -126,7 +126,7 @@ function faded(graph, run) {
 
 const FADED = {
   vanishing: ["tiny", "factors below 1", "it will hardly learn. Start with larger weights, use ReLU or residuals"],
-  exploding: ["huge", "factors above 1", "a step will throw it far. Start with smaller weights, or clip gradients"],
+  exploding: ["huge", "factors above 1", "an update will overshoot. Start with smaller weights, or clip gradients"],
 };
 
 /**
@@ -136,10 +136,10 @@ const FADED = {
 function farAway(graph, kind, found, away, near) {
   const [[worst, size]] = found;
   const [what, why, remedy] = FADED[kind];
-  const more = found.length > 1 ? ` So it is with ${count(found.length - 1, "other leaf", "other leaves")}.` : "";
+  const more = found.length > 1 ? ` The same applies to ${count(found.length - 1, "other leaf", "other leaves")}.` : "";
   const text =
     `The gradient of ${graph.title(worst)} is ${what}, ${pretty(size)} against ${pretty(near)} near the output: ` +
-    `${away[worst]} operations lie between, and ${why} multiply; ${remedy}.${more}`;
+    `the ${away[worst]} operations between multiply ${why}; ${remedy}.${more}`;
   return { kind, node: worst, text, nodes: found.map(([node]) => node).sort((a, b) => a - b) };
 }
 
@@ -163,7 +163,7 @@ function dead(graph, values) {
   const one = nodes.length === 1;
   const which = one ? `${graph.title(nodes[0])} is` : `All ${nodes.length} ReLUs are`;
   const why = `${one ? "Its" : "Their"} input is negative and no gradient passes.`;
-  const text = `${which} 0: dead. ${why} A smaller step, or a bias above 0, keeps them alive.`;
+  const text = `${which} 0: dead. ${why} A smaller learning rate, or a positive bias, keeps them alive.`;
   return [{ kind: "dead", node: nodes[0], text, nodes }];
 }
 
@@ -177,9 +177,9 @@ function saturated(graph, values) {
   );
   if (!found.length) return [];
   const [{ node, name }] = found;
-  const more = found.length > 1 ? ` So it is with ${count(found.length - 1, "more node", "more nodes")}.` : "";
+  const more = found.length > 1 ? ` The same applies to ${count(found.length - 1, "more node", "more nodes")}.` : "";
   const text =
-    `${graph.title(node)} is saturated: ${name} is flat there, its slope near 0, so hardly any gradient passes. ` +
-    `Smaller weights, or inputs of mean 0 and spread 1, keep it in its steep part.${more}`;
+    `${graph.title(node)} is saturated: ${name} is flat there, its derivative near 0, so hardly any gradient passes. ` +
+    `Smaller weights, or inputs of mean 0 and standard deviation 1, keep it in its steep part.${more}`;
   return [{ kind: "saturated", node, text, nodes: found.map((one) => one.node).sort((a, b) => a - b) }];
 }

@@ -123,7 +123,7 @@ def test_overwritten_graph_says_so_in_the_picture():
     svg = to_svg(y)
     assert elements(svg, "d") == []
     said = " ".join(map(words, elements(svg, "said")))
-    assert said.startswith("a was given another number after y was computed: a · a = 4 · 4 now, and y is still 9.0.")
+    assert said.startswith("a was assigned another value after y was computed: a · a = 4 · 4 now, but y is still 9.0.")
 
 
 def test_card_of_a_number_or_gradient_that_is_not_finite_has_the_border_of_an_alarm():

@@ -47,7 +47,7 @@ def test_overwritten_graph_shows_rules_without_numbers_and_says_why():
     y = a * a
     a.data = 4.0
     lines = to_text(y).splitlines()
-    assert lines[1].startswith("! a was given another number after y was computed: a · a = 4 · 4 now")
+    assert lines[1].startswith("! a was assigned another value after y was computed: a · a = 4 · 4 now")
     assert lines[-2:] == ["  ∂y/∂a = a", "  ∂y/∂a = a"]
 
 

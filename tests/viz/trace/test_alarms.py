@@ -74,7 +74,7 @@ def test_bad_numbers_of_a_tensor_are_counted():
     x = mg.tensor([1.0, -1.0, -2.0], requires_grad=True)
     with mg.record():
         y = x.log()
-    assert one(y, "nan").text == "v₁ is the first NaN: ln(v₀), in 2 of 3 numbers."
+    assert one(y, "nan").text == "v₁ is the first NaN: ln(v₀), in 2 of 3 elements."
 
 
 def test_infinity_of_a_mask_is_no_alarm():
@@ -101,7 +101,7 @@ def test_first_bad_number_on_the_way_back_is_found_apart():
     (note,) = trace.notes
     assert (note.kind, note.node) == ("gradient", 0)
     assert trace.ops[trace.op[trace.result[note.edges[0]]]].name == "sqrt"
-    assert note.text == "The first infinity on the way back is in ∂v₄/∂v₀, through v₁, in 1 of 2 numbers."
+    assert note.text == "The first infinity of the backward pass is in ∂v₄/∂v₀, through v₁, in 1 of 2 elements."
 
 
 # --- gradients that fade or grow -------------------------------------------------------------------------------------
@@ -119,7 +119,7 @@ def deep(count, weight, tensors=False):
 def test_gradient_that_fades_on_a_long_way_is_told(tensors):
     note = one(deep(30, 0.1, tensors), "vanishing")
     assert note.node == 0
-    assert "multiply; it will hardly learn." in note.text
+    assert "multiply factors below 1; it will hardly learn." in note.text
     assert alarms(deep(30, 0.9, tensors), "vanishing", "exploding") == []
 
 
@@ -171,7 +171,7 @@ def test_saturation_is_told(name, x):
     with mg.record():
         y = op(mg.tensor([x, x, 0.0], requires_grad=True))
         z = op(mg.tensor([x, 0.0, 0.0], requires_grad=True))
-    assert "is saturated in 67% of its numbers" in one(y, "saturated").text
+    assert "is saturated in 67% of its elements" in one(y, "saturated").text
     assert alarms(z, "saturated") == []
 
 
@@ -193,8 +193,8 @@ def test_second_backward_without_zero_grad_is_told(tensors):
     note = one(y, "stale")
     assert note.nodes == (0, 1)
     assert note.text == (
-        "The gradient of v₀ is 2 times what one pass brings: backward() adds to what is there, unless it began at a "
-        "later result. So it is with 1 other leaf. Call zero_grad() before each backward()."
+        "The gradient of v₀ is 2 times that of one pass: backward() accumulates into .grad, unless it began at a "
+        "later result. The same applies to 1 other leaf. Call zero_grad() before each backward()."
     )
 
 
@@ -205,7 +205,7 @@ def test_gradient_of_an_earlier_graph_is_told_before_the_next_pass(tensors):
     y = a * b
     note = one(y, "stale")
     assert note.nodes == (0,)
-    assert note.text.startswith("The gradient of v₀ is of an earlier pass: backward() will add to it.")
+    assert note.text.startswith("The gradient of v₀ is from an earlier pass: backward() will accumulate into it.")
 
 
 def test_gradient_that_holds_two_different_passes_is_told():
@@ -213,7 +213,7 @@ def test_gradient_that_holds_two_different_passes_is_told():
     (a * a * a).backward()
     y = a * b
     y.backward()
-    assert one(y, "stale").text.startswith("The gradient of v₀ holds more than this pass")
+    assert one(y, "stale").text.startswith("The gradient of v₀ contains more than this pass")
 
 
 def test_pass_that_was_started_with_another_gradient_is_no_alarm():

@@ -34,20 +34,20 @@ def test_another_operation_is_named_with_both_its_forms():
     a, b = values(1.0, 2.0)
     lines = refused((a * b).exp(), (a + b).exp())
     assert lines[0] == "compare: these are not two runs of one graph: the first has 4 nodes, the second 4."
-    assert lines[1] == "  The first that differs is number 2: v₂ = a · b in the first, v₂ = a + b in the second."
+    assert lines[1] == "  The first mismatch is node 2: v₂ = a · b in the first, v₂ = a + b in the second."
     assert lines[2].startswith("  Compare two runs of the same code")
 
 
 def test_other_operands_are_named_by_the_operation_that_takes_them():
     a, b = values(1.0, 2.0)
     lines = refused(a * b + a, a * b + b)
-    assert lines[1] == "  The first that differs is number 3: v₃ = v₂ + a in the first, v₃ = v₂ + b in the second."
+    assert lines[1] == "  The first mismatch is node 3: v₃ = v₂ + a in the first, v₃ = v₂ + b in the second."
 
 
 def test_the_first_of_several_is_named():
     a, b = values(1.0, 2.0)
     lines = refused((a.exp() + b).tanh() * (a - b), (a.tanh() + b).exp() * (a + b))
-    assert lines[1] == "  The first that differs is number 1: v₁ = e^a in the first, v₁ = tanh(a) in the second."
+    assert lines[1] == "  The first mismatch is node 1: v₁ = e^a in the first, v₁ = tanh(a) in the second."
 
 
 def test_another_shape_is_named():
@@ -55,7 +55,7 @@ def test_another_shape_is_named():
         x, y = mg.ones(2, 3, requires_grad=True), mg.ones(3, 2, requires_grad=True)
         pair = (x.exp(), y.exp())
     assert refused(*pair)[1] == (
-        "  The first that differs is number 0: v₀, a leaf, has shape (2, 3) in the first and (3, 2) in the second."
+        "  The first mismatch is node 0: v₀, a leaf, has shape (2, 3) in the first and (3, 2) in the second."
     )
 
 
@@ -63,20 +63,20 @@ def test_a_graph_that_goes_on_says_with_what():
     a, b = values(1.0, 2.0)
     lines = refused(a * b, (a * b).tanh())
     assert "the first has 3 nodes, the second 4" in lines[0]
-    assert lines[1] == "  The first that differs is number 2: v₂ = a · b in the first, v₃ = tanh(v₂) in the second."
+    assert lines[1] == "  The first mismatch is node 2: v₂ = a · b in the first, v₃ = tanh(v₂) in the second."
 
 
 def test_a_leaf_where_the_other_computes_is_another_operation():
     a, b = values(1.0, 2.0)
     assert refused(a * b, a * a.exp())[1] == (
-        "  The first that differs is number 1: b, a leaf, in the first, v₁ = e^a in the second."
+        "  The first mismatch is node 1: b, a leaf, in the first, v₁ = e^a in the second."
     )
 
 
 def test_other_outputs_are_named():
     a, b = values(1.0, 2.0)
     y = a * b
-    assert "number 0: a, a leaf, in the first, b, a leaf, in the second" in refused([y, a], [y, b])[1]
+    assert "node 0: a, a leaf, in the first, b, a leaf, in the second" in refused([y, a], [y, b])[1]
     assert refused([y, a], y)[1] == "  The first ends in 2 outputs, the second in 1."
 
 

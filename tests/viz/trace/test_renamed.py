@@ -17,7 +17,7 @@ OLD = {
 @pytest.mark.parametrize(("module", "old"), [(module, old) for module, names in OLD.items() for old in names])
 def test_old_name_is_the_new_class_and_says_so(module, old):
     place, new = importlib.import_module(module), OLD[module][old]
-    with pytest.warns(DeprecationWarning, match=rf"{module}.{old} is {new} now; the old name goes"):
+    with pytest.warns(DeprecationWarning, match=rf"{module}.{old} is deprecated .*; use {new}\."):
         found = getattr(place, old)
     assert found is getattr(place, new)
     assert old not in place.__all__

@@ -79,13 +79,13 @@ def test_a_leaf_written_since_is_drawn_as_it_is_now_and_the_note_says_what_becam
     (note,) = trace.notes
     assert (note.kind, note.node, note.nodes) == ("replayed", None, ())
     assert note.text == (
-        "w and b were written after this was computed, by sgd_step in `optimizer.step()`. The drawing is computed "
-        "again, from the values of now: loss was 6.0 and is 2.0. What .grad holds is of the values before; draw before "
+        "w and b were modified in-place after this was computed, by sgd_step in `optimizer.step()`. The drawing is "
+        "recomputed from the current values: loss was 6.0 and is 2.0. .grad belongs to the earlier values; draw before "
         "that line to see that pass."
     )
     assert not trace.fresh()
     optimizer.zero_grad()
-    assert to_trace(loss).notes[0].text.endswith("from the values of now: loss was 6.0 and is 2.0.")
+    assert to_trace(loss).notes[0].text.endswith("from the current values: loss was 6.0 and is 2.0.")
 
 
 def test_of_many_leaves_written_since_two_are_named():
@@ -95,7 +95,7 @@ def test_of_many_leaves_written_since_two_are_named():
     mg.optim.Adam(model.parameters()).step()
     (note,) = to_trace(loss).notes
     assert note.text.startswith(
-        "0.weight, 0.bias and 2 more were written after this was computed, by adam_step in `mg.opt"
+        "0.weight, 0.bias and 2 more were modified in-place after this was computed, by adam_step in `mg.opt"
     )
 
 
@@ -105,7 +105,7 @@ def test_a_constant_written_since_is_noted_too():
     loss.backward()
     batch.fill_(1.0)
     (note,) = to_trace(loss).notes
-    assert note.text.startswith("batch was written after this was computed, by copy_ in `batch.fill_(1.0)`.")
+    assert note.text.startswith("batch was modified in-place after this was computed, by copy_ in `batch.fill_(1.0)`.")
     assert note.text.endswith(": loss was 22.0 and is 6.0.")
 
 
@@ -117,7 +117,7 @@ def test_a_write_that_is_not_counted_is_noticed_by_the_output():
     numbers[:] = 2.0
     (note,) = to_trace(loss).notes
     assert (note.kind, note.node) == ("replayed", None)
-    assert note.text.startswith("loss was 3.0 and is 6.0 when it is computed again: something that it is")
+    assert note.text.startswith("loss was 3.0 and is 6.0 when recomputed: something that it depends on")
 
 
 def test_a_leaf_frozen_since_gets_no_gradient_in_the_pass():
@@ -137,7 +137,7 @@ def test_gradients_of_several_passes_are_not_taken_for_those_of_one():
         loss = (w * w).sum()
         loss.backward()
     (note,) = to_trace(loss).notes
-    assert note.text.startswith("The gradient of w is 2 times what one pass brings")
+    assert note.text.startswith("The gradient of w is 2 times that of one pass")
 
 
 # --- what cannot be computed again -----------------------------------------------------------------------------------
@@ -158,7 +158,7 @@ def test_a_large_constant_that_was_freed_is_missing_and_the_rest_is_drawn():
     (note,) = trace.notes
     assert (note.kind, note.node, note.nodes) == ("freed", 2, (2, 3, 4))
     assert note.text == (
-        "v₂ cannot be computed again: operand b of mul was freed, a tensor without a gradient and of more than 4,096 "
+        "v₂ cannot be recomputed: operand b of mul was freed; it has no gradient and more than 4,096 "
         "elements. Keep that tensor in a variable, or build the graph inside `with mg.record():`."
     )
     assert note.text in explain(loss)
@@ -204,8 +204,8 @@ class Refusing(mg.autograd.Function):
 @pytest.mark.parametrize(
     ("how", "named", "why"),
     [
-        ({"by": 2.0}, {}, "argument 1 of its forward is not kept, since it is neither a tensor nor a plain value"),
-        ("twice", {"by": 2.0}, "it was called with arguments by name, which are not kept"),
+        ({"by": 2.0}, {}, "argument 1 of its forward is not saved, since it is neither a tensor nor a plain value"),
+        ("twice", {"by": 2.0}, "it was called with keyword arguments, which are not saved"),
         ("draws", {}, "its forward draws random numbers"),
         ("raises", {}, "its forward raised ValueError"),
     ],
@@ -218,7 +218,7 @@ def test_a_function_that_cannot_be_called_again_is_named_with_the_reason(how, na
     state = mg.get_rng_state().tolist()
     (note,) = to_trace(loss).notes
     assert (
-        note.text == f"v₁ cannot be computed again: {why}. Build the graph inside `with mg.record():`, and it is kept."
+        note.text == f"v₁ cannot be recomputed: {why}. Build the graph inside `with mg.record():`, and it is retained."
     )
     assert mg.get_rng_state().tolist() == state
 

@@ -105,7 +105,7 @@ def test_overwritten_operand_is_noted(recorded):
     trace = to_trace(y, namespaces=())
     (note,) = trace.notes
     assert (note.kind, note.node) == ("overwritten", 2)
-    assert note.text.startswith("v₁ was overwritten after v₂ was computed")
+    assert note.text.startswith("v₁ was modified in-place after v₂ was computed")
     assert trace.nodes[2].stale
     assert trace.passes == []
 
@@ -115,7 +115,7 @@ def test_write_into_an_output_that_a_rule_needs_is_noted():
     y = x.exp()
     y.add_(1.0)
     (note,) = to_trace(y.sum(), namespaces=()).notes
-    assert note.text.startswith("v₁ was overwritten in place, and its own derivative needs")
+    assert note.text.startswith("v₁ was modified in-place, but its own derivative needs")
 
 
 def test_write_in_place_is_an_operation_like_others():
@@ -193,7 +193,7 @@ def test_unrecorded_write_into_a_held_result_is_noted(recorded):
     (note,) = trace.notes
     at = trace.names.index("held")
     assert (note.kind, note.node) == ("overwritten", at)
-    assert note.text.startswith("held was written after it was computed, unrecorded, by ")
+    assert note.text.startswith("held was modified in-place after it was computed, unrecorded, by ")
     assert arrays(trace)[at] == [2.0, 3.0], "not the zeros that it holds now"
 
 

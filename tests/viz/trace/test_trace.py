@@ -103,7 +103,7 @@ def test_overwritten_number_leaves_a_note_and_no_local_derivatives():
     (note,) = trace.notes
     assert (note.kind, note.node) == ("overwritten", 1)
     assert note.text == (
-        "a was given another number after y was computed: a · a = 4 · 4 now, and y is still 9.0. Compute again. "
+        "a was assigned another value after y was computed: a · a = 4 · 4 now, but y is still 9.0. Recompute it. "
         "Until then local derivatives are missing."
     )
 
@@ -117,15 +117,15 @@ def test_number_that_is_older_than_its_operands_is_noted_and_marked():
     trace = to_trace(d)
     assert [node.stale for node in trace.nodes] == [False, False, True, False, False]
     assert [note.text for note in trace.notes] == [
-        "b was given another number after c was computed: a + b = 2 + 9 now, and c is still 5.0. Compute again."
+        "b was assigned another value after c was computed: a + b = 2 + 9 now, but c is still 5.0. Recompute it."
     ]
     assert trace.edges[0].local == 1.0
     a.data = 8.0
     e = a * b + c
     a.data = b.data = 1.0
     assert to_trace(e).notes[0].text == (
-        "a and b were given another number after v₂ was computed: a · b = 1 · 1 now, and v₂ is still 72.0; "
-        "so it is with 1 more node. Compute again. Until then local derivatives are missing."
+        "a and b were assigned another value after v₂ was computed: a · b = 1 · 1 now, but v₂ is still 72.0; "
+        "the same applies to 1 more node. Recompute it. Until then local derivatives are missing."
     )
 
 
@@ -139,7 +139,7 @@ def test_stale_number_is_marked_in_every_form():
     assert ['class="op output bad"' in d.svg() for d in (fresh, stale)] == [False, True]
     assert ["<b>!</b> 3.0" in d.html() for d in (fresh, stale)] == [False, True]
     assert ["penwidth=2.5" in d.graphviz().source for d in (fresh, stale)] == [False, True]
-    assert all("a was given another number" in text for text in (stale.text(), stale.html(), stale.graphviz().source))
+    assert all("a was assigned another value" in text for text in (stale.text(), stale.html(), stale.graphviz().source))
 
 
 def test_alarm_names_the_first_nan_and_its_cause():
@@ -151,7 +151,7 @@ def test_alarm_names_the_first_nan_and_its_cause():
 def test_alarm_names_the_first_infinity_on_the_way_back():
     z = mg.Value(0.0, "z")
     (note,) = to_trace(mg.sqrt(z)).notes
-    assert note.text == "The first infinity on the way back is in ∂v₁/∂z, through v₁: 1.0 × ∞ = ∞."
+    assert note.text == "The first infinity of the backward pass is in ∂v₁/∂z, through v₁: 1.0 × ∞ = ∞."
 
 
 def test_several_outputs_have_a_pass_each():
@@ -226,7 +226,7 @@ def test_many_outputs_are_stepped_through_up_to_a_limit_and_the_note_counts_them
     found = to_trace(y)
     assert [len(run.steps) for run in found.passes] == [1] * 11
     assert [note[:3] for note in found.notes] == [
-        ("partial", None, "The backward steps of the first 11 outputs are kept, of 30.")
+        ("partial", None, "Backward steps are shown for the first 11 of 30 outputs.")
     ]
     assert [edge.local for edge in found.edges if edge.flows] == [float(n) for n in range(30)]
     y = [a * a for n in range(30)]

@@ -264,12 +264,12 @@ def test_explain_says_what_it_needs_and_why_there_is_no_gradient():
     with mg.no_grad():
         x.add_(1.0)
     assert str(explain(x, of=y)).endswith(
-        "What .grad holds is of the values before; draw before that line to see that pass."
+        ".grad belongs to the earlier values; draw before that line to see that pass."
     )
     x = mg.ones(100, 100, requires_grad=True)
     y = (x + mg.ones(100, 100)).sum()
     y.backward()
-    assert "cannot be computed again: operand b of add was freed" in str(explain(x, of=y))
+    assert "cannot be recomputed: operand b of add was freed" in str(explain(x, of=y))
 
 
 @pytest.mark.parametrize("suffix", ["svg", "html", "txt", "json", "dot"])

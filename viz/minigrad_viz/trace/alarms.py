@@ -1,8 +1,7 @@
-"""Alarms: what a user should be told about a graph, each in a sentence that says what it means and what to do.
+"""Alarms: notes that warn the user about a graph, each with what it means and what to do.
 
-Where a number comes from matters more than where it is seen: of NaN and infinities it is the *first* operation that is
-named, and what it contaminated is listed. The thresholds below are where a picture should say something; a network may
-well train beyond them.
+For NaN and infinity the note names the *first* operation that produced it, and lists the nodes it contaminated. A
+network may train well beyond the thresholds below; they decide when a picture warns.
 """
 
 from __future__ import annotations
@@ -18,25 +17,25 @@ from minigrad_viz.trace.trace import Trace
 
 __all__ = ["raise_alarms"]
 
-SATURATED = 0.99  # |tanh| from here on, and so sigmoid: its slope is below 2% of the largest
-MOST = 0.5  # the part of a tensor's numbers that makes the whole count
-NEAR, FAR = 3, 8  # operations from the output: what gradients there are compared
-SCALE = 1e6  # by how much a gradient far away may be smaller or larger than those near the output
-_OTHER_PASS = ("hook", "replayed")  # where what .grad holds need not be of the pass that is shown
-BATCH = 32  # rows from which on a unit that is 0 in each of them counts as dead
+SATURATED = 0.99  # |tanh| above it, and sigmoid likewise: the derivative is below 2% of its maximum
+MOST = 0.5  # fraction of saturated elements above which a tensor counts as saturated
+NEAR, FAR = 3, 8  # distances from the output, in operations, at which gradients are compared
+SCALE = 1e6  # tolerated ratio between a gradient far from the output and those near it
+_OTHER_PASS = ("hook", "replayed")  # notes after which .grad may belong to a pass other than the one shown
+BATCH = 32  # minimum rows before a unit that is 0 in all of them counts as dead
 
 
 def raise_alarms(trace: Trace) -> None:
-    """Append the notes of `trace`."""
+    """Append the alarms of `trace` to its notes."""
     for find in (_overwritten, _not_finite, _gradient_not_finite, _faded, _dead, _saturated, _left_over):
         trace.notes.extend(find(trace))
 
 
-# --- numbers ---------------------------------------------------------------------------------------------------------
+# --- values ----------------------------------------------------------------------------------------------------------
 
 
 def _overwritten(trace: Trace) -> Iterable[Note]:
-    """Which number was replaced too late, and what that did to the first node that had been computed from it."""
+    """Report the first node with a modified operand, and how the two disagree."""
     if not trace.late:
         return
     at = min(trace.late)
@@ -44,26 +43,26 @@ def _overwritten(trace: Trace) -> Iterable[Note]:
     names = " and ".join(trace.title(place) for place in late)
     was = "was" if len(late) == 1 else "were"
     others = len(trace.late) - 1
-    more = f"; so it is with {count(others, 'more node', 'more nodes')}" if others else ""
+    more = f"; the same applies to {count(others, 'more node', 'more nodes')}" if others else ""
     if late == [at]:
-        text = f"{names} was overwritten in place, and its own derivative needs the numbers that it had"
+        text = f"{names} was modified in-place, but its own derivative needs the original values"
     elif at in trace.tensors:
-        text = f"{names} {was} overwritten after {trace.title(at)} was computed, which does not agree with it any more"
+        text = f"{names} {was} modified in-place after {trace.title(at)} was computed, so {trace.title(at)} is stale"
     else:
         text = (
-            f"{names} {was} given another number after {trace.title(at)} was computed: {_with_numbers(trace, at)} now, "
-            f"and {trace.title(at)} is still {pretty(trace.values[at])}"
+            f"{names} {was} assigned another value after {trace.title(at)} was computed: {_with_numbers(trace, at)} "
+            f"now, but {trace.title(at)} is still {pretty(trace.values[at])}"
         )
     passed = {run.root for run in trace.passes}
     missing = any(root not in passed for root in trace.outputs)
     missing = missing and not any(note.kind in ("partial", "freed") for note in trace.notes)
-    what = "there is no way back to show" if at in trace.tensors else "local derivatives are missing"
-    text += f"{more}. Compute again." + (f" Until then {what}." if missing else "")
+    what = "no backward pass can be shown" if at in trace.tensors else "local derivatives are missing"
+    text += f"{more}. Recompute it." + (f" Until then {what}." if missing else "")
     yield Note("overwritten", at, text, tuple(sorted(trace.late)))
 
 
 def _not_finite(trace: Trace) -> Iterable[Note]:
-    """The first number that is not finite; and, if that was an infinity, the first NaN."""
+    """Report the first value that is not finite; if it is an infinity, also the first NaN."""
     bad = trace.not_finite()
     harmful = _harmful(trace, bad) if bad else ()
     first = next((index for index in bad if index in harmful or not _put_in(trace, index)), None)
@@ -81,7 +80,7 @@ def _origin(trace: Trace, index: int, bad: list[int]) -> Note:
     nan = _has_nan(held)
     what = "NaN" if nan else "infinity"
     if trace.op[index] < 0:
-        origin = "a number that was put in"
+        origin = "an input value"
     else:
         origin = _with_numbers(trace, index)
         if index in trace.tensors and held is not None:
@@ -92,18 +91,18 @@ def _origin(trace: Trace, index: int, bad: list[int]) -> Note:
 
 
 def _put_in(trace: Trace, index: int) -> bool:
-    """Whether an infinity was meant: given as a number, as to a mask. A NaN never is."""
+    """Whether an infinity is intended: an input, as for a mask. A NaN never is."""
     if _has_nan(_held(trace, index)):
         return False
     if trace.op[index] < 0 or "inf" in str(trace.attrs.get(index, {})):
         return True
     operands = trace.operand[trace.start[index] : trace.start[index + 1]]
-    # Then whoever made that is the first; and of a number that was not kept, -inf for a mask is likely.
+    # A non-finite operand is reported instead; an unknown one is likely the -inf of a mask.
     return any(_held(trace, x) is None or not finite(_held(trace, x)) for x in operands)
 
 
 def _harmful(trace: Trace, bad: list[int]) -> set[int]:
-    """Those in `bad` that reach an output or become NaN, by way of such nodes or of unknown ones."""
+    """Return the nodes in `bad` that reach an output or become NaN, through such nodes or unknown ones."""
     outputs = set(trace.outputs)
     found = {index for index in bad if index in outputs or _has_nan(_held(trace, index))}
     last, wrong = max(found, default=-1), set(bad)
@@ -115,7 +114,7 @@ def _harmful(trace: Trace, bad: list[int]) -> set[int]:
 
 
 def _reached(trace: Trace, index: int, bad: set[int]) -> tuple[int, ...]:
-    """The nodes in `bad` that were computed from node `index`, by way of such nodes or of unknown ones."""
+    """Return the nodes in `bad` that depend on node `index` through such nodes or unknown ones."""
     touched, found = {index}, []
     for node in range(index + 1, len(trace.kinds)):
         operands = trace.operand[trace.start[node] : trace.start[node + 1]]
@@ -128,7 +127,7 @@ def _reached(trace: Trace, index: int, bad: set[int]) -> tuple[int, ...]:
 
 
 def _gradient_not_finite(trace: Trace) -> Iterable[Note]:
-    """The first step back whose product is not finite, though what came in was."""
+    """Report the first backward step with a non-finite product of finite factors."""
     for run in trace.passes:
         if run.root not in trace.tensors and all(map(math.isfinite, run.contribution)):
             continue
@@ -147,7 +146,7 @@ def _gradient_not_finite(trace: Trace) -> Iterable[Note]:
             nodes = {
                 trace.operand[e]: None for e, x in zip(run.edge[at:], run.total[at:], strict=True) if not finite(x)
             }
-            text = f"The first {what} on the way back is in {way}{how}."
+            text = f"The first {what} of the backward pass is in {way}{how}."
             yield Note("gradient", operand, text, tuple(nodes), (edge,))
             return
 
@@ -156,7 +155,7 @@ def _gradient_not_finite(trace: Trace) -> Iterable[Note]:
 
 
 def _faded(trace: Trace) -> Iterable[Note]:
-    """Vanishing and exploding gradients: of leaves far from the output, compared with what is near it."""
+    """Report vanishing and exploding gradients: leaves far from the output, compared with nodes near it."""
     for run in trace.passes[:1]:
         away, totals = _distances(trace, run), trace.totals(run)
         close = [_size(totals[node]) for node in totals if away[node] <= NEAR]
@@ -186,34 +185,34 @@ def _far_away(trace: Trace, kind: Any, found: dict[int, float], worst: int, away
         "exploding": (
             "huge",
             "factors above 1",
-            "a step will throw it far. Start with smaller weights, or clip gradients",
+            "an update will overshoot. Start with smaller weights, or clip gradients",
         ),
     }[kind]
     text = (
         f"The gradient of {name} is {what}, {pretty(found[worst])} against {pretty(near)} near the output: "
-        f"{away[worst]} operations lie between, and {why} multiply; {remedy}."
-        + (f" So it is with {others}." if others else "")
+        f"the {away[worst]} operations between multiply {why}; {remedy}."
+        + (f" The same applies to {others}." if others else "")
     )
     return Note(kind, worst, text, tuple(sorted(found)))
 
 
 def _distances(trace: Trace, run: Pass) -> list[int]:
-    """How many operations each node of a pass is away from its root, by the shortest way."""
+    """Return the distance of each node from the root of a pass, in operations along the shortest path."""
     away = [len(trace.kinds)] * len(trace.kinds)
     away[run.root] = 0
     operands, results = trace.operand, trace.result
-    for edge in run.edge:  # results come before what they were computed from
+    for edge in run.edge:  # results precede their operands
         there = away[results[edge]] + 1
         if there < away[operands[edge]]:
             away[operands[edge]] = there
     return away
 
 
-# --- activations that pass nothing on --------------------------------------------------------------------------------
+# --- activations that block gradients --------------------------------------------------------------------------------
 
 
 def _dead(trace: Trace) -> Iterable[Note]:
-    """ReLUs that are 0 for every input: numbers all together, tensors as a whole or unit by unit."""
+    """Report ReLUs that are 0 for every input: scalars all together, tensors entirely or by unit."""
     scalars, dead = [], []
     for index in _made_by(trace, "relu"):
         held = _held(trace, index)
@@ -226,20 +225,22 @@ def _dead(trace: Trace) -> Iterable[Note]:
         names = trace.title(scalars[0]) if one else f"All {len(scalars)} ReLUs"
         text = f"{names} {'is' if one else 'are'} 0: dead. Their input is negative and no gradient passes. "
         text = text.replace("Their", "Its") if one else text
-        yield Note("dead", scalars[0], f"{text}A smaller step, or a bias above 0, keeps them alive.", tuple(scalars))
+        yield Note(
+            "dead", scalars[0], f"{text}A smaller learning rate, or a positive bias, keeps them alive.", tuple(scalars)
+        )
     if dead:
         index, (off, units) = dead[0]
         which = "is 0 everywhere" if off == units else f"has {off} of {units} units that are 0 for every row"
-        more = f" So it is with {count(len(dead) - 1, 'more node', 'more nodes')}." if len(dead) > 1 else ""
+        more = f" The same applies to {count(len(dead) - 1, 'more node', 'more nodes')}." if len(dead) > 1 else ""
         text = (
-            f"{trace.title(index)} {which}: dead ReLUs, through which no gradient passes, so that they cannot "
-            f"recover. A smaller step, or leaky ReLU, keeps them alive.{more}"
+            f"{trace.title(index)} {which}: dead ReLUs, through which no gradient passes, so they cannot "
+            f"recover. A smaller learning rate, or leaky ReLU, keeps them alive.{more}"
         )
         yield Note("dead", index, text, tuple(index for index, _ in dead))
 
 
 def _dead_units(y: Any) -> tuple[int, int]:
-    """How many units, the last dimension, are 0 for every row, and of how many; (0, 0) if that says nothing."""
+    """Return how many units (last dimension) are 0 for every row, and the unit count; (0, 0) if inconclusive."""
     if not y.any():
         return 1, 1
     rows = y.reshape(-1, y.shape[-1]) if y.ndim > 1 else y.reshape(1, -1)
@@ -248,7 +249,7 @@ def _dead_units(y: Any) -> tuple[int, int]:
 
 
 def _saturated(trace: Trace) -> Iterable[Note]:
-    """tanh and sigmoid at their flat ends."""
+    """Report saturated tanh and sigmoid nodes."""
     found = []
     for name, low in (("tanh", -SATURATED), ("sigmoid", 1.0 - SATURATED)):
         for index in _made_by(trace, name):
@@ -263,11 +264,12 @@ def _saturated(trace: Trace) -> Iterable[Note]:
                 found.append((index, name, flat))
     if found:
         index, name, flat = found[0]
-        part = "" if index not in trace.tensors else f" in {flat:.0%} of its numbers"
-        more = f" So it is with {count(len(found) - 1, 'more node', 'more nodes')}." if len(found) > 1 else ""
+        part = "" if index not in trace.tensors else f" in {flat:.0%} of its elements"
+        more = f" The same applies to {count(len(found) - 1, 'more node', 'more nodes')}." if len(found) > 1 else ""
         text = (
-            f"{trace.title(index)} is saturated{part}: {name} is flat there, its slope near 0, so hardly any gradient "
-            f"passes. Smaller weights, or inputs of mean 0 and spread 1, keep it in its steep part.{more}"
+            f"{trace.title(index)} is saturated{part}: {name} is flat there, its derivative near 0, so hardly any "
+            "gradient passes. Smaller weights, or inputs of mean 0 and standard deviation 1, keep it in its steep "
+            f"part.{more}"
         )
         yield Note("saturated", index, text, tuple(sorted(index for index, _, _ in found)))
 
@@ -276,16 +278,16 @@ def _saturated(trace: Trace) -> Iterable[Note]:
 
 
 def _left_over(trace: Trace) -> Iterable[Note]:
-    """Leaves whose .grad is not what one pass from here brings: zero_grad was forgotten, or backward called twice."""
+    """Report leaves whose .grad is not that of one pass: a missing zero_grad, or a second backward."""
     if len(trace.passes) != 1 or len(trace.outputs) != 1 or any(note.kind in _OTHER_PASS for note in trace.notes):
         return
     totals = trace.totals(trace.passes[0])
     root = trace.outputs[0]
     if trace.kinds[root] == "l":
-        return  # a leaf alone: its gradient is of a result that is not here
+        return  # a leaf alone: its gradient belongs to another graph
     seed = trace.grads.get(root)
     if root in trace.tensors and math.prod(trace.tensors[root].shape) != 1:
-        return  # what it was seeded with is not known
+        return  # its seed is unknown
     factor = 1.0 if seed is None else float(seed if seed.__class__ is float else seed.reshape(-1)[0])
     odd = []
     for index, grad in trace.grads.items():
@@ -297,21 +299,21 @@ def _left_over(trace: Trace) -> Iterable[Note]:
         return
     index, times = odd[0]
     name, more = trace.title(index), count(len(odd) - 1, "other leaf", "other leaves")
-    adds = "backward() adds to what is there, unless it began at a later result"
+    adds = "backward() accumulates into .grad, unless it began at a later result"
     whole = times is not None and round(times) >= 2 and math.isclose(times, round(times), rel_tol=1e-5)
-    if whole and (seed is None or times == factor):  # the gradient of a Value's root counts its passes
+    if whole and (seed is None or times == factor):  # a Value's root accumulates its seeds
         many = round(times or 0)
-        text = f"The gradient of {name} is {many} times what one pass brings: {adds}."
+        text = f"The gradient of {name} is {many} times that of one pass: {adds}."
     elif seed is None and trace.states[root] == "n" and trace.kinds[root] == "o":
-        text = f"The gradient of {name} is of an earlier pass: backward() will add to it."
+        text = f"The gradient of {name} is from an earlier pass: backward() will accumulate into it."
     else:
-        text = f"The gradient of {name} holds more than this pass: {adds}."
-    text += f" So it is with {more}." if more else ""
+        text = f"The gradient of {name} contains more than this pass: {adds}."
+    text += f" The same applies to {more}." if more else ""
     yield Note("stale", index, f"{text} Call zero_grad() before each backward().", tuple(i for i, _ in odd))
 
 
 def _times(grad: Any, total: Any) -> float | None:
-    """How many times `total` is in `grad`; None if it is not."""
+    """Return the factor by which `grad` is a multiple of `total`; None if it is not."""
     size = _size(total)
     times = _size(grad) / size if size else 0.0
     for factor in (times, -times):
@@ -324,7 +326,7 @@ def _times(grad: Any, total: Any) -> float | None:
 
 
 def _held(trace: Trace, index: int) -> Any:
-    """The number or array in a node; None if it is not known."""
+    """Return the value or array of a node; None if unknown."""
     shaped = trace.tensors.get(index)
     return trace.values[index] if shaped is None else shaped.array
 
@@ -335,7 +337,7 @@ def _made_by(trace: Trace, name: str) -> list[int]:
 
 
 def _size(x: Any) -> float:
-    """The size of a number, or the root mean square of an array, computed so that squares do not overflow."""
+    """Return the magnitude of a number, or the root mean square of an array, without overflow."""
     if x.__class__ is float:
         return abs(float(x))
     top = float(abs(x).max()) if getattr(x, "size", 1) else 0.0
@@ -350,11 +352,11 @@ def _has_nan(x: Any) -> bool:
 
 def _bad_cells(x: Any, nan: bool) -> str:
     n = int((x != x).sum() if nan else (abs(x) == math.inf).sum())
-    return f"{n:,} of {x.size:,} numbers" if x.size > 1 else "its number"
+    return f"{n:,} of {x.size:,} elements" if x.size > 1 else "its only element"
 
 
 def _with_numbers(trace: Trace, index: int) -> str:
-    """How a node was computed, in names and, of scalars, in numbers."""
+    """Return how a node was computed, in names and, for scalars, in numbers."""
     op = trace.ops[trace.op[index]]
     operands = trace.operand[trace.start[index] : trace.start[index + 1]]
     formula = plain(formula_of(op, trace.symbols(index)))

@@ -28,7 +28,7 @@ def placed(x: Any, *more: Any, namespaces: Namespaces | None = None) -> tuple[Tr
     if hasattr(x, "named_modules"):  # a model and its inputs
         return of_model(x, more, callers() if namespaces is None else namespaces)
     if hasattr(x, "captures"):  # a step of `mg.jit`
-        from minigrad_viz.trace.recorded import of_step  # which needs NumPy
+        from minigrad_viz.trace.recorded import of_step  # imports NumPy
 
         return of_step(x, callers() if namespaces is None else namespaces), {}
     made = x if isinstance(x, Trace) else getattr(x, "trace", None)

@@ -1,7 +1,7 @@
-"""Gradient flow: how large the gradient of each layer was at the measured steps of a training, and where it went wrong.
+"""Gradient flow: the gradient size of each layer at the measured steps of training, and its alarms.
 
-However long the training, there are at most `MOST` columns: when they are full, neighbours become one, which keeps the
-larger of their sizes. So adding a step takes a constant time, and a peak is never lost.
+There are at most `MOST` columns: when all are used, adjacent columns are merged into one with the larger sizes. So
+adding a step takes constant time, and no peak is lost.
 """
 
 from __future__ import annotations
@@ -15,22 +15,20 @@ from typing import Literal, NamedTuple
 __all__ = ["MOST", "Alarm", "Column", "Flow", "Measured"]
 
 MOST = 200  # columns
-_APART = (
-    1e3  # how many times as large, or as small, as near the loss a gradient may be: as it is, a layer hardly learns
-)
-_GROWN = 1e3  # how many times as large as it mostly was a gradient may be
-_KNOWN = 5  # measured steps after which it is known how large it mostly is
-_KEEP = 0.9  # of that knowledge at each step
-_DYING = 0.5  # share of units that is worth an alarm
+_APART = 1e3  # tolerated ratio to the gradient near the loss: a layer hardly learns beyond it
+_GROWN = 1e3  # tolerated ratio of a gradient to its running average
+_KNOWN = 5  # measured steps before the running average is used
+_KEEP = 0.9  # decay of the running average
+_DYING = 0.5  # fraction of dead units that raises an alarm
 
 Kind = Literal["nan", "inf", "vanishing", "exploding", "grown", "dead", "stale"]
 
 
 class Alarm(NamedTuple):
-    """What went wrong in a layer, `row`, for the first time at `step`.
+    """A problem that appeared in a layer, `row`, for the first time at `step`.
 
-    `size` is the gradient's, or the share of dead units. `other` is what it was compared with: the size in layer
-    `near`, or, where that is None, in the layer itself before. Of a NaN or Inf `near` is None for one in the gradient.
+    `size` is that of the gradient, or the fraction of dead units. `other` is the reference: the size in layer `near`,
+    or the layer's own earlier size if that is None. For NaN and Inf, `near` is None if it is in the gradient.
     """
 
     kind: Kind
@@ -42,10 +40,10 @@ class Alarm(NamedTuple):
 
 
 class Measured(NamedTuple):
-    """What is known of a step, by layer: the root mean square of its gradient, the NaN or infinity in its output, the
-    share of its units that are dead, and which had the gradient of the step before when a new one came.
+    """The measurements of a step, by layer: the root mean square of its gradient, a NaN or infinity in its output, the
+    fraction of dead units, and the layers whose old gradient was accumulated into.
 
-    `order` are the layers in the order of their calls.
+    `order` lists the layers in call order.
     """
 
     sizes: Mapping[int, float]
@@ -57,7 +55,7 @@ class Measured(NamedTuple):
 
 @dataclass(slots=True)
 class Column:
-    """Measured steps that stand in one column: the first and last, how many, and the largest size by layer."""
+    """The measured steps of one column: first and last, their count, and the largest size by layer."""
 
     first: int
     last: int
@@ -65,20 +63,20 @@ class Column:
     sizes: dict[int, float]
 
     def join(self, later: Column) -> Column:
-        """The column of both."""
+        """Merge two adjacent columns."""
         sizes = {row: _larger(self.sizes.get(row), later.sizes.get(row)) for row in self.sizes | later.sizes}
         return Column(self.first, later.last, self.count + later.count, sizes)
 
 
 def _larger(one: float | None, other: float | None) -> float:
-    """The larger of two sizes, of which one may be missing; NaN is the largest."""
+    """Return the larger of two sizes, one of which may be missing; NaN is the largest."""
     there = [x for x in (one, other) if x is not None]
     return next((x for x in there if math.isnan(x)), max(there))
 
 
 @dataclass
 class Flow:
-    """The columns, and the alarms in the order in which they began.
+    """The columns, and the alarms in the order in which they were raised.
 
     >>> flow = Flow()
     >>> for step in range(1, 4):
@@ -92,22 +90,22 @@ class Flow:
     columns: list[Column] = field(default_factory=list)
     alarms: list[Alarm] = field(default_factory=list)
     every: int = 1
-    """How many measured steps stand in a column; in the last one there may be fewer."""
+    """Measured steps per column; the last one may have fewer."""
     _mostly: dict[int, tuple[int, float]] = field(default_factory=dict)
     _begun: set[tuple[str, int]] = field(default_factory=set)
 
     def add(self, step: int, measured: Measured) -> None:
-        """A step was measured."""
+        """Add the measurements of a step."""
         if measured.sizes:
             self._append(Column(step, step, 1, dict(measured.sizes)))
         self._look(step, measured)
 
     def column_of(self, step: int) -> int:
-        """The column in which a measured step stands."""
+        """Return the index of the column of a measured step."""
         return max(0, bisect_right(self.columns, step, key=lambda column: column.first) - 1)
 
     def rows(self) -> list[int]:
-        """The layers of which there is something to show, in order."""
+        """Return the layers that have sizes or alarms, in order."""
         return sorted({row for column in self.columns for row in column.sizes} | {alarm.row for alarm in self.alarms})
 
     def _append(self, column: Column) -> None:
@@ -139,8 +137,9 @@ class Flow:
             self.alarms.append(alarm)
 
     def _wild(self, step: int, measured: Measured) -> bool:
-        """Whether something is not finite: the first time, in the first output, or else in the first gradient on the
-        way back; from there it is everywhere soon. An infinity that harms no gradient was meant, as in a mask."""
+        """Raise an alarm for the first non-finite output, or else the first non-finite gradient of the backward pass,
+        and return whether there was any. An infinity that leaves all gradients finite is ignored, as in a mask.
+        """
         order = [*measured.order, *(row for row in measured.sizes if row not in measured.order)]
         back = [(row, measured.sizes[row]) for row in reversed(order) if row in measured.sizes]
         gradients = [(row, size, None) for row, size in back if not math.isfinite(size)]
@@ -154,7 +153,7 @@ class Flow:
         return True
 
     def _compare(self, step: int, measured: Measured) -> None:
-        """Compare the layers with that nearest the loss which has a gradient."""
+        """Compare the layers with the layer nearest to the loss that has a gradient."""
         called = [row for row in measured.order if measured.sizes.get(row)]
         if not called:
             return
@@ -168,7 +167,7 @@ class Flow:
                 self._begin(Alarm("exploding", step, row, size, other, near))
 
     def _grow(self, step: int, row: int, size: float) -> None:
-        """Compare a layer with itself before; zeros say nothing of how large it mostly is."""
+        """Compare a layer with its own running average, which skips zeros."""
         if not size:
             return
         count, mostly = self._mostly.get(row, (0, math.log(size)))

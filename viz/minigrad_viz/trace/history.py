@@ -1,8 +1,8 @@
-"""The moments of a graph: each value as it is computed, then each product of the backward pass.
+"""The timeline of a graph: each value as it is computed, then each product of the backward pass.
 
-A position is a number: 0 is before the first operation, then there is one for each operation, one for the seed, where
-the backward pass begins, and one for each of its events. What is known at a position follows from the position alone.
-The player has the same moments from `frontend/src/model/history.js`.
+Position 0 is before the first operation; then each operation has a position, the seed of the backward pass has one, and
+so has each of its events. The state at a position depends on the position alone. `frontend/src/model/history.js`
+mirrors this module.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Gradient(NamedTuple):
 class Arrival(NamedTuple):
     """One event of the backward pass: ``upstream * local = contribution``, and ``before + contribution = total``.
 
-    It is contribution number `met` of `of`; `before` is None for the first. Of tensors `local` is None.
+    It is contribution `met` of `of`; `before` is None for the first. For tensors `local` is None.
     """
 
     upstream: Any
@@ -45,10 +45,10 @@ class Arrival(NamedTuple):
 
 
 class Timeline:
-    """The moments of a trace, forward and through the backward pass of its first output.
+    """The moments of a trace: the forward pass, and the backward pass of its first output.
 
     `forward` is the last position of the forward pass, `seed` the one where the backward pass begins, `last` the last
-    of all. If nothing goes back, there is only the forward pass.
+    one. If no gradient flows, there is only the forward pass.
 
     >>> import minigrad as mg
     >>> from minigrad_viz import to_trace
@@ -71,7 +71,7 @@ class Timeline:
         self.computed = {node: position for position, node in enumerate(self.order, 1)}
         self.passed = {edge: position for position, edge in enumerate(edges, self.seed + 1)}
         self.arrivals: dict[int, list[int]] = {}
-        """By node, the positions at which a contribution to its gradient arrives."""
+        """By node, the positions at which contributions to its gradient arrive."""
         for position, edge in enumerate(edges, self.seed + 1):
             self.arrivals.setdefault(trace.operand[edge], []).append(position)
 
@@ -81,7 +81,7 @@ class Timeline:
         return self.run.root if self.run else -1
 
     def at(self, position: int) -> Moment:
-        """The moment at a position."""
+        """Return the moment at a position."""
         if self.run and position > self.seed:
             edge = self.run.edge[position - self.seed - 1]
             return Moment(self, position, "edge", self.trace.operand[edge], edge)
@@ -90,7 +90,7 @@ class Timeline:
         return Moment(self, position, "forward", self.order[position - 1]) if position else Moment(self, 0, "start", -1)
 
     def next(self, position: int, unit: Literal["edge", "op"] = "edge") -> int:
-        """The position one step on; with "op", all contributions of an operation are one step."""
+        """Return the next position; with "op", all contributions of an operation are one step."""
         to = min(position + 1, self.last)
         while unit == "op" and self.seed < to < self.last and self._result(to) == self._result(to + 1):
             to += 1
@@ -100,25 +100,26 @@ class Timeline:
         return self.trace.result[self.at(position).edge]
 
     def gradients(self, node: int) -> list[Any]:
-        """All sums that the gradient of a node goes through, in order."""
+        """Return all partial sums of a node's gradient, in order."""
         if node == self.root:
             return [self.seeding()]
         return [self.total(position) for position in self.arrivals.get(node, ())]
 
     def total(self, position: int) -> Any:
-        """The gradient to which the contribution at a position is added, with it."""
+        """Return the partial sum of the gradient after the contribution at a position."""
         assert self.run is not None
         return self.run.total[position - self.seed - 1]
 
     def seeding(self) -> Any:
-        """The gradient that the root begins with: 1, of a tensor an array of ones."""
+        """Return the seed gradient of the root: 1, for a tensor an array of ones."""
         return self.run.upstream[0] if self.run and self.run.edge else 1.0
 
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """What is known at a position, and what happens there: `node` is computed, gets its seed, or a contribution over
-    `edge`. Both are -1 where there is none."""
+    """The state and the event at a position: `node` is computed, seeded, or receives a contribution over `edge`. Both
+    are -1 if there is none.
+    """
 
     timeline: Timeline
     position: int
@@ -127,18 +128,18 @@ class Moment:
     edge: int = -1
 
     def is_computed(self, node: int) -> bool:
-        """Whether a node has its value by now; leaves and constants always have."""
+        """Whether a node has its value at this position; leaves and constants always do."""
         return self.timeline.computed.get(node, 0) <= self.position
 
     def value(self, node: int) -> Any:
-        """The value of a node, a float or an array; None before it is computed, and where it was not kept."""
+        """Return the value of a node, a float or an array; None before it is computed, or if it was not saved."""
         trace = self.timeline.trace
         if not self.is_computed(node):
             return None
         return trace.tensors[node].array if node in trace.tensors else trace.values[node]
 
     def gradient(self, node: int) -> Gradient:
-        """The gradient of a node, as far as it has been added up."""
+        """Return the gradient of a node, as accumulated so far."""
         timeline = self.timeline
         if node == timeline.root:
             begun = self.position >= timeline.seed
@@ -151,7 +152,7 @@ class Moment:
         return Gradient("partial" if met < of else "final", met, of, timeline.total(arrivals[met - 1]))
 
     def edge_state(self, edge: int) -> Literal["idle", "active", "done"]:
-        """Whether something goes over an edge now, or a gradient has gone back over it."""
+        """Return whether an edge is used at this position, or a gradient has flowed back over it."""
         timeline = self.timeline
         if self.position > timeline.forward:
             passed = timeline.passed.get(edge, self.position + 1)
@@ -161,7 +162,7 @@ class Moment:
 
     @property
     def event(self) -> Arrival | None:
-        """The event of the backward pass that happens, if one does."""
+        """The event of the backward pass at this position, or None."""
         timeline, run = self.timeline, self.timeline.run
         if self.edge < 0 or run is None:
             return None

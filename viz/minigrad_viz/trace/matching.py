@@ -1,4 +1,4 @@
-"""Whether two traces are of one graph: from the outputs back the same operations, operands and shapes."""
+"""Match two traces of the same graph: from the outputs back, the same operations, operands and shapes."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ __all__ = ["matched"]
 
 
 def matched(first: Trace, second: Trace) -> Trace:
-    """The second trace with its nodes and edges in the places that they have in the first.
+    """Return the second trace with its nodes and edges reordered as in the first.
 
-    Numbers and attributes of operations may differ, and an operation that a user declared, or a Function, may stand in
-    for another one: that is how a rule is compared with the right one. The order may differ too: that of a leaf depends
-    on whether it requires a gradient.
+    Values and attributes may differ, and a custom op or a Function may replace another operation, so that a gradient
+    rule can be compared with a reference. The order may differ as well: that of a leaf depends on whether it requires a
+    gradient.
 
-    Raises ArgumentError where the graphs are not the same; it names the first node, in the order of the first trace,
-    that differs in its operation, its operands or its shape.
+    Raises ArgumentError if the graphs differ; the message names the first node, in the order of the first trace, whose
+    operation, operands or shape differ.
 
     >>> from minigrad_viz import to_trace
     >>> a, b = mg.Value(2.0, "a"), mg.Value(3.0, "b")
@@ -30,12 +30,12 @@ def matched(first: Trace, second: Trace) -> Trace:
     ...     matched(to_trace(a * b), to_trace(a + b))
     ... except ArgumentError as error:
     ...     print(str(error).splitlines()[1])
-      The first that differs is number 2: v₂ = a · b in the first, v₂ = a + b in the second.
+      The first mismatch is node 2: v₂ = a · b in the first, v₂ = a + b in the second.
     """
     places, wrong = _paired(first, second)
     if wrong:
         node, why = min(wrong)
-        raise _refusal(first, second, f"The first that differs is number {node}: {why}.")
+        raise _refusal(first, second, f"The first mismatch is node {node}: {why}.")
     order = [places[node] for node in range(len(first.kinds))]
     return second if order == list(range(len(order))) else _in_order(second, order)
 
@@ -44,17 +44,17 @@ def _refusal(first: Trace, second: Trace, why: str) -> ArgumentError:
     counts = len(first.kinds), len(second.kinds)
     return ArgumentError(
         f"compare: these are not two runs of one graph: the first has {counts[0]:,} nodes, the second {counts[1]:,}.\n"
-        f"  {why}\n  Compare two runs of the same code, with other numbers, on another device or with another rule."
+        f"  {why}\n  Compare two runs of the same code, with other values, on another device or with another rule."
     )
 
 
 def _paired(first: Trace, second: Trace) -> tuple[dict[int, int], list[tuple[int, str]]]:
-    """By node of the first what it is in the second; and what differs, with the number of the node."""
+    """Return the node of the second trace by node of the first, and the mismatches with their nodes."""
     ends = list(zip(first.outputs, second.outputs, strict=False))
     places: dict[int, int] = {}
     taken: dict[int, int] = {}
     wrong: list[tuple[int, str]] = []
-    waiting = [(*pair, pair) for pair in reversed(ends)]  # and the pair of nodes that they are operands of
+    waiting = [(*pair, pair) for pair in reversed(ends)]  # and the pair of results that they are operands of
     while waiting:
         one, other, above = waiting.pop()
         if one in places or other in taken:
@@ -65,7 +65,7 @@ def _paired(first: Trace, second: Trace) -> tuple[dict[int, int], list[tuple[int
         operands = _operands(first, one), _operands(second, other)
         if why := _mismatch(first, second, one, other):
             wrong.append((one, why))
-        if len(operands[0]) == len(operands[1]):  # there may be a difference before
+        if len(operands[0]) == len(operands[1]):  # an earlier node may differ too
             pairs = zip(*operands, strict=True)
             waiting += [(operand, its, (one, other)) for (operand, _), (its, _) in pairs][::-1]
     if len(first.outputs) != len(second.outputs) and not wrong:
@@ -75,7 +75,7 @@ def _paired(first: Trace, second: Trace) -> tuple[dict[int, int], list[tuple[int
 
 
 def _mismatch(first: Trace, second: Trace, one: int, other: int) -> str:
-    """What a node is in the one and in the other, or "" if it is the same."""
+    """Describe a node in both traces if its operation, slots or shape differ, otherwise return ""."""
     slots = [[slot for _, slot in _operands(trace, node)] for trace, node in ((first, one), (second, other))]
     if not _comparable(_operation(first, one), _operation(second, other)) or slots[0] != slots[1]:
         return _in_both(first, second, one, other)
@@ -102,12 +102,12 @@ def _comparable(one: mg.Op | None, other: mg.Op | None) -> bool:
 
 
 def _operands(trace: Trace, node: int) -> list[tuple[int, int]]:
-    """The operands of a node, with their slots."""
+    """Return the operands of a node, with their slots."""
     return [(trace.operand[edge], trace.slot[edge]) for edge in range(trace.start[node], trace.start[node + 1])]
 
 
 def _made(trace: Trace, node: int) -> str:
-    """A node as a user knows it: what it is called, and how it was computed."""
+    """Describe a node by its name and its formula."""
     if trace.kinds[node] == "x":
         return f"{trace.title(node)}, which raised an error,"
     formula = trace.formula(node)
@@ -117,7 +117,7 @@ def _made(trace: Trace, node: int) -> str:
 
 
 def _in_order(trace: Trace, order: list[int]) -> Trace:
-    """A trace with its nodes in another order, and its edges in that of the nodes; without notes."""
+    """Return a trace with its nodes in another order, the edges reordered with them, and without notes."""
     now = {node: place for place, node in enumerate(order)}
     edges = [edge for node in order for edge in range(trace.start[node], trace.start[node + 1])]
     start = [0]

@@ -1,4 +1,4 @@
-"""What the user calls each node: its label, or else a variable that holds it."""
+"""Names of nodes: their labels, or else the variables that hold them."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ Namespaces = Sequence[Mapping[str, Any]]
 
 _OURS = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "")
 _NOT_OURS = {"In", "Out"}  # IPython's history
-_DEEPEST = 6  # levels of containers and objects: model.layers[0].attention.query.weight
+_DEEPEST = 6  # nesting of containers and objects: model.layers[0].attention.query.weight
 _LONGEST = 10_000  # a longer list is data, not a handful of named weights
-_MOST = 2_000  # containers and objects looked into inside of one variable, however they hang together
-_PLAIN = (int, float, str, bool, type(None))  # hold nothing
+_MOST = 2_000  # containers and objects searched per variable
+_PLAIN = (int, float, str, bool, type(None))  # contain no nodes
 _NO_MODELS = (
     str,
     type,
@@ -33,11 +33,11 @@ _NO_MODELS = (
     MethodType,
     Event,
     Recording,
-)  # hold nothing that is called after them
+)  # not searched for nodes
 
 
 def callers() -> Namespaces:
-    """The variables of whoever called this package: locals, then globals."""
+    """Return the variables of the caller of this package: locals, then globals."""
     frame = sys._getframe(1)
     while frame.f_back is not None and frame.f_code.co_filename.startswith(_OURS):
         frame = frame.f_back
@@ -49,11 +49,11 @@ def callers() -> Namespaces:
 def names_of(
     nodes: Sequence[Any], namespaces: Namespaces, label_of: Callable[[Any], str | None] | None = None
 ) -> dict[Any, str]:
-    """A name for each of `nodes` that has one. A label wins; then comes the path in a module that a variable leads to,
-    as in its ``state_dict``, after the name of the module where several are in the graph; then the variable defined
-    first, or its place in lists, tuples, dicts and objects, as ``w[0]`` and ``model.w``; the node of a computed tensor
-    is its ``grad_fn``. Variables and attributes that begin with an underscore do not count, nor do variables that a
-    local one of the same name hides, nor those that are called like the label of another node.
+    """Return the names of those `nodes` that have one. A label has priority; then the path in a module's
+    ``state_dict``, prefixed with the module's name if the graph has several; then the variable defined first, or a path
+    through lists, tuples, dicts and objects such as ``w[0]`` and ``model.w``. The node of a computed tensor is its
+    ``grad_fn``. Variables and attributes with a leading underscore, shadowed globals, and variables named like another
+    node's label are skipped.
 
     >>> a, w = mg.Value(1.0), [mg.Value(2.0), mg.Value(3.0, "bias")]
     >>> names = names_of([a, *w], [{"a": a, "_a": a, "w": w}])
@@ -83,7 +83,7 @@ def names_of(
 
 
 def _in_modules(modules: Sequence[tuple[str, Any]], wanted: set[Any]) -> Iterator[tuple[str, Any]]:
-    """The parameters and buffers of `modules`, named by their paths in the outermost modules."""
+    """Yield the parameters and buffers of `modules`, named by their paths in the outermost modules."""
     inner = {id(part) for _, module in modules for part in module.modules() if part is not module}
     outer: dict[int, tuple[str, Any]] = {}
     for name, module in modules:
@@ -96,7 +96,7 @@ def _in_modules(modules: Sequence[tuple[str, Any]], wanted: set[Any]) -> Iterato
 
 
 def holders(namespaces: Namespaces) -> dict[Any, Any]:
-    """The tensors among the variables, by their node."""
+    """Return the tensors among the variables, by node."""
     found: dict[Any, Any] = {}
     for namespace in namespaces:
         for _, held in _variables(namespace, ()):
@@ -106,7 +106,7 @@ def holders(namespaces: Namespaces) -> dict[Any, Any]:
 
 
 def told_apart(names: Sequence[str | None], handles: Collection[str]) -> list[str | None]:
-    """`names` with a number after those that several nodes have, or that are in `handles`, which are taken.
+    """Append a subscript to each of `names` that is used by several nodes or reserved in `handles`.
 
     >>> told_apart(["w", "b", None, "w", "v₂"], {"v₂"})
     ['w₁', 'b', None, 'w₂', 'v₂₁']
@@ -123,14 +123,14 @@ def told_apart(names: Sequence[str | None], handles: Collection[str]) -> list[st
 
 
 def _variables(namespace: Mapping[str, Any], hidden: Collection[str]) -> Iterator[tuple[str, Any]]:
-    """The Values, tensors and modules in a namespace, in the order of definition, with those inside its containers."""
+    """Yield Values, tensors and modules in a namespace and its containers, in definition order."""
     for name, held in list(namespace.items()):
         if not (name.startswith("_") or name in _NOT_OURS or name in hidden) and name.isidentifier():
             yield from _found(name, held)
 
 
 def _found(name: str, held: Any) -> Iterator[tuple[str, Any]]:
-    """`held`, if it is a Value or a tensor; or else those in it, level by level, and the modules."""
+    """Yield `held` if it is a Value, tensor or module, and those inside it, breadth first."""
     waiting, seen = deque([(name, held, 0)]), set[int]()
     while waiting:
         name, held, depth = waiting.popleft()
@@ -144,7 +144,7 @@ def _found(name: str, held: Any) -> Iterator[tuple[str, Any]]:
 
 
 def _parts(name: str, held: Any) -> Iterable[tuple[str, Any]]:
-    """What is in a list, tuple, dict or object, each part called as a user writes it."""
+    """Return the contents of a list, tuple, dict or object, each named as a user writes it."""
     if isinstance(held, _NO_MODELS):
         return ()
     if isinstance(held, list | tuple | dict):
@@ -161,10 +161,10 @@ def _parts(name: str, held: Any) -> Iterable[tuple[str, Any]]:
 
 
 def _is_module(held: Any) -> bool:
-    """Whether it is a module of tensors, whose parameters have paths."""
+    """Whether `held` is an `nn.Module`."""
     return isinstance(held, getattr(sys.modules.get("minigrad.nn.module"), "Module", ()))
 
 
 def _is_number(held: Any) -> bool:
-    """Whether it is a Value or a tensor."""
+    """Whether `held` is a Value or a tensor."""
     return isinstance(held, Node) and (isinstance(held, mg.Value) or hasattr(held, "grad_fn"))

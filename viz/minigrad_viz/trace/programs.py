@@ -1,4 +1,4 @@
-"""How the nodes of a trace that hold tensors are computed again: the loops of their operations, each once."""
+"""Programs that recompute the tensors of a trace: the loops of their operations, deduplicated."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ __all__ = ["Programs"]
 
 
 class Programs:
-    """The programs of a trace, `found`, and for each node of tensors which are its own, or why there are none.
+    """The programs of a trace, `found`, and for each tensor node the indices of its own, or the reason why it has none.
 
-    A program depends on the op, on the shapes, and on the attributes: in most graphs they are few.
+    A program depends on the op, the shapes and the attributes: most graphs have few.
     """
 
     def __init__(self, trace: Columns) -> None:
@@ -43,12 +43,12 @@ class Programs:
         return [own.get(slot) for slot in range(len(own) if op.variadic else len(op.inputs))]
 
     def _programs(self, op: mg.Op, output: Any, shapes: list[Any], attrs: Any) -> list[int | None] | str:
-        """That of the node, and those of the products in the order of the operands; or why there are none."""
+        """Return the indices of the programs of a node and of its operands' VJPs, or why there are none."""
         from minigrad.backends.loops import Unwritable, forward, product
 
         sizes = [math.prod(shape) for shape in (output, *shapes) if shape is not None]
         if max(sizes) > MOST:
-            return f"It is of {max(sizes):,} numbers, more than a trace keeps."
+            return f"It has {max(sizes):,} elements, more than a trace stores."
         if min(sizes) == 0:
             return "It is empty."
         try:
@@ -56,7 +56,7 @@ class Programs:
             made = [forward(op, shapes, attrs), *products]
         except (Unwritable, *UNWRITABLE) as error:
             own = isinstance(error, Unwritable)
-            return str(error) if own else f"The rules of {op.name} are of more than operations."
+            return str(error) if own else f"The rules of {op.name} do more than call operations."
         return [None if one is None else self._place(one) for one in made]
 
     def _place(self, program: dict[str, Any]) -> int:

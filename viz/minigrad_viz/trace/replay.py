@@ -1,9 +1,9 @@
-"""Replay: the values of a graph of tensors, computed again from its leaves.
+"""Replay: recompute the values of a graph of tensors from its leaves.
 
-A result that nothing refers to is freed at once, and what the rules read is freed by ``backward()``. The structure
-stays: operations with their attributes (of dropout, the key of its mask), leaves, and constants, which are numbers and
-small tensors. So each step is computed again by its own operation, into a second graph of the same structure, on which
-the backward pass is played. No tensor of the user's is written, and the random state stays as it is.
+A result is freed as soon as nothing refers to it, and ``backward()`` frees saved tensors. The structure survives:
+operations with their attributes (for dropout, the key of its mask), leaves, and constants (scalars and small tensors).
+So each step is recomputed by its own operation into a second graph of the same structure, on which the backward pass is
+played. No user tensor is modified, and the random state is restored.
 """
 
 from __future__ import annotations
@@ -36,39 +36,39 @@ _AS_OUTSIDE: dict[str, Any] = {
     "keeps_operands": False,
     "gradient_passed": (),
     "passing": None,
-}  # of all blocks
+}  # modes outside of all blocks
 
 
 _RECORD = "build the graph inside `with mg.record():`"
 
 
 class _Lost(Exception):
-    """A step cannot be computed again, though all results before it are known: why, and what to do about that."""
+    """A step that cannot be recomputed although its operands are known, with the reason and advice."""
 
-    def __init__(self, why: str, advice: str = f"{_RECORD[0].upper()}{_RECORD[1:]}, and it is kept.") -> None:
+    def __init__(self, why: str, advice: str = f"{_RECORD[0].upper()}{_RECORD[1:]}, and it is retained.") -> None:
         super().__init__(why)
         self.advice = advice
 
 
 class Replay:
-    """A second graph, computed like the one whose nodes are in `records`, each after its operands.
+    """A second graph, recomputed from `records`, the nodes of the first in topological order.
 
-    A step that cannot be computed again becomes a leaf with the values of the tensor that `held` has for it. Where
-    there is none, it is missing from `tensors`, and so is all that depends on it. Unless the graph was `freed`, a step
-    that the engine would refuse, since an operand was written, is not computed either.
+    A step that cannot be recomputed becomes a leaf with the values of its tensor in `held`. Without one, it and all
+    steps that depend on it are missing from `tensors`. Unless the graph was `freed`, steps that the engine would refuse
+    because an operand was modified are not recomputed either.
     """
 
     def __init__(self, records: Sequence[NodeRecord], held: Mapping[Any, Any], freed: bool) -> None:
         self.freed = freed
-        self._wrapped: dict[int, Any] = {}  # by the identity of an array whose tensor is no more
+        self._wrapped: dict[int, Any] = {}  # by the id of an array whose tensor was freed
         self.tensors: dict[Any, Any] = {}
-        """By node, the tensor that was computed again; of a step with several outputs, all of them."""
+        """The recomputed tensor by node; a tuple for a step with several outputs."""
         self.nodes: dict[Any, Any] = {}
-        """From the nodes of the second graph to those of the first."""
+        """Maps nodes of the second graph to nodes of the first."""
         self.lost: dict[Any, tuple[str, str]] = {}
-        """The nodes that cannot be computed again, though all before them are known: why, and what to do about that."""
+        """Nodes that cannot be recomputed although their operands are known, with reason and advice."""
         self.written: dict[Any, None] = {}
-        """The leaves and constants that were written after a step was computed from them."""
+        """Leaves and constants that were modified after a step had used them."""
         with Block(lambda: _AS_OUTSIDE), untapped(), mg.random.fork_rng():
             for record in records:
                 node = record.node
@@ -89,12 +89,12 @@ class Replay:
                 self.tensors[record.node].requires_grad = False
 
     def constants(self, step: NodeRecord) -> list[Any]:
-        """By operand of `step` the constant, a tensor or another argument, or FREED; None for a node."""
+        """Return the constant of each operand of `step`, a tensor or another argument, or FREED; None for a node."""
         found = [FREED if x is not None and _is_gone(x) else x for x in step.constants]
         return [self._wrapped.setdefault(id(x), wrap(x)) if x.__class__ in PLACES else x for x in found]
 
     def _computed(self, step: NodeRecord) -> Any:
-        """What `step` gave, computed again; None where an operand is not known."""
+        """Recompute the result of `step`; None if an operand is unknown."""
         constants = self.constants(step)
         if passes_gradients(step.function):
             constants[0] = list  # in place of the hooks
@@ -114,47 +114,47 @@ class Replay:
             return _called(step, given)
         attrs = {name: step.attrs[name] for name in op.attrs}
         made = op(*given, **attrs)
-        if op.outputs == 1 and (made.shape, made.dtype.name) != (step.shape, step.dtype):  # it was in place
+        if op.outputs == 1 and (made.shape, made.dtype.name) != (step.shape, step.dtype):  # an in-place operation
             made = write_into(made.new_empty(step.shape, dtype=as_dtype(step.dtype)), op, tuple(given), attrs)
         return made
 
 
 def _is_gone(x: Any) -> bool:
-    """Whether `x` is not there, or a tensor that `mg.tidy` freed."""
+    """Whether `x` is None or a tensor that `mg.tidy` freed."""
     return x is None or (isinstance(x, Tensor) and isinstance(number(x), Freed))
 
 
 def _constant(x: Any) -> Any:
-    """A constant that shares the memory of the tensor `x`; what is no tensor, as it is."""
+    """Return a constant that shares the memory of the tensor `x`; return anything else unchanged."""
     return wrap(number(x)) if isinstance(x, Tensor) else x
 
 
 def _leaf(tensor: Any) -> Any:
-    """A leaf that shares the memory of `tensor`."""
+    """Return a leaf that shares the memory of `tensor`."""
     made = wrap(number(tensor))
     return made.requires_grad_(made.dtype.is_floating_point)
 
 
 def _whole(outputs: tuple[Any, ...]) -> Any:
-    """The step that gave several outputs, of which some have no gradient."""
+    """Return the step that computed several outputs, some of which have no gradient."""
     return next(x.grad_fn for x in outputs if x.grad_fn is not None).next_functions[0]
 
 
 def _called(step: NodeRecord, given: Sequence[Any]) -> Any:
-    """What the forward pass of a Function gives again."""
+    """Rerun the forward pass of a Function."""
     function = step.function
     if function is None:
-        raise _Lost("it was called with arguments by name, which are not kept")
+        raise _Lost("it was called with keyword arguments, which are not saved")
     before = [(x, x._version, x.detach().clone()) for x in given if isinstance(x, Tensor)]
     state = mg.get_rng_state().tolist()
     try:
         made = function.apply(*given)
-    except Exception as error:  # noqa: BLE001 -- it is the user's, and the drawing says which
+    except Exception as error:  # noqa: BLE001 -- user code; the drawing reports it
         raise _Lost(f"its forward raised {type(error).__name__}") from None
     finally:
         with mg.no_grad():
             for x, version, kept in before:
-                if x._version != version:  # else the memory of the user's tensor would stay written
+                if x._version != version:  # undo the write to the user's memory
                     x.copy_(kept)
     if mg.get_rng_state().tolist() != state:
         raise _Lost("its forward draws random numbers")
@@ -162,10 +162,10 @@ def _called(step: NodeRecord, given: Sequence[Any]) -> Any:
 
 
 def _missing(step: NodeRecord, slot: int) -> _Lost:
-    """What is said of an operand that was freed or, of a Function, of an argument that is not kept."""
+    """Return the error for an operand that was freed or a Function argument that was not saved."""
     op: Any = step.op
     if step.constants[slot] is ...:
-        return _Lost(f"argument {slot} of its forward is not kept, since it is neither a tensor nor a plain value")
-    name = f"number {slot}" if op.variadic else op.inputs[slot]
-    what = f"operand {name} of {op.name} was freed, a tensor without a gradient and of more than {SMALL:,} elements"
+        return _Lost(f"argument {slot} of its forward is not saved, since it is neither a tensor nor a plain value")
+    name = f"{slot}" if op.variadic else op.inputs[slot]
+    what = f"operand {name} of {op.name} was freed; it has no gradient and more than {SMALL:,} elements"
     return _Lost(what, f"Keep that tensor in a variable, or {_RECORD}.")

@@ -1,4 +1,4 @@
-"""The rows of a trace: its nodes, edges, blocks, notes, and what belongs to each, as records."""
+"""The rows of a trace: nodes, edges, blocks, notes and related records."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __getattr__ = renamed(__name__, {"Block": "TraceBlock", "Node": "TraceNode", "St
 
 
 class Rows(Sequence[T], Generic[T]):
-    """Columns as rows, each made when it is asked for."""
+    """Columns presented as rows; each row is created when accessed."""
 
     __slots__ = ("_count", "_make")
 
@@ -39,7 +39,7 @@ class Rows(Sequence[T], Generic[T]):
 
 
 class Shaped(NamedTuple):
-    """What a node that holds a tensor has beside: `array` are its numbers, as they were, or None if not known."""
+    """The tensor data of a node: `array` holds its values at trace time, or is None if unknown."""
 
     shape: tuple[int, ...]
     dtype: str
@@ -47,12 +47,12 @@ class Shaped(NamedTuple):
 
 
 class TraceNode(NamedTuple):
-    """A number or a tensor in the graph.
+    """A scalar or a tensor in the graph.
 
-    What `grad` is, `state` says: "none" (not computed yet), "final", "blocked" (never), or "unknown" (a backward pass
-    has freed it, and it cannot be computed again). Of a Value `value` is a float, `shape`, `dtype` and `array` are
-    None, and `grad` is a float; of a tensor `value` is None, `array` a NumPy array, or None where the values are not
-    known, and `grad` an array. A tensor operand that was a plain number is a constant with a `value`.
+    `state` describes `grad`: "none" (not computed yet), "final", "blocked" (never), or "unknown" (freed by a backward
+    pass and not recomputable). For a Value, `value` and `grad` are floats and `shape`, `dtype` and `array` are None.
+    For a tensor, `value` is None, `array` is a NumPy array, or None if unknown, and `grad` an array. A Python scalar
+    operand of a tensor operation is a constant with a `value`.
     """
 
     kind: Literal["leaf", "op", "constant", "broken"]
@@ -64,48 +64,49 @@ class TraceNode(NamedTuple):
     scope: str
     line: str | None
     stale: bool
-    """Whether an operand was given another number after this was computed."""
+    """Whether an operand was modified after this was computed."""
     block: int
-    """Its place in `Trace.blocks`: the innermost one that it lies in."""
+    """The index in `Trace.blocks` of its innermost block."""
     attrs: Mapping[str, str]
-    """The op's attributes, in text."""
+    """The op's attributes as strings."""
     shape: tuple[int, ...] | None
     dtype: str | None
     array: Any
 
 
 class TraceBlock(NamedTuple):
-    """A part of the graph; `outer` is the number of the block around it, which comes before it, or -1.
+    """A part of the graph; `outer` is the index of the enclosing block, which precedes it, or -1.
 
-    Block 0 is the graph, "scope" one entry of an `mg.scope`, "fold" alike blocks, "run" a stretch of a long list.
+    Block 0 is the graph; "scope" is one entry of an `mg.scope`, "fold" a group of similar blocks, "run" a chunk of a
+    long sequence.
     """
 
     name: str
     outer: int
     kind: Literal["graph", "scope", "fold", "run"]
     copies: int = 0
-    """How many alike blocks a fold holds."""
+    """The number of similar blocks in a fold."""
     module: Any = None
-    """Whose call a scope is, if it is that of a module."""
+    """The module whose call a scope is, or None."""
     note: str = ""
-    """What is to be known of it beside its name: which compiled kernel it is, or where on the tape a run lies."""
+    """Additional information: the compiled kernel, or the tape range of a run."""
 
 
 class About(NamedTuple):
-    """What is known of the module whose call a block is; of a fold, of all in it together."""
+    """Information about the module whose call a block is, or about all modules in a fold."""
 
     kind: str
-    """What its class is called; "" where the name of the block says so."""
+    """The name of its class; "" if the block has the same name."""
     parameters: int
     shared: tuple[str, ...]
-    """What in it is not its own: "head.weight = tok.weight", or "called 3 times"."""
+    """What it shares: "head.weight = tok.weight", or "called 3 times"."""
 
 
 class Edge(NamedTuple):
-    """`operand` is operand number `slot` of the operation that made `result`; both are places in `nodes`.
+    """An edge from `operand` to `result`, both indices into `nodes`, for operand `slot` of the operation.
 
-    `local` is the derivative of result by operand; None of tensors, where no gradient flows (`flows` is False), or
-    where it is unknown.
+    `local` is the derivative of the result with respect to the operand; None for tensors, if no gradient flows (`flows`
+    is False), or if unknown.
     """
 
     operand: int
@@ -116,9 +117,9 @@ class Edge(NamedTuple):
 
 
 class PassStep(NamedTuple):
-    """One event of a backward pass: over edge number `edge`, ``upstream * local = contribution``; `total` so far.
+    """One event of a backward pass, over `edge`: ``upstream * local = contribution``; `total` is the sum so far.
 
-    Of tensors these are arrays, and `local`, which would be a matrix, is None.
+    For tensors these are arrays, and `local`, which would be a matrix, is None.
     """
 
     edge: int
@@ -129,7 +130,7 @@ class PassStep(NamedTuple):
 
 
 class Note(NamedTuple):
-    """Something to be told about the graph; `node` is where, or None; `nodes` and `edges` all that it concerns."""
+    """A message about the graph; `node` is its location, or None; `nodes` and `edges` are all that it concerns."""
 
     kind: Literal[
         "overwritten", "nan", "inf", "gradient", "partial", "vanishing", "exploding", "dead", "saturated", "stale",
@@ -142,7 +143,7 @@ class Note(NamedTuple):
 
 
 class TourStop(NamedTuple):
-    """A stop of a tour: the position, what is said there, and what to look at, a node as "n3" or a block as "b2"."""
+    """A stop of a tour: its position, its caption, and what it selects, a node as "n3" or a block as "b2"."""
 
     at: int
     text: str

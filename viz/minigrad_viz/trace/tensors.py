@@ -1,8 +1,8 @@
 """The trace of a graph of tensors.
 
-A graph built inside ``mg.record()`` has kept the result of each operation. Any other graph is computed again from its
-leaves, also after ``backward()`` has freed it; see `minigrad_viz.trace.replay`. Where that is not possible the values
-are those of a variable that still holds them, or unknown, and a note says which tensor is missing.
+A graph built inside ``mg.record()`` saved the result of each operation. Any other graph is recomputed from its leaves,
+even after ``backward()`` freed it; see `minigrad_viz.trace.replay`. If that fails, values come from variables that
+still hold the tensors, or are unknown, and a note names the missing tensor.
 """
 
 from __future__ import annotations
@@ -34,14 +34,16 @@ from minigrad_viz.trace.trace import Trace
 
 __all__ = ["of_tensors"]
 
-_MOST_NUMBERS = 50_000_000  # in the events of all passes together
+_MOST_NUMBERS = 50_000_000  # elements in the events of all passes
 _PICK = mg.OPS["pick"]
 
-_Records = dict[Any, NodeRecord]  # by node, in the order of the trace
+_Records = dict[Any, NodeRecord]  # by node, in trace order
 
 
 def of_tensors(roots: Sequence[Any], namespaces: Namespaces) -> tuple[Trace, dict[Any, int]]:
-    """The trace of the graph that ends in `roots`; and their places; see `minigrad_viz.trace.graph.of_graph`."""
+    """Return the trace of the graph that computes `roots`, and node indices; see
+    `minigrad_viz.trace.graph.of_graph`.
+    """
     with untapped():
         ends = dict(zip(map(node_of, roots), roots, strict=True))
         records = _as_computed(list(ends))
@@ -53,7 +55,7 @@ def _traced(records: _Records, ends: dict[Any, Any], namespaces: Namespaces) -> 
     homes = _homes(records, builder.scopes)
     for node, record in records.items():
         if node in builder.parts:
-            continue  # its numbers are those of the operation, or some of them
+            continue  # drawn as part of its operation
         if record.op is not None:
             _add_step(builder, record, held)
         else:
@@ -69,17 +71,17 @@ def _traced(records: _Records, ends: dict[Any, Any], namespaces: Namespaces) -> 
         _note_changed(trace, places, held, ends)
     if hooked:
         which = f"{trace.title(hooked[0])} has a hook" if len(hooked) == 1 else f"{len(hooked)} nodes have hooks"
-        text = f"{which}, which may change the gradient there: what is shown is the pass without."
+        text = f"{which}, which may modify its gradient: the backward pass shown runs no hooks."
         trace.notes.append(Note("hook", hooked[0], text, tuple(hooked)))
     raise_alarms(trace)
-    _fill_gradients(builder, records, arrived)  # which are no alarm's business: the engine has not kept them
+    _fill_gradients(builder, records, arrived)  # after the alarms: the engine did not retain these
     return trace, places
 
 
 def _as_computed(ends: Sequence[Any]) -> _Records:
-    """The nodes before `ends`, each after its operands: that with the longest way behind it first.
+    """Return the nodes before `ends` in topological order, operands with the longest path first.
 
-    So the steps of an unrolled loop follow each other, where `topological` would begin with the input of the last one.
+    This keeps the steps of an unrolled loop in sequence; `topological` would start with the input of the last step.
     """
     found = {record.node: record for record in snapshot(ends)}
     depth: dict[Any, int] = {}
@@ -98,10 +100,10 @@ def _as_computed(ends: Sequence[Any]) -> _Records:
 
 
 class _Builder(Builder):
-    """One that knows of operations with several outputs which of these are used.
+    """A `Builder` that records which outputs of multi-output operations are used.
 
-    Each output is a node of the graph, a *pick*. Where there is but one, as of ``max`` along a dimension, it is drawn
-    as the operation itself.
+    Each output is a *pick* node of the graph. If only one is used, as of ``max`` along a dimension, it is drawn as the
+    operation itself.
     """
 
     def __init__(self, records: _Records) -> None:
@@ -114,12 +116,12 @@ class _Builder(Builder):
         self.parts: dict[Any, Any] = {pick.node: step for pick, step in picks if step and len(self.picks[step]) == 1}
 
     def output(self, step: NodeRecord) -> tuple[NodeRecord, ...]:
-        """The steps whose numbers a node has: its own, or those of its outputs."""
+        """Return the steps that hold the values of a node: the step itself, or its picks."""
         picks = self.picks.get(step.node)
         return (step,) if picks is None else tuple([picks[index] for index in sorted(picks)])
 
     def gradient(self, node: Any, gradient: Any) -> Any:
-        """The gradient of a node as one array: of several outputs those that are used, and 0 where none came yet."""
+        """Return the gradient of a node as one array: that of its used outputs, 0 if none arrived yet."""
         if not isinstance(gradient, tuple):
             return np.asarray(gradient)
         picks = sorted(self.picks[node].items())
@@ -128,7 +130,7 @@ class _Builder(Builder):
 
 
 def _together(arrays: Sequence[Any]) -> Any:
-    """Several outputs as one array: in a new first dimension if they are alike, or else all their numbers in a row."""
+    """Combine several outputs into one array: stacked if their shapes agree, otherwise flattened and concatenated."""
     if len(arrays) == 1 or any(array is None for array in arrays):
         return arrays[0] if len(arrays) == 1 else None
     if len({array.shape for array in arrays}) == 1:
@@ -137,7 +139,9 @@ def _together(arrays: Sequence[Any]) -> Any:
 
 
 def _homes(records: _Records, scopes: Mapping[Any, Any]) -> dict[Any, Any]:
-    """The scope of each parameter of a module: that of the step which takes it first, as it is made outside of any."""
+    """Return the scope of each module parameter: that of the first step that uses it, since parameters are created
+    outside.
+    """
     homes: dict[Any, Any] = {}
     for step, record in records.items():
         for source in record.operands:
@@ -147,12 +151,12 @@ def _homes(records: _Records, scopes: Mapping[Any, Any]) -> dict[Any, Any]:
 
 
 def _copied(tensor: Any) -> Any:
-    """The numbers of a tensor, which may change later, as an array."""
+    """Return a copy of a tensor's values as an array, since they may change later."""
     return None if tensor is None else copied(tensor)
 
 
 class _Held:
-    """The values of each step: those that it recorded, or that a replay gives, or that a variable still holds."""
+    """The values of each step: recorded, replayed, or still held by a variable."""
 
     def __init__(self, records: _Records, roots: dict[Any, Any], variables: dict[Any, Any]) -> None:
         held = {**variables, **roots}
@@ -165,18 +169,18 @@ class _Held:
         self.replay = Replay([] if known else list(records.values()), tensors, freed)
 
     def array(self, step: NodeRecord) -> Any:
-        """The values that `step` gave; None if they are not known."""
+        """Return the values that `step` computed; None if unknown."""
         if self.replay.freed or step.value is None:
             return _copied(self.replay.tensors.get(step.node))
         return step.value
 
     def label(self, node: Any) -> str | None:
-        """What the tensor of a node is labelled."""
+        """Return the label of a node's tensor."""
         return getattr(self._labelled.get(node, node), "label", None)
 
 
 def _hides_write(tensor: Any) -> bool:
-    """Whether a computed tensor was written without a record: it does not hold what its step gave any more."""
+    """Whether a computed tensor was modified without being recorded, so that it no longer holds its step's result."""
     return tensor.grad_fn is not None and tensor.storage.unrecorded
 
 
@@ -184,14 +188,16 @@ def _note_hidden_writes(trace: Trace, rewritten: dict[int, Any]) -> None:
     for place, tensor in sorted(rewritten.items()):
         name = trace.title(place)
         text = (
-            f"{name} was written after it was computed, unrecorded, by {tensor.storage.writer}: the numbers it holds "
-            "now are not in this graph, and no gradient knows of them. Write it outside of no_grad()."
+            f"{name} was modified in-place after it was computed, unrecorded, by {tensor.storage.writer}: its current "
+            "values are not in this graph and have no gradient. Modify it outside of no_grad()."
         )
         trace.notes.append(Note("overwritten", place, text, (place,)))
 
 
 def _add_leaf(builder: _Builder, tensor: Any, scope: Any) -> int:
-    """Append a tensor that no operation made, in the block of `scope`, unless it is there; where it is."""
+    """Append a tensor that no operation created, in the block of `scope`, unless it was already added; return its
+    index.
+    """
     if tensor not in builder.places:
         grad = tensor.grad
         state = "b" if not tensor.requires_grad else "n" if grad is None else "f"
@@ -203,9 +209,9 @@ def _add_leaf(builder: _Builder, tensor: Any, scope: Any) -> int:
 
 
 def _add_step(builder: _Builder, step: NodeRecord, held: _Held) -> None:
-    """Append what `step` took and is not there yet, its edges, and itself."""
+    """Append the operands of `step` that are missing, its edges, and itself."""
     trace, op, scope = builder.trace, step.op, builder.scopes.get(step.node)
-    assert op is not None  # a step is of an operation
+    assert op is not None  # a step has an operation
     rules = op.rules_for(len(step.operands))
     operands, flows, late = {}, [], []
     constants = held.replay.constants(step)
@@ -223,12 +229,12 @@ def _add_step(builder: _Builder, step: NodeRecord, held: _Held) -> None:
         elif known is FREED:
             operands[slot] = builder.add("c", None, None, "b", block)
         else:
-            continue  # an operand that was left out
+            continue  # an omitted operand
         flows.append(source is not None and rules[slot] is not None)
         if not held.replay.freed and slot in step.stale:
             late.append(operands[slot])
     builder.lead(operands, flows)
-    if step.overwritten:  # the result, which a rule will read
+    if step.overwritten:  # its gradient rule reads the result
         late.append(len(trace.kinds))
     place = builder.places[step.node] = _add_output(builder, step, held)
     if step.line is not None:
@@ -249,7 +255,7 @@ def _add_step(builder: _Builder, step: NodeRecord, held: _Held) -> None:
 
 
 def _beside(step: NodeRecord, constants: Sequence[Any]) -> dict[int, dict[str, Any]]:
-    """What a Function was given beside tensors, by its place: by the name that `forward` has for it, if it was kept."""
+    """Return the non-tensor arguments of a Function by slot, named after `forward`'s parameters if they were saved."""
     function = step.function
     if function is None or not is_function(cast(mg.Op, step.op)):
         return {}
@@ -262,7 +268,7 @@ def _beside(step: NodeRecord, constants: Sequence[Any]) -> dict[int, dict[str, A
 
 
 def _add_output(builder: _Builder, step: NodeRecord, held: _Held) -> int:
-    """Append the node of `step`, with its numbers and its gradient as far as they are known."""
+    """Append the node of `step`, with its values and its gradient if known."""
     outputs = builder.output(step)
     grad = _together([_array(one.gradient) for one in outputs])
     state = "f" if grad is not None else "p" if step.saved is None else "n"
@@ -277,7 +283,7 @@ def _add_output(builder: _Builder, step: NodeRecord, held: _Held) -> int:
 
 
 def _array(gradient: Any) -> Any:
-    """A gradient as an array: a step has kept one, or its tensor has a tensor."""
+    """Return a gradient as an array; it may be an array or a tensor."""
     return copied(gradient) if isinstance(gradient, mg.Tensor) else gradient
 
 
@@ -285,30 +291,30 @@ def _array(gradient: Any) -> Any:
 
 
 def _run_backward(builder: _Builder, roots: dict[Any, Any], replay: Replay) -> dict[int, Any]:
-    """Fill in a pass from each output, which are the engine's own events; from several numbers that of their sum.
+    """Append a pass of engine events from each output, or from the sum of an output's elements.
 
-    Returns the gradients that these bring, by node.
+    Returns the gradients that these passes accumulate, by node.
     """
     numbers = 0
     trace, places, arrived = builder.trace, builder.places, defaultdict[int, Any](int)
     for done, (end, root) in enumerate(roots.items()):
         if numbers > _MOST_NUMBERS:
-            text = f"The backward steps of the first {done:,} outputs are kept, of {len(roots):,}."
+            text = f"Backward steps are shown for the first {done:,} of {len(roots):,} outputs."
             trace.notes.append(Note("partial", None, text))
             break
         root = replay.tensors.get(end) if replay.freed else root
         if root is None or (end is not roots[end] and root.grad_fn is None):
-            continue  # the replay did not come as far as this
+            continue  # the replay did not reach it
         run, seed = Pass(places[end], trace), None if root.numel() == 1 else mg.ones_like(root)
         try:
             events = mg.events(root, seed)
         except GraphError:
-            continue  # a number was overwritten, which a note says
+            continue  # a saved tensor was modified in-place; a note reports it
         for event in events:
             source, target = (replay.nodes.get(node, node) for node in (event.source, event.target))
             at = places[source]
             if places[target] == at:
-                continue  # from the only output of an operation to that
+                continue  # from an operation's only output to the operation
             into = range(trace.start[at], trace.start[at + 1])
             run.edge.append(next(edge for edge in into if trace.slot[edge] == event.slot))
             run.upstream.append(builder.gradient(source, event.upstream))
@@ -322,10 +328,10 @@ def _run_backward(builder: _Builder, roots: dict[Any, Any], replay: Replay) -> d
 
 
 def _fill_gradients(builder: _Builder, records: _Records, arrived: dict[int, Any]) -> None:
-    """Give the steps that a backward pass went through the gradients that arrived there, which the engine frees.
+    """Set the gradients of steps that a backward pass went through, which the engine frees.
 
-    It went through those that were freed, and through all if what arrived at the leaves is what their ``.grad`` holds.
-    Otherwise the gradient that an output of several elements began with is not known, and so are those behind it.
+    A pass went through freed steps, and through all steps if the leaves' ``.grad`` equals what arrived there. Otherwise
+    the seed of a non-scalar output is unknown, and with it all gradients before it.
     """
     trace = builder.trace
     leaves = [at for at in arrived if trace.kinds[at] == "l"]
@@ -337,22 +343,22 @@ def _fill_gradients(builder: _Builder, records: _Records, arrived: dict[int, Any
             trace.states[place], trace.grads[place] = "f", arrived[place]
 
 
-# --- what a replay could not do, or did with other values ------------------------------------------------------------
+# --- steps that cannot be replayed, and changed values ---------------------------------------------------------------
 
 
 def _note_lost(trace: Trace, places: Mapping[Any, int], lost: Mapping[Any, tuple[str, str]]) -> None:
-    """Say which operation cannot be computed again, what it lacks, and how to keep that."""
+    """Report which operation cannot be recomputed, what is missing, and how to retain that."""
     found = [(places[node], *what) for node, what in lost.items()]
     if found:
         place, why, advice = found[0]
         unknown = tuple(at for at, shaped in trace.tensors.items() if shaped.array is None)
-        more = f"; so it is with {count(len(found) - 1, 'more node', 'more nodes')}" if len(found) > 1 else ""
-        text = f"{trace.title(place)} cannot be computed again: {why}{more}. {advice}"
+        more = f" and {count(len(found) - 1, 'more node', 'more nodes')}" if len(found) > 1 else ""
+        text = f"{trace.title(place)}{more} cannot be recomputed: {why}. {advice}"
         trace.notes.append(Note("freed", place, clean(text), unknown))
 
 
 def _note_changed(trace: Trace, places: Mapping[Any, int], held: _Held, ends: Mapping[Any, Any]) -> None:
-    """Say where the graph, computed again, is not what it was: the leaves that were written, and the outputs."""
+    """Report where the recomputed graph differs from the original: modified leaves, and changed outputs."""
     written = list(held.replay.written)
     changed = ""
     for end, root in ends.items():
@@ -367,16 +373,16 @@ def _note_changed(trace: Trace, places: Mapping[Any, int], held: _Held, ends: Ma
         storage = max((x.storage for x in written), key=lambda storage: storage.latest)
         line = shorten(getline(*storage.place).strip(), 40)
         text = (
-            f"{named} {'was' if len(names) == 1 else 'were'} written after this was computed, by {storage.writer}"
-            f"{f' in `{line}`' if line else ''}. The drawing is computed again, from the values of now"
+            f"{named} {'was' if len(names) == 1 else 'were'} modified in-place after this was computed, by "
+            f"{storage.writer}{f' in `{line}`' if line else ''}. The drawing is recomputed from the current values"
             f"{f': {changed}' if changed else ''}."
         )
         if any(x.grad is not None for x in written):
-            text += " What .grad holds is of the values before; draw before that line to see that pass."
+            text += " .grad belongs to the earlier values; draw before that line to see that pass."
     elif changed and not held.replay.lost:
         text = (
-            f"{changed} when it is computed again: something that it is computed from was changed, such as an array of "
-            "NumPy's that a tensor shares memory with."
+            f"{changed} when recomputed: something that it depends on was changed, such as a NumPy array that shares "
+            "memory with a tensor."
         )
     else:
         return

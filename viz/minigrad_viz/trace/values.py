@@ -1,8 +1,8 @@
-"""The trace of a graph of Values: its numbers, and the backward passes through them.
+"""The trace of a graph of Values: its values and its backward passes.
 
-The chain rule of `minigrad.core.graph` stands here a second time, on columns: a pass over 26,000 edges takes 0.07 s,
-and 0.58 s as a list of the engine's events, which would nearly double the time of a trace.
-`tests/viz/trace/test_trace_passes.py` holds it to those events, number by number and to the bit.
+The chain rule of `minigrad.core.graph` is implemented again here, on columns: a pass over 26,000 edges takes 0.07 s,
+but 0.58 s as a list of engine events, nearly doubling the time of a trace. `tests/viz/trace/test_trace_passes.py`
+compares the two bit for bit.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from minigrad_viz.trace.trace import Trace
 
 __all__ = ["of_values"]
 
-_MOST_STEPS = 50_000  # of all backward passes together: thousands of outputs would take thousands of passes
+_MOST_STEPS = 50_000  # in all backward passes: thousands of outputs would take thousands of passes
 
 
 def of_values(roots: Sequence[mg.Value], namespaces: Namespaces) -> tuple[Trace, dict[Any, int]]:
-    """The trace of the graph that ends in `roots`, and the places of its nodes."""
+    """Return the trace of the graph that computes `roots`, and the indices of its nodes."""
     builder = Builder()
     static: dict[int, Any] = {}
     _add_values(builder, snapshot(roots), static)
@@ -42,7 +42,7 @@ def of_values(roots: Sequence[mg.Value], namespaces: Namespaces) -> tuple[Trace,
 
 
 def _add_values(builder: Builder, records: Sequence[NodeRecord], static: dict[int, Any]) -> None:
-    """Append each Value, after the constants it was computed from, and its edges: `Builder.add` in one loop."""
+    """Append each Value after its constant operands, with its edges: `Builder.add` inlined in one loop."""
     trace, places, ops = builder.trace, builder.places, builder.ops
     kinds, states, start, scopes = trace.kinds, trace.states, trace.start, scopes_in(records)
     operand, flows, slots, result = trace.operand, trace.flows, trace.slot, trace.result
@@ -84,7 +84,7 @@ def _add_values(builder: Builder, records: Sequence[NodeRecord], static: dict[in
 
 
 def _fill_locals(trace: Trace, static: dict[int, Any]) -> set[int]:
-    """Compute the local derivatives; which edges have none, since their rule reads a number that was replaced."""
+    """Compute the local derivatives; return the edges without one because their rule reads a replaced value."""
     refused = set()
     values, local, start = trace.values, trace.local, trace.start
     for node, at in enumerate(trace.op):
@@ -112,11 +112,11 @@ def _fill_locals(trace: Trace, static: dict[int, Any]) -> set[int]:
 
 
 def _run_backward(trace: Trace, static: dict[int, Any], refused: set[int]) -> None:
-    """Fill in a pass from each output; where a rule needs a number that was replaced, there is none."""
+    """Append a pass from each output, unless a rule needs a value that was replaced."""
     steps = 0
     for done, root in enumerate(trace.outputs):
         if steps > _MOST_STEPS:
-            text = f"The backward steps of the first {done:,} outputs are kept, of {len(trace.outputs):,}."
+            text = f"Backward steps are shown for the first {done:,} of {len(trace.outputs):,} outputs."
             trace.notes.append(Note("partial", None, text))
             return
         if trace.states[root] == "b":
@@ -127,7 +127,7 @@ def _run_backward(trace: Trace, static: dict[int, Any], refused: set[int]) -> No
 
 
 def _pass_from(trace: Trace, root: int, static: dict[int, Any], refused: set[int]) -> Pass | None:
-    """The backward pass from `root`, in reverse tape order; None where it has to go over an edge in `refused`."""
+    """Return the backward pass from `root`, in reverse tape order; None if it needs an edge in `refused`."""
     run = Pass(root, trace)
     totals: list[float | None] = [None] * (root + 1)
     totals[root] = 1.0

@@ -1,4 +1,4 @@
-"""What of a graph is visible: the blocks that are open at first, and the items and wires that are seen then."""
+"""The visible part of a graph: which blocks start open, and the items and wires that are drawn then."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ __all__ = ["Item", "Wire", "start_expanded", "visible"]
 
 
 def start_expanded(blocks: Sequence[TraceBlock], where: Sequence[int], budget: int = MOST) -> set[int]:
-    """The blocks to show opened at first: from the outside in, while at most `budget` items are visible.
+    """Return the blocks that start open, from the outermost inwards, with at most `budget` visible items.
 
-    Blocks that are called alike, but for digits, and lie in blocks that are so, are opened together or not at all; a
-    fold only with what it holds.
+    Blocks with the same name (except digits) in equally named blocks are opened together or not at all, a fold only
+    with its contents.
 
     >>> blocks = [TraceBlock("graph", -1, "graph"), *[TraceBlock(name, 0, "scope") for name in ("a", "b₁", "b₂")]]
     >>> start_expanded(blocks, [1, 1, 1, 2, 2, 3], 5)
@@ -44,13 +44,13 @@ def start_expanded(blocks: Sequence[TraceBlock], where: Sequence[int], budget: i
                 closed.add(group[k])
             else:
                 opened.add(k)
-                visible += more.pop(group[k], 0)  # of all of them
+                visible += more.pop(group[k], 0)
     return opened
 
 
 class Item(NamedTuple):
-    """A node, or a closed block, or the frame of an open one; of `node` and `block` one is -1. `outer` is the number of
-    the frame around it among the items, or -1.
+    """A node, a closed block, or the frame of an open one; either `node` or `block` is -1. `outer` is the item index of
+    the frame around it, or -1.
     """
 
     node: int
@@ -61,7 +61,7 @@ class Item(NamedTuple):
 
 @dataclass(slots=True)
 class Wire:
-    """An arrow between two items, for all of `edges`; `value` is the node whose number goes over it, -1: several do."""
+    """An arrow between two items for all of `edges`; `value` is the node whose value it carries, -1 for several."""
 
     start: int
     end: int
@@ -72,10 +72,11 @@ class Wire:
 def visible(
     blocks: Sequence[TraceBlock], where: Sequence[int], edges: Sequence[tuple[int, int]], opened: Collection[int]
 ) -> tuple[list[Item], list[Wire]]:
-    """What is seen while the blocks `opened` are open: items in tape order, but frames before what lies in them; wires.
+    """Return the visible items and wires while the blocks `opened` are open. Items are in tape order, each frame before
+    its contents.
 
-    Into a node each edge has a wire, so that of a*a both are seen. Into a closed block each value goes once, and
-    from another closed one all values together: the boxes say how much that is.
+    Each edge into a node has its own wire, so a*a shows two. A closed block receives each value once, and all values
+    from another closed block on one wire: the boxes state how many there are.
 
     >>> blocks = [TraceBlock("graph", -1, "graph"), TraceBlock("a", 0, "scope")]
     >>> items, wires = visible(blocks, [0, 1, 1], [(0, 1), (0, 2), (1, 2)], {0})
