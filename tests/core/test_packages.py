@@ -42,7 +42,7 @@ SAVED = "import io, minigrad as mg; mg.save({'a': mg.ones(1, device='numpy')}, i
 FITTED = "from minigrad.training.progress import Progress; Progress(True, 'epoch 1', 0, 3)"
 RAY = "from minigrad.distributed.engine import ray; ray()"
 BY_NUMPY = ', or compute by NumPy: mg.set_default_device("numpy")'
-PICTURE = ", or look at minigrad_viz.draw(…), which needs none"
+PICTURE = ", or use minigrad_viz.draw(…), which needs none"
 TAICHI = f'pip install "taichi>=1.7.4,<1.8"{BY_NUMPY}'
 TAICHI_AGAIN = f'pip install --force-reinstall "taichi==1.7.4"{BY_NUMPY}'
 NUMPY_AGAIN = 'pip install --force-reinstall "numpy>=2.1,<=2.4.6"'

@@ -192,11 +192,11 @@ def test_coordinates_do_not_depend_on_the_hash_seed() -> None:
 @pytest.mark.parametrize(
     ("sizes", "edges", "message"),
     [
-        ([BOX] * 2, [(1, 0)], "edge (1, 0) goes back: number nodes in tape order, inputs first"),
-        ([BOX] * 2, [(0, 0)], "edge (0, 0) goes back: number nodes in tape order, inputs first"),
-        ([BOX] * 2, [(0, 2)], "edge (0, 2) names a node that is not there: 2 nodes"),
-        ([(-1.0, 3.0)], [], "node 0 has size (-1.0, 3.0): need finite numbers, at least 0"),
-        ([(float("nan"), 3.0)], [], "node 0 has size (nan, 3.0): need finite numbers, at least 0"),
+        ([BOX] * 2, [(1, 0)], "edge (1, 0) points backward: expected nodes in tape order, inputs first"),
+        ([BOX] * 2, [(0, 0)], "edge (0, 0) points backward: expected nodes in tape order, inputs first"),
+        ([BOX] * 2, [(0, 2)], "edge (0, 2) names a missing node: there are 2 nodes"),
+        ([(-1.0, 3.0)], [], "node 0 has size (-1.0, 3.0); expected finite, non-negative values"),
+        ([(float("nan"), 3.0)], [], "node 0 has size (nan, 3.0); expected finite, non-negative values"),
     ],
 )
 def test_a_graph_that_cannot_be_drawn_is_refused(

@@ -167,13 +167,13 @@ def test_a_hundred_frames_in_each_other_and_5000_items_need_no_recursion() -> No
 @pytest.mark.parametrize(
     ("outer", "edges", "message"),
     [
-        ([-1, 2, -1], [], "item 1 lies in item 2: need a block that comes before it, or -1"),
-        ([0, -1, -1], [], "item 0 lies in item 0: need a block that comes before it, or -1"),
-        ([-1, 0, -1], [(0, 2)], "edge (0, 2) must join two of 3 items that are no frames"),
-        ([-1, -1, -1], [(0, 3)], "edge (0, 3) must join two of 3 items that are no frames"),
-        ([-1, -1, -1], [(1, 1)], "the edges make a cycle through item 1: need blocks without cycles"),
+        ([-1, 2, -1], [], "item 1 is inside item 2; expected an earlier item, or -1"),
+        ([0, -1, -1], [], "item 0 is inside item 0; expected an earlier item, or -1"),
+        ([-1, 0, -1], [(0, 2)], "edge (0, 2) must connect two of 3 items that are not frames"),
+        ([-1, -1, -1], [(0, 3)], "edge (0, 3) must connect two of 3 items that are not frames"),
+        ([-1, -1, -1], [(1, 1)], "the edges form a cycle through item 1; expected blocks without cycles"),
         # 1 -> 2 -> 3, of which 1 and 3 are in block 0
-        ([-1, 0, -1, 0], [(1, 2), (2, 3)], "the edges make a cycle through item 0: need blocks without cycles"),
+        ([-1, 0, -1, 0], [(1, 2), (2, 3)], "the edges form a cycle through item 0; expected blocks without cycles"),
     ],
 )
 def test_a_graph_that_has_no_nested_drawing_is_refused(

@@ -89,7 +89,7 @@ def test_arrays_of_other_libraries_and_lists_without_a_graph_are_refused():
         draw(np.ones(2))
     with pytest.raises(DTypeError, match="the list is empty"):
         draw([])
-    with pytest.raises(DTypeError, match="Values and tensors in this list"):
+    with pytest.raises(DTypeError, match="the list mixes Values and tensors"):
         draw([mg.Value(1.0), mg.ones(2)])
 
 

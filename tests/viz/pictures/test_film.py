@@ -302,7 +302,7 @@ def test_player_of_tensors_is_filmed_with_its_heatmaps(gif):
         ({"size": (300,)}, "save: size = (300,) is no size in pixels.\n  Write size=800, a width, or size=(800, 600)."),
         ({"size": "big"}, "save: size = 'big' is no size in pixels.\n  Write size=800, a width, or size=(800, 600)."),
         ({"start": 5, "stop": 2}, "save: it starts at 5, after it stops, at 2.\n  Exchange start and stop."),
-        ({"stop": 99}, "save: there is no position 99.\n  They go from 0, before everything, to 9."),
+        ({"stop": 99}, "save: position 99 is out of range.\n  Positions go from 0, before the first operation, to 9."),
         ({"theme": "blue"}, 'save: there is no theme \'blue\'.\n  There are "light" and "dark".'),
     ],
 )
@@ -342,7 +342,7 @@ def test_player_says_what_films_there_are(tmp_path):
 
 
 def test_numbers_that_were_changed_in_the_player_are_not_filmed_as_they_were(tmp_path):
-    said = r"^save: w was given another number in the player, and Python has not computed what follows\."
+    said = r"^save: w was changed in the player, and Python has not recomputed the graph\."
     player = step(neuron())
     player.leaf_w = 1.0
     with pytest.raises(ArgumentError, match=said):

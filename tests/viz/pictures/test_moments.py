@@ -18,7 +18,7 @@ from played import Played, scalar_graph, tensor_graph
 from svgs import SVG, elements, elements_in, words
 from tiers import choose_cases
 
-GIVE = "Give a node that the result was computed from, or its name as the drawing shows it."
+GIVE = "Pass a node that the result was computed from, or its name as the drawing shows it."
 
 
 def neuron():
@@ -189,9 +189,9 @@ def test_text_and_page_and_graphviz_of_a_step_know_no_more_than_the_picture():
 @pytest.mark.parametrize(
     ("step", "said"),
     [
-        (10, "draw: there is no position 10.\n  They go from 0, before everything, to 9."),
-        (-1, "draw: there is no position -1.\n  They go from 0, before everything, to 9."),
-        (("b", "y"), "draw: no gradient goes over an edge from b to y.\n  Give the two ends of one where it does."),
+        (10, "draw: position 10 is out of range.\n  Positions go from 0, before the first operation, to 9."),
+        (-1, "draw: position -1 is out of range.\n  Positions go from 0, before the first operation, to 9."),
+        (("b", "y"), "draw: no gradient flows over an edge from b to y.\n  Pass the two ends of an edge with a gradient."),
         ("q", f"draw: 'q' is not in this graph.\n  {GIVE}"),
     ],
 )

@@ -102,9 +102,9 @@ def test_a_gradient_rule_of_the_wrong_sign_is_found_at_its_node(own_ops):
     assert named(found, [found.first_gradient]) == ["v₂"]
     (said,) = found.findings()
     assert said == (
-        "The first gradient, in backward order, that differs although all that it is computed from agrees: "
+        "The first gradient, in backward order, that differs although everything it is computed from agrees: "
         "v₂: 0.130395 | −0.130395 (≠ 200%, the opposite sign). "
-        "Look at the gradient rule of square0 (first run) or square1 (second run), which made v₃."
+        "Look at the gradient rule of square0 (first run) or square1 (second run), which computed v₃."
     )
 
 
@@ -131,7 +131,7 @@ def test_an_operation_whose_value_is_wrong_though_its_operands_agree_is_found_be
 
     found = compared(run(1.0, 0.0), run(1.5, 0.25))
     assert named(found, [found.first_value, found.first_operation]) == ["a", "v₄"]
-    assert found.findings()[1] == "The first that differs though its operands agree: v₄ = b · 3: 6.0 | 6.25 (≠ 4%)."
+    assert found.findings()[1] == "The first that differs although its operands agree: v₄ = b · 3: 6.0 | 6.25 (≠ 4%)."
 
 
 def test_a_pass_too_many_began_at_the_output_and_a_gradient_that_was_left_over_did_not():
@@ -139,7 +139,7 @@ def test_a_pass_too_many_began_at_the_output_and_a_gradient_that_was_left_over_d
     twice.backward()
     found = compared(chain(), twice)
     assert found.first_gradient == 12
-    assert found.findings()[0].endswith("The backward pass began there, with another gradient or more than once.")
+    assert found.findings()[0].endswith("The backward pass started there, with another gradient or more than once.")
 
     def run(left):
         w = mg.Value(2.0, "w")
@@ -153,9 +153,9 @@ def test_a_pass_too_many_began_at_the_output_and_a_gradient_that_was_left_over_d
     assert named(found, found.grads) == ["w"]
     (said,) = found.findings()
     assert said == (
-        "The first gradient, in backward order, that differs although all that it is computed from agrees: "
+        "The first gradient, in backward order, that differs although everything it is computed from agrees: "
         "w: 4.0 | 9.0 (≠ 56%). "
-        "One backward pass brings it the same in both: something else was added. Is a zero_grad() missing?"
+        "One backward pass gives it the same gradient in both: something else was added. Is a zero_grad() missing?"
     )
 
 
@@ -169,7 +169,7 @@ def test_a_leaf_that_gets_a_gradient_in_one_run_alone_differs_there():
     found = compared(run(True), run(False))
     assert named(found, found.grads) == ["w"]
     assert found.findings()[0].endswith(
-        "agrees: w: only in the first run. In the second run no gradient gets there: look for requires_grad, detach() "
+        "agrees: w: only in the first run. In the second run no gradient arrives there: look for requires_grad, detach() "
         "and no_grad()."
     )
 
@@ -262,7 +262,7 @@ def test_a_function_with_a_sign_error_is_found_against_the_right_one():
     assert (gap.cells, gap.size, gap.ratio, gap.factor) == (8, 8, 2.0, -1.0)
     assert found.findings()[0].endswith(
         "(≠ 200%, the opposite sign). Look at the gradient rule of Cube (first run) or WrongCube (second run), which "
-        "made v₃."
+        "computed v₃."
     )
 
 
@@ -305,11 +305,11 @@ def test_what_cannot_be_computed_again_is_not_compared_and_nothing_is_claimed_of
     sentences = found.findings()
     assert any(
         said.startswith("The first gradient that differs, in backward order: w: 4 of 4 elements")
-        and said.endswith("Those before it were not kept.")
+        and said.endswith("The gradients before it were not saved.")
         for said in sentences
     )
     assert sentences[-1] == (
-        "4 values could not be compared, being kept by one run or none: build both inside `with mg.record():`."
+        "4 values could not be compared (not saved by both runs): build both inside `with mg.record():`."
     )
 
 

@@ -150,7 +150,7 @@ def test_pictures_say_shapes_and_how_the_step_is_run():
 def test_a_step_is_played_call_by_call_from_before_the_first_one():
     player = step(trained(20))
     assert (player.position, player.expanded) == (0, [0, 1, 2])
-    assert repr(player).startswith("Player(Recorded step of ")
+    assert repr(player).startswith("Player(Captured step of ")
     page = draw(trained(20)).html()
     (begins,) = re.findall(r'data-minigrad="(.*?)"', page)
     assert json.loads(html.unescape(begins)) == {"expanded": [0, 1, 2], "position": 0}
@@ -163,7 +163,7 @@ def test_a_step_is_played_call_by_call_from_before_the_first_one():
 
 
 def test_a_step_that_was_not_called_is_refused():
-    with pytest.raises(ArgumentError, match=r"draw: this step was not recorded yet\.\n  Call it once"):
+    with pytest.raises(ArgumentError, match=r"draw: this step was not captured yet\.\n  Call it once"):
         draw(trained(0))
 
 

@@ -86,7 +86,7 @@ def test_tolerances_are_passed_on():
 
 def test_what_is_not_one_graph_is_refused_in_words():
     a, b = mg.Value(2.0, "a"), mg.Value(3.0, "b")
-    with pytest.raises(mg.errors.ArgumentError, match=r"number 2: v₂ = a · b in the first, v₂ = a \+ b in the second"):
+    with pytest.raises(mg.errors.ArgumentError, match=r"node 2: v₂ = a · b in the first, v₂ = a \+ b in the second"):
         compare([a * b], [a + b])
 
 
@@ -102,7 +102,7 @@ def test_a_recorded_step_is_refused():
     step = mg.jit(lambda x: x * 2.0)
     step(mg.ones(2))
     step(mg.ones(2))
-    with pytest.raises(mg.errors.ArgumentError, match="a recorded step keeps no numbers"):
+    with pytest.raises(mg.errors.ArgumentError, match="a captured step saves no values"):
         compare(draw(step), draw(step))
 
 

@@ -240,7 +240,7 @@ def test_fit_tells_the_losses_and_those_of_validation():
 
 def test_layers_are_chosen_by_name():
     assert [layer.name for layer in watch(model(), layers=["2", "0"]).view.layers] == ["2", "0"]
-    with pytest.raises(mg.errors.ArgumentError, match=r"layers=\['3'\]: there are only 0, 1, 2"):
+    with pytest.raises(mg.errors.ArgumentError, match=r"layers=\['3'\], but the modules are 0, 1, 2"):
         watch(model(), layers=["3"])
 
 
@@ -253,9 +253,9 @@ def test_of_many_layers_some_are_shown_and_the_text_says_so():
 
 
 def test_what_is_no_model_is_refused():
-    with pytest.raises(mg.errors.DTypeError, match=r"watch: 3 is no module"):
+    with pytest.raises(mg.errors.DTypeError, match=r"watch: 3 is not a module"):
         watch(3)
-    with pytest.raises(mg.errors.ArgumentError, match=r"share=0 of the time"):
+    with pytest.raises(mg.errors.ArgumentError, match=r"share=0; it must be above 0"):
         watch(model(), share=0)
 
 

@@ -40,10 +40,10 @@ test("a chain of 100,000 nodes is level, and needs no recursion", () => {
 test("what cannot be drawn is refused", () => {
   const refused = (/** @type {() => void} */ run, /** @type {string} */ message) =>
     assert.throws(run, { name: "RangeError", message });
-  refused(() => layout([BOX, BOX], [[1, 0]]), "edge (1, 0) goes back: number nodes in tape order, inputs first");
-  refused(() => layout([BOX, BOX], [[0, 2]]), "edge (0, 2) names a node that is not there: 2 nodes");
-  refused(() => layout([[-1, 3]], []), "node 0 has size (-1, 3): need finite numbers, at least 0");
-  refused(() => layout([[3, NaN]], []), "node 0 has size (3, NaN): need finite numbers, at least 0");
+  refused(() => layout([BOX, BOX], [[1, 0]]), "edge (1, 0) points backward: expected nodes in tape order, inputs first");
+  refused(() => layout([BOX, BOX], [[0, 2]]), "edge (0, 2) names a missing node: there are 2 nodes");
+  refused(() => layout([[-1, 3]], []), "node 0 has size (-1, 3); expected finite, non-negative values");
+  refused(() => layout([[3, NaN]], []), "node 0 has size (3, NaN); expected finite, non-negative values");
 });
 
 test("rounding is Python's: to the nearest, and of two equally near to the even one", () => {

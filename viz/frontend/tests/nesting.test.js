@@ -32,10 +32,10 @@ test("what has no nested drawing is refused", () => {
   const refused = (/** @type {() => void} */ run, /** @type {string} */ message) =>
     assert.throws(run, { name: "RangeError", message });
   const three = [BOX, BOX, BOX];
-  refused(() => nest(three, [-1, 2, -1], []), "item 1 lies in item 2: need a block that comes before it, or -1");
-  refused(() => nest(three, [-1, 0, -1], [[0, 2]]), "edge (0, 2) must join two of 3 items that are no frames");
+  refused(() => nest(three, [-1, 2, -1], []), "item 1 is inside item 2; expected an earlier item, or -1");
+  refused(() => nest(three, [-1, 0, -1], [[0, 2]]), "edge (0, 2) must connect two of 3 items that are not frames");
   refused(
     () => nest([...three, BOX], [-1, 0, -1, 0], [[1, 2], [2, 3]]),
-    "the edges make a cycle through item 0: need blocks without cycles",
+    "the edges form a cycle through item 0; expected blocks without cycles",
   );
 });

@@ -1,4 +1,4 @@
-"""Where everything goes in a picture: columns of boxes, and frames around the parts of open blocks (`nesting`)."""
+"""Graph layout: columns of boxes, and frames around the parts of open blocks (`nesting`)."""
 
 from minigrad_viz.layout.layered import Layout, Ports, layout
 

@@ -1,7 +1,7 @@
-"""The first two steps of `layout`: a column for each node, and a lane for each value that is used far away.
+"""Steps 1 and 2 of `layout`: assign nodes to columns, and give each long-range value a lane.
 
-An *outlet* is where links leave the right side of a vertex. A node has one for each of its wires, from top to
-bottom, the first numbered as the node itself; a dummy is its own.
+An *outlet* is a point on the right side of a vertex where links leave. A node has one for each of its wires, from top
+to bottom, the first with the node's own index; a dummy is its own outlet.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -15,59 +15,62 @@ Edges = Sequence[tuple[int, int]]
 
 @dataclass(frozen=True, slots=True)
 class Ports:
-    """Where edges leave and arrive, if it is not the middle of the right side and, in slot order, the left one.
+    """The heights at which edges leave and arrive; by default the middle of the right side and, in slot order, the left
+    one.
 
-    A *wire* carries one value: its edges leave one node at one height, and share a lane. A node in `first`, which
-    has no inputs, stands alone with its like in the first column; one in `last`, without consumers, in the last.
+    A *wire* carries one value: its edges leave one node at one height, and share a lane. Nodes in `first`, which have
+    no inputs, have the first column to themselves; nodes in `last`, without consumers, the last one.
     """
 
     wires: Sequence[int] | None = None
-    """By edge, any number that tells the wires of a node apart. None: all edges out of a node are one wire."""
+    """By edge, an id that distinguishes the wires of a node. None: all edges out of a node are one wire."""
     leave: Sequence[float | None] | None = None
-    """By edge, how far below the centre of its source it leaves. None: the wires of a box leave about its middle."""
+    """By edge, the offset below its source's centre at which it leaves. None: around the middle."""
     arrive: Sequence[float | None] | None = None
-    """By edge, how far below the centre of its target it arrives; either for all inputs of a node or for none."""
+    """By edge, the offset below its target's centre at which it arrives; for all inputs of a node or none."""
     first: Mapping[int, int] = field(default_factory=dict)
-    """These nodes, with the depth of what they stand for: the longest way to it from a leaf, in edges."""
+    """These nodes, with the depth of the value they represent: the longest path to it from a leaf, in edges."""
     last: Collection[int] = ()
 
 
 @dataclass(slots=True)
 class Layered:
-    """The graph cut into links. Vertices below `nodes` are nodes, the others dummies."""
+    """The graph divided into links. Vertices below `nodes` are nodes, the others dummies."""
 
     nodes: int
     edges: Edges
     rank: list[int]  # by vertex: its column
-    depth: list[int]  # by outlet: the longest way to its node from a leaf, in edges
+    depth: list[int]  # by outlet: the longest path from a leaf to its node, in edges
     inputs: list[list[int]]  # by node: the edges that arrive, from top to bottom
-    arrive: list[float | None]  # by edge: how far below its target's centre it arrives, if that is given
+    arrive: list[float | None]  # by edge: the given offset of its arrival below its target's centre
     wire: list[int]  # by edge: its wire
-    lane: list[list[int]]  # by wire: the outlets from which it goes on, from left to right
+    lane: list[list[int]]  # by wire: its outlets from left to right
     outlets: list[list[int]]  # by vertex: its outlets, from top to bottom
     owner: list[int]  # by outlet: its vertex
-    loose: set[int]  # the nodes of which it is not given how far below their centre wires leave
-    leave: list[float]  # by outlet: how far below the centre of its vertex it is
+    loose: set[int]  # the nodes without given offsets for leaving wires
+    leave: list[float]  # by outlet: its offset below the centre of its vertex
     feeder: list[int] = field(default_factory=list)  # by edge: its last outlet before the target, or -1
     before: list[list[int]] = field(default_factory=list)  # by vertex: the outlets whose links arrive, in order
     after: list[list[int]] = field(default_factory=list)  # by outlet: the vertices where its links end
     half: list[float] = field(default_factory=list)  # by vertex: half its height
     columns: list[list[int]] = field(default_factory=list)  # from top to bottom
-    mate: list[int] = field(default_factory=list)  # by vertex: the outlet before that is level with it, or -1
-    port: list[float] = field(default_factory=list)  # by edge: how far below its target's centre it arrives
+    mate: list[int] = field(
+        default_factory=list
+    )  # by vertex: the outlet in the previous column that is level with it, or -1
+    port: list[float] = field(default_factory=list)  # by edge: the offset of its arrival below its target's centre
 
     def consumers(self, vertex: int) -> list[int]:
-        """The vertices of the next column to which `vertex` is linked."""
+        """Return the vertices of the next column that `vertex` is linked to."""
         outlets = self.outlets[vertex]
         return self.after[vertex] if len(outlets) == 1 else [to for outlet in outlets for to in self.after[outlet]]
 
 
 def rank_nodes(nodes: int, edges: Edges, ports: Ports) -> tuple[list[int], list[int]]:
-    """The column of each node, and its depth.
+    """Return the column of each node, and its depth.
 
-    A node starts in the column of its depth, then moves right as long as that stretches no more edges than it
-    shortens; so a leaf stands just before its first consumer. Gansner et al. (1993) find the optimum by
-    network simplex; this is one pass, exact where inputs form a tree.
+    A node starts in the column of its depth, then moves right as long as that lengthens no more edges than it shortens;
+    so a leaf ends up just before its first consumer. Gansner et al. (1993) find the optimum by network simplex; this is
+    one pass, exact for trees of inputs.
     """
     before: list[list[int]] = [[] for _ in range(nodes)]
     after: list[list[int]] = [[] for _ in range(nodes)]
@@ -78,8 +81,8 @@ def rank_nodes(nodes: int, edges: Edges, ports: Ports) -> tuple[list[int], list[
     depth = [ports.first.get(node, 0) for node in range(nodes)]
     start = 1 if ports.first else 0
     rank = [0 if node in ports.first else start for node in range(nodes)]
-    # How many edges grow if the node moves right and takes along what only it uses. An edge of its own costs
-    # more than one from a shared value, which often has a lane there already.
+    # The number of edges that grow if the node moves right together with inputs that only it uses. Such an edge costs
+    # more than one from a shared value, which often already has a lane there.
     stretch = [0.0] * nodes
     for node, sources in enumerate(before):
         if sources:
@@ -96,7 +99,7 @@ def rank_nodes(nodes: int, edges: Edges, ports: Ports) -> tuple[list[int], list[
 
 
 def cut_into_links(edges: Edges, rank: list[int], depth: list[int], ports: Ports, dummies: int) -> Layered:
-    """Cut every edge into links, by way of the lane of its wire; all lanes together have at most `dummies`."""
+    """Divide every edge into links along the lane of its wire; all lanes together have at most `dummies` dummies."""
     wire, wires = _number_wires(edges, ports)
     nodes, last = len(rank), [-1] * len(wires)  # the column of each wire's last consumer
     for edge, (_, target) in enumerate(edges):
@@ -130,7 +133,7 @@ def cut_into_links(edges: Edges, rank: list[int], depth: list[int], ports: Ports
 
 
 def _number_wires(edges: Edges, ports: Ports) -> tuple[list[int], list[tuple[int, float]]]:
-    """The wire of each edge; and of each wire its node and how far below the centre it leaves, from top to bottom."""
+    """Return the wire of each edge; and for each wire its node and leaving offset, from top to bottom."""
     names = ports.wires if ports.wires is not None else [source for source, _ in edges]
     leave = ports.leave if ports.leave is not None else [None] * len(edges)
     keys = [(source, leave[edge] or 0.0, names[edge]) for edge, (source, _) in enumerate(edges)]
@@ -140,7 +143,7 @@ def _number_wires(edges: Edges, ports: Ports) -> tuple[list[int], list[tuple[int
 
 
 def _link(graph: Layered) -> None:
-    """Fill in which edges and links arrive where."""
+    """Compute the inputs and neighbours of each vertex."""
     graph.before = [[] for _ in graph.rank]
     for lane in graph.lane:
         for one, two in pairwise(lane):

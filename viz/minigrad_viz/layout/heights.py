@@ -1,4 +1,4 @@
-"""The fourth step of `layout`: choose the links that shall be level, and a height for everything."""
+"""Step 4 of `layout`: choose the level links, and the y coordinate of every vertex."""
 
 from bisect import bisect_left
 from itertools import pairwise
@@ -9,11 +9,10 @@ __all__ = ["place_ports", "settle_heights", "straighten"]
 
 
 def straighten(graph: Layered) -> None:
-    """Choose the links that shall be level: no two of them cross, or share an end on the same side.
+    """Choose the links that are drawn level: no two of them cross, or share an end on the same side.
 
-    First come lanes, then the link from each node's deepest input, which carries the main line of the
-    computation. Inputs of equal depth leave their node free to stand between them, and so do several
-    consumers in one column their source.
+    Lanes come first, then the link from each node's deepest input, which carries the main line of the computation.
+    Inputs of equal depth leave their node free to lie between them, and several consumers in one column their source.
     """
     graph.mate = [-1] * len(graph.rank)
     for left, right in pairwise(graph.columns):
@@ -37,14 +36,14 @@ def straighten(graph: Layered) -> None:
 
 
 def _has_one_consumer(graph: Layered, outlet: int) -> bool:
-    """Whether the links from `outlet` end at one node, dummies not counted."""
+    """Whether the links from `outlet` end at a single node, ignoring dummies."""
     return len({to for to in graph.after[outlet] if to < graph.nodes}) == 1
 
 
 def place_ports(graph: Layered) -> None:
-    """Put the ports of each node in slot order, a level input's at the centre, else all about the centre.
+    """Place the ports of each node in slot order, a level input's at the centre, otherwise all around the centre.
 
-    Several outlets come in the order in which their links end, about the centre. Given heights stay.
+    Several outlets are ordered by where their links end, around the centre. Given offsets are unchanged.
     """
     _place_outlets(graph)
     graph.port = [0.0] * len(graph.edges)
@@ -59,7 +58,7 @@ def place_ports(graph: Layered) -> None:
 
 
 def _place_outlets(graph: Layered) -> None:
-    goes: dict[int, list[int]] = {}  # by outlet: the places where its links end
+    goes: dict[int, list[int]] = {}  # by outlet: the positions where its links end
     arrivals = (outlet for column in graph.columns for vertex in column for outlet in graph.before[vertex])
     if len(graph.owner) > len(graph.rank):
         for at, outlet in enumerate(arrivals):
@@ -75,12 +74,13 @@ def _place_outlets(graph: Layered) -> None:
 
 
 def settle_heights(graph: Layered, gap: float, moves: int) -> list[float]:
-    """The y of each vertex. Vertices joined by level links form a row, as the blocks of Brandes and Köpf (2002).
+    """Return the y of each vertex. Vertices connected by level links form a row, like the blocks of Brandes and Köpf
+    (2002).
 
-    Again and again each row moves halfway to where its links would be level on average, an input counting
-    as much as three consumers so that a node stands between its inputs, as in a tree. Then rows are pushed
-    apart, both down and up: the mean of two placements that keep all distances keeps them too, and so does
-    the larger or smaller of two, which bounds the height of the drawing.
+    Each iteration moves every row halfway to where its links would be level on average, an input counting as much as
+    three consumers so that a node lies between its inputs, as in a tree. Then rows are pushed apart, both down and up:
+    the mean of two placements that respect all distances respects them too, and so do their maximum and minimum, which
+    bounds the height of the drawing.
     """
     row, shift = _form_rows(graph)
     count = max(row, default=-1) + 1
@@ -97,7 +97,7 @@ def settle_heights(graph: Layered, gap: float, moves: int) -> list[float]:
 
 
 def _form_rows(graph: Layered) -> tuple[list[int], list[float]]:
-    """The row of each vertex, and how far below the row's height its centre is: 0 unless heights of ports are given."""
+    """Return the row of each vertex, and its offset below the row's y: 0 unless port offsets are given."""
     row, shift = [-1] * len(graph.rank), [0.0] * len(graph.rank)
     count = 0
     for column in graph.columns:
@@ -117,7 +117,7 @@ def _form_rows(graph: Layered) -> tuple[list[int], list[float]]:
 def _row_distances(
     graph: Layered, row: list[int], shift: list[float], count: int, gap: float
 ) -> list[dict[int, float]]:
-    """By row: the rows next below, and how far at least."""
+    """Return by row the rows directly below, with their minimum distances."""
     apart: list[dict[int, float]] = [{} for _ in range(count)]
     for column in graph.columns:
         for upper, lower in pairwise(column):
@@ -129,7 +129,7 @@ def _row_distances(
 
 
 def _row_pulls(graph: Layered, row: list[int], shift: list[float], count: int) -> list[list[tuple[int, float]]]:
-    """By row: each row linked to it, and how far below that one the link is level."""
+    """Return by row each row linked to it, and the distance below it at which the link is level."""
     pulls: list[list[tuple[int, float]]] = [[] for _ in range(count)]
     links = [(graph.feeder[edge], target, graph.port[edge]) for edge, (_, target) in enumerate(graph.edges)]
     links += [(one, two, 0.0) for lane in graph.lane for one, two in pairwise(lane)]
@@ -143,7 +143,7 @@ def _row_pulls(graph: Layered, row: list[int], shift: list[float], count: int) -
 
 
 def _pull(some: list[tuple[int, float]], y: list[float]) -> float:
-    """Where the links of a row would be level on average. Not by `sum`: from Python 3.12 on it rounds otherwise."""
+    """Return where the links of a row would be level on average. `sum` would round differently from Python 3.12 on."""
     total = 0.0
     for other, down in some:
         total += y[other] + down
@@ -153,9 +153,9 @@ def _pull(some: list[tuple[int, float]], y: list[float]) -> float:
 def _row_bounds(
     graph: Layered, row: list[int], shift: list[float], apart: list[dict[int, float]], order: list[int]
 ) -> tuple[list[float], list[float]]:
-    """The heights between which each row stays, so that nodes have room to be centred, and little more.
+    """Return the minimum and maximum y of each row, with enough room to centre nodes and little more.
 
-    Beside a box with given ports, which may be tall, others have all its height.
+    Next to a box with given ports, which may be tall, others may use its full height.
     """
     tall = max(
         (half for node, half in enumerate(graph.half[: graph.nodes]) if _has_given_ports(graph, node)), default=0.0
@@ -178,7 +178,7 @@ def _has_given_ports(graph: Layered, node: int) -> bool:
 
 
 def _top_down(apart: list[dict[int, float]]) -> list[int]:
-    """All blocks, each after those above it. Level links never cross, so "above" has no cycles."""
+    """Return all rows in top-down order. Level links never cross, so "above" has no cycles."""
     waiting = [0] * len(apart)
     for lowers in apart:
         for lower in lowers:
@@ -193,7 +193,7 @@ def _top_down(apart: list[dict[int, float]]) -> list[int]:
 
 
 def _push_down(apart: list[dict[int, float]], order: list[int], wish: list[float]) -> list[float]:
-    """The least heights, none above `wish`, that keep all distances."""
+    """Return the smallest y, none above `wish`, that respect all distances."""
     y = wish.copy()
     for block in order:
         for lower, far in apart[block].items():
@@ -202,7 +202,7 @@ def _push_down(apart: list[dict[int, float]], order: list[int], wish: list[float
 
 
 def _push_up(apart: list[dict[int, float]], order: list[int], wish: list[float]) -> list[float]:
-    """The greatest heights, none below `wish`, that keep all distances."""
+    """Return the largest y, none below `wish`, that respect all distances."""
     y = wish.copy()
     for block in reversed(order):
         y[block] = min([y[block], *(y[lower] - far for lower, far in apart[block].items())])

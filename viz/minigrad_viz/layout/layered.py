@@ -1,18 +1,17 @@
-"""Place a computation graph in columns: time flows to the right, and straight lines are preferred.
+"""Lay out a computation graph in columns: time flows to the right, and straight lines are preferred.
 
 The layered method of Sugiyama, Tagawa and Toda (1981), in five steps:
 
-1. `rank_nodes`      every node gets a column, each edge goes to the right, and edges are kept short;
-2. `cut_into_links`  a value used far away gets a *lane*: one dummy in each column that it crosses;
-3. `order_columns`   each column is permuted until few edges cross;
-4. `straighten`, `settle_heights`  choose the links that shall be level, and a height for everything;
-5. `_route_edges`    each edge becomes a list of points.
+1. `rank_nodes`      assigns a column to each node; edges point right and are kept short;
+2. `cut_into_links`  gives a long-range value a *lane*: one dummy in each column that it crosses;
+3. `order_columns`   permutes each column until few edges cross;
+4. `straighten`, `settle_heights`  choose the level links, and the y of every vertex;
+5. `_route_edges`    converts each edge to a list of points.
 
-A vertex is a node or a dummy; a link joins vertices of neighbouring columns. All edges out of one node share
-its lane, like the taps of one wire: they carry one value, and a weight used 3,000 times costs one lane, not
-3,000. `Ports` says where a box has several wires. Nothing recurses or depends on hash order: a chain of 100,000
-nodes is fine, and the same graph gives the same bytes, here and in
-`frontend/src/layout/layered.js`, which mirrors these files.
+A vertex is a node or a dummy; a link connects vertices of adjacent columns. All edges out of one node share its lane,
+like the taps of one wire: they carry one value, and a weight used 3,000 times costs one lane, not 3,000. `Ports`
+describes boxes with several wires. Nothing recurses or depends on hash order: a chain of 100,000 nodes is fine, and the
+same graph gives the same bytes, here and in `frontend/src/layout/layered.js`, which mirrors these files.
 """
 
 from collections.abc import Sequence
@@ -30,11 +29,10 @@ Point = tuple[float, float]
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """Where everything goes, in the unit of the sizes: x to the right, y down, (0, 0) the top left corner.
+    """The positions of boxes and edges, in the unit of the sizes: x to the right, y down, (0, 0) the top left corner.
 
-    `centers` are the centres of the boxes and `ranks` their columns, by node. `routes` are, by edge, the
-    points from the source's right side to the target's left side; a route is level inside columns and slants
-    only between them.
+    `centers` are the centres of the boxes and `ranks` their columns, by node. `routes` are, by edge, the points from
+    the source's right side to the target's left side; a route is level inside columns and slants only between them.
     """
 
     width: float
@@ -47,13 +45,12 @@ class Layout:
 def layout(
     sizes: Sequence[Point], edges: Edges, *, gap_x: float = 48.0, gap_y: float = 16.0, ports: Ports | None = None
 ) -> Layout:
-    """Lay out nodes 0, 1, ... with boxes `sizes` (width, height), joined by `edges` (from, to).
+    """Lay out nodes 0, 1, ... with boxes of `sizes` (width, height), connected by `edges` (from, to).
 
-    Nodes are in tape order, so an edge goes to a larger number. The edges into one node are its inputs, in
-    slot order; they arrive at separate ports from top to bottom, and may repeat, as in a*a. Columns are
-    `gap_x` apart, the boxes of a column `gap_y`. Coordinates are rounded to 0.01. Raises ValueError for an
-    edge that does not go forward or names a node that is not there, and for a size that is negative or not
-    finite.
+    Nodes are in tape order, so an edge leads to a larger index. The edges into one node are its inputs, in slot order;
+    they arrive at separate ports from top to bottom, and may repeat, as in a*a. Columns are `gap_x` apart, the boxes of
+    a column `gap_y`. Coordinates are rounded to 0.01. Raises ValueError for an edge that does not point forward or
+    names a missing node, and for a size that is negative or not finite.
 
     >>> layout([(40, 30), (40, 30)], [(0, 1)]).routes
     [[(40.0, 15.0), (88.0, 15.0)]]
@@ -61,9 +58,9 @@ def layout(
     check_sizes(sizes)
     for source, target in edges:
         if not (0 <= source < len(sizes) and 0 <= target < len(sizes)):
-            raise ValueError(f"edge ({source}, {target}) names a node that is not there: {len(sizes)} nodes")
+            raise ValueError(f"edge ({source}, {target}) names a missing node: there are {len(sizes)} nodes")
         if source >= target:
-            raise ValueError(f"edge ({source}, {target}) goes back: number nodes in tape order, inputs first")
+            raise ValueError(f"edge ({source}, {target}) points backward: expected nodes in tape order, inputs first")
     drawn = arrange(sizes, edges, gap_x, gap_y, ports or Ports())
     centers = [(round(x, 2), round(y, 2)) for x, y in drawn.centers]
     routes = [tidy_route(route) for route in drawn.routes]
@@ -74,11 +71,11 @@ def check_sizes(sizes: Sequence[Point]) -> None:
     """Raise ValueError for a size that is negative or not finite."""
     for node, (width, height) in enumerate(sizes):
         if not (0 <= width < float("inf") and 0 <= height < float("inf")):
-            raise ValueError(f"node {node} has size ({width}, {height}): need finite numbers, at least 0")
+            raise ValueError(f"node {node} has size ({width}, {height}); expected finite, non-negative values")
 
 
 def arrange(sizes: Sequence[Point], edges: Edges, gap_x: float, gap_y: float, ports: Ports) -> Layout:
-    """As `layout`, but neither checked nor rounded, and routes may have points in the middle of a level stretch."""
+    """Lay out as `layout` does, but without checks and rounding; routes may have redundant points on level segments."""
     rank, depth = rank_nodes(len(sizes), edges, ports)
     graph = cut_into_links(edges, rank, depth, ports, max(_DUMMIES, len(sizes)))
     sweeps, swaps, moves = _effort(graph)
@@ -89,14 +86,14 @@ def arrange(sizes: Sequence[Point], edges: Edges, gap_x: float, gap_y: float, po
     return _route_edges(graph, sizes, settle_heights(graph, gap_y, moves), gap_x, gap_y)
 
 
-_DUMMIES = 20_000  # lanes may have this many dummies, or one for each node; longer ones become express edges
+_DUMMIES = 20_000  # budget of dummies in lanes, or one per node if larger; longer lanes become express edges
 
 
 def _effort(graph: Layered) -> tuple[int, tuple[int, ...], int]:
-    """How hard to try, less as the graph grows: the one place that keeps to the viewer's time budgets.
+    """Return the effort to spend, less as the graph grows: the only place that enforces the viewer's time budgets.
 
-    Returns the sweeps from each start; for each start, the steps of `_swap_neighbours` per vertex; the moves of
-    `settle_heights`.
+    Returns the sweeps from each start; for each start, the steps of `_swap_neighbours` per vertex; and the iterations
+    of `settle_heights`.
     """
     work = len(graph.rank) + sum(map(len, graph.before)) + 1
     if work > 40_000:
@@ -105,7 +102,7 @@ def _effort(graph: Layered) -> tuple[int, tuple[int, ...], int]:
 
 
 def _route_edges(graph: Layered, sizes: Sequence[Point], y: list[float], gap_x: float, gap_y: float) -> Layout:
-    """Put the columns side by side, the top at 0, and lead each edge along its lane."""
+    """Place the columns from left to right, the top at 0, and route each edge along its lane."""
     sides, right = [], -gap_x
     for column in graph.columns:
         left = right + gap_x
@@ -142,7 +139,7 @@ def _route_edges(graph: Layered, sizes: Sequence[Point], y: list[float], gap_x: 
 
 
 def _lane_bends(graph: Layered, lane: list[int], sides: list[Point], out: list[float]) -> tuple[list[Point], list[int]]:
-    """The points between which a lane slants, and how many of them come before each of its outlets."""
+    """Return the points between which a lane slants, and how many of them precede each of its outlets."""
     points: list[Point] = []
     counts = [0]
     for one, two in pairwise(lane):
@@ -153,7 +150,7 @@ def _lane_bends(graph: Layered, lane: list[int], sides: list[Point], out: list[f
 
 
 def tidy_route(points: list[Point]) -> list[Point]:
-    """Points rounded to 0.01, without those that repeat or lie in the middle of a level stretch."""
+    """Round points to 0.01, and drop points that repeat or lie in the middle of a level segment."""
     tidy: list[Point] = []
     for x, y in points:
         point = (round(x, 2), round(y, 2))

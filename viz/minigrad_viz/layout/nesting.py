@@ -1,13 +1,11 @@
-"""Place a graph in which some blocks are open: frames around their parts, as deep as the blocks lie in each other.
+"""Lay out a graph with open blocks: nested frames around their parts.
 
-An open block is laid out first, alone; then it is one box of the layout around it. A value that crosses its border
-does so at a port: it enters on the left side and leaves on the right one, and has one port however many uses it has.
-In the layout of the block the ports are pinned boxes without size. So they come in an order in which few edges
-cross, and outside the edges follow them.
+An open block is laid out first, alone; then it is one box of the layout around it. A value that crosses its border does
+so at a port: it enters on the left and leaves on the right, and has one port however many uses it has. In the layout of
+the block the ports are pinned boxes of size 0. So their order gives few crossings, and edges outside follow it.
 
-A *hop* is the part of an edge that lies in one frame: from a part or an entry to a part or an exit. Edges with the
-same value share their hops as far as they go the same way. `frontend/src/layout/nesting.js` mirrors this
-file.
+A *hop* is the part of an edge inside one frame: from a part or an entry to a part or an exit. Edges with the same value
+share hops along their common path. `frontend/src/layout/nesting.js` mirrors this file.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -20,17 +18,17 @@ __all__ = ["Nested", "nest"]
 
 Edges = Sequence[tuple[int, int]]
 Box = tuple[float, float, float, float]
-_ROOT = -1  # the frame of what lies in no block: the whole drawing
-_PORT = -2  # begin of a hop at an entry of its frame, or end at an exit
+_ROOT = -1  # the frame of items in no block: the entire drawing
+_PORT = -2  # start of a hop at an entry of its frame, or end at an exit
 
 
 @dataclass(frozen=True, slots=True)
 class Nested:
-    """Where everything goes, in the unit of the sizes: x to the right, y down, (0, 0) the top left corner.
+    """The positions of boxes and edges, in the unit of the sizes: x to the right, y down, (0, 0) the top left corner.
 
-    `boxes` are, by item, (left, top, width, height); `depths` say how many frames lie around an item. `routes` are,
-    by edge, the points from the source's right side to the target's left side, through the ports of all frames
-    between them: level inside columns, slanting only between them.
+    `boxes` are, by item, (left, top, width, height); `depths` are the numbers of frames around the items. `routes` are,
+    by edge, the points from the source's right side to the target's left side, through the ports of all frames between
+    them: level inside columns, slanting only between them.
     """
 
     width: float
@@ -50,15 +48,15 @@ def nest(
     padding: float = 12.0,
     ports: Ports | None = None,
 ) -> Nested:
-    """Lay out items 0, 1, ..., of which item i lies in item ``outer[i]``, or in none if that is -1.
+    """Lay out items 0, 1, ..., where item i is inside item ``outer[i]``, or in none if that is -1.
 
-    An item in which others lie is an open block, drawn as a frame. Its size is that of its header, the strip on top
-    in which nothing else is drawn; the frame is at least that wide. The size of any other item is that of its box.
-    A block comes before its parts. `edges` (from, to) join items that are no frames; the edges into one item are its
-    inputs, in slot order. Of `ports` there are `wires`, `leave` and `arrive`. Coordinates are rounded to 0.01.
+    An item that contains others is an open block, drawn as a frame. Its size is that of its header, the strip on top in
+    which nothing else is drawn; the frame is at least that wide. The size of any other item is that of its box. A block
+    precedes its parts. `edges` (from, to) connect items that are not frames; the edges into one item are its inputs, in
+    slot order. `ports` uses `wires`, `leave` and `arrive` only. Coordinates are rounded to 0.01.
 
-    Raises ValueError for an item that comes before its block, for an edge that ends at a frame or at no item, for
-    edges that make a cycle where a block is taken as one, and for sizes as `layout` does.
+    Raises ValueError for an item that precedes its block, for an edge that ends at a frame or at no item, for edges
+    that form a cycle between blocks, and for sizes as `layout` does.
 
     >>> drawn = nest([(40.0, 30.0), (60.0, 18.0), (40.0, 30.0)], [-1, -1, 1], [(0, 2)])
     >>> drawn.boxes[1], drawn.boxes[2]
@@ -80,37 +78,37 @@ def nest(
 
 class _Hop(NamedTuple):
     wire: int
-    begin: int  # the part where it begins, or _PORT
+    begin: int  # the part where it starts, or _PORT
     end: int  # the part where it ends, or _PORT
-    edge: int  # an edge to which it belongs; if it ends at an item that is no frame, the only one
+    edge: int  # one of its edges; the only one if it ends at an item that is not a frame
 
 
 @dataclass(slots=True)
 class _Frame:
     """An open block. Its nodes in the layout are its entries, its parts, then its exits."""
 
-    parts: list[int] = field(default_factory=list)  # the items that lie in it directly, in tape order
+    parts: list[int] = field(default_factory=list)  # its direct items, in tape order
     node: dict[int, int] = field(default_factory=dict)  # by part
     hops: list[_Hop] = field(default_factory=list)
     shared: dict[tuple[int, int, int], int] = field(
         default_factory=dict
     )  # by wire, begin and end: the hop of many edges
-    entries: dict[int, int] = field(default_factory=dict)  # by wire: the depth of the value that enters
-    entry: dict[int, float] = field(default_factory=dict)  # by wire: how far its entry is below the frame's centre
-    exit: dict[int, float] = field(default_factory=dict)  # by wire: how far its exit is below the frame's centre
+    entries: dict[int, int] = field(default_factory=dict)  # by wire: the depth of the entering value
+    entry: dict[int, float] = field(default_factory=dict)  # by wire: the offset of its entry below the frame's centre
+    exit: dict[int, float] = field(default_factory=dict)  # by wire: the offset of its exit below the frame's centre
     drawn: Layout | None = None
-    inner: Point = (0.0, 0.0)  # where the layout begins, from the frame's corner; then from the drawing's
+    inner: Point = (0.0, 0.0)  # origin of the layout, relative to the frame's corner; later to the drawing's
     width: float = 0.0
     height: float = 0.0
 
 
 def _open_frames(outer: Sequence[int]) -> tuple[dict[int, _Frame], list[int]]:
-    """The frames, by item, each after the one around it; and how many frames lie around each item."""
+    """Return the frames by item, each after its outer one, and the number of frames around each item."""
     frames = {_ROOT: _Frame()}
     depths: list[int] = []
     for item, block in enumerate(outer):
         if not _ROOT <= block < item:
-            raise ValueError(f"item {item} lies in item {block}: need a block that comes before it, or -1")
+            raise ValueError(f"item {item} is inside item {block}; expected an earlier item, or -1")
         depths.append(depths[block] + 1 if block != _ROOT else 0)
         frames.setdefault(block, _Frame()).parts.append(item)
     return frames, depths
@@ -122,7 +120,7 @@ def _open_frames(outer: Sequence[int]) -> tuple[dict[int, _Frame], list[int]]:
 def _split_edges(
     outer: Sequence[int], edges: Edges, frames: Mapping[int, _Frame], depths: list[int], ports: Ports
 ) -> list[list[tuple[int, int]]]:
-    """Write down the hops in their frames. Returns by edge its hops in order: the frame, and the number there."""
+    """Add the hops of all edges to their frames. Return by edge its hops in order: the frame, and the index there."""
     wires: dict[tuple[int, float, int], int] = {}
     far = _value_depths(len(outer), edges, frames)
     paths = []
@@ -147,7 +145,7 @@ def _split_edges(
 
 
 def _add_hop(frames: Mapping[int, _Frame], item: int, hop: _Hop, far: int) -> int:
-    """The number of the hop in frame `item`; a new one, unless it ends at a port and is there already."""
+    """Return the index of the hop in frame `item`; a new one unless it is shared."""
     frame = frames[item]
     if hop.begin == _PORT:
         frame.entries.setdefault(hop.wire, far)
@@ -162,11 +160,11 @@ def _add_hop(frames: Mapping[int, _Frame], item: int, hop: _Hop, far: int) -> in
 
 
 def _value_depths(items: int, edges: Edges, frames: Mapping[int, _Frame]) -> list[int]:
-    """By item, the longest way to it from a leaf, in edges."""
+    """Return by item the longest path to it from a leaf, in edges."""
     inputs: dict[int, list[int]] = {item: [] for item in range(items) if item not in frames}
     for source, target in edges:
         if source not in inputs or target not in inputs:
-            raise ValueError(f"edge ({source}, {target}) must join two of {items} items that are no frames")
+            raise ValueError(f"edge ({source}, {target}) must connect two of {items} items that are not frames")
         inputs[target].append(source)
     far = [0] * items
     for item in _inputs_first(inputs):
@@ -175,7 +173,7 @@ def _value_depths(items: int, edges: Edges, frames: Mapping[int, _Frame]) -> lis
 
 
 def _inputs_first(inputs: Mapping[int, Iterable[int]]) -> list[int]:
-    """The items, each after its inputs: in the order of the keys, as far as that may be."""
+    """Return the items in topological order, otherwise in key order."""
     order: list[int] = []
     state = dict.fromkeys(inputs, "new")
     for item in inputs:
@@ -186,7 +184,9 @@ def _inputs_first(inputs: Mapping[int, Iterable[int]]) -> list[int]:
                 state[top] = "open"
                 for source in inputs[top]:
                     if state[source] == "open":
-                        raise ValueError(f"the edges make a cycle through item {source}: need blocks without cycles")
+                        raise ValueError(
+                            f"the edges form a cycle through item {source}; expected blocks without cycles"
+                        )
                     stack.append(source)
             else:
                 stack.pop()
@@ -196,13 +196,13 @@ def _inputs_first(inputs: Mapping[int, Iterable[int]]) -> list[int]:
     return order
 
 
-# -- Frames are laid out from the inside to the outside --------------------------------------------
+# -- Frames are laid out from the innermost outwards --------------------------------------------
 
 
 def _arrange_frame(
     frames: Mapping[int, _Frame], item: int, sizes: Sequence[Point], ports: Ports, gaps: tuple[float, float, float]
 ) -> None:
-    """Lay out the parts of a frame, after the frames in it, and so find its size and the heights of its ports."""
+    """Lay out the parts of a frame, after the frames inside it, and compute its size and the heights of its ports."""
     frame, (gap_x, gap_y, padding) = frames[item], gaps
     inputs: dict[int, list[int]] = {part: [] for part in frame.parts}
     for hop in frame.hops:
@@ -238,7 +238,7 @@ def _arrange_frame(
 
 
 def _inner_ports(frames: Mapping[int, _Frame], frame: _Frame, ports: Ports) -> Ports:
-    """Where the hops of a frame leave and arrive: at the ports of the frames in it, or as `ports` says."""
+    """Return where the hops of a frame leave and arrive: at the ports of inner frames, or as `ports` says."""
     leave: list[float | None] = []
     arrive: list[float | None] = []
     for hop in frame.hops:
@@ -255,11 +255,11 @@ def _inner_ports(frames: Mapping[int, _Frame], frame: _Frame, ports: Ports) -> P
     return Ports([hop.wire for hop in frame.hops], leave, arrive, first, range(inside, inside + len(frame.exit)))
 
 
-# -- Then all is put in one picture ----------------------------------------------------------------
+# -- The frames are combined ----------------------------------------------------------------
 
 
 def _place_items(sizes: Sequence[Point], outer: Sequence[int], frames: Mapping[int, _Frame]) -> list[Box]:
-    """The boxes of all items, from the outside to the inside."""
+    """Return the boxes of all items, from the outermost inwards."""
     boxes = []
     for item, block in enumerate(outer):
         around = frames[block]
@@ -277,9 +277,9 @@ def _place_items(sizes: Sequence[Point], outer: Sequence[int], frames: Mapping[i
 
 
 def _join_hops(path: list[tuple[int, int]], frames: Mapping[int, _Frame]) -> list[Point]:
-    """One route along all hops of an edge. Heights that differ by less than an error of rounding are made equal.
+    """Concatenate the hops of an edge to one route. Heights that differ by a rounding error are made equal.
 
-    Where a title makes a frame wider than what is in it, the edge runs on level to the border: hops begin level.
+    If a title makes a frame wider than its contents, the edge continues level to the border.
     """
     points: list[Point] = []
     for item, number in path:

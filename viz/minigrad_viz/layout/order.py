@@ -1,4 +1,4 @@
-"""The third step of `layout`: permute each column until few links cross."""
+"""Step 3 of `layout`: permute each column until few links cross."""
 
 from bisect import bisect_left
 from itertools import pairwise
@@ -9,12 +9,12 @@ __all__ = ["count_crossings", "order_columns"]
 
 
 def order_columns(graph: Layered, sweeps: int, swaps: tuple[int, ...]) -> None:
-    """Permute the columns so that few links cross: sweep left and right by turns, keep the best order met.
+    """Permute the columns to reduce crossings: sweep left and right alternately, and use the best order found.
 
-    A vertex goes to the mean place of its neighbours, as in Sugiyama et al. (1981); then neighbours in a
-    column change places, as in Gansner et al. (1993). No one start suits all graphs: a walk back from the
-    outputs has no crossings for an expression tree, tape order suits many like samples. Each start ends
-    after six sweeps without progress.
+    A vertex moves to the mean position of its neighbours, as in Sugiyama et al. (1981); then adjacent vertices are
+    swapped, as in Gansner et al. (1993). No single start suits all graphs: a walk back from the outputs has no
+    crossings for an expression tree, tape order suits many equal samples. Each start ends after six sweeps without
+    progress.
     """
     walk = _walk_back(graph)
     results = []
@@ -35,7 +35,7 @@ def order_columns(graph: Layered, sweeps: int, swaps: tuple[int, ...]) -> None:
 
 
 def _walk_back(graph: Layered) -> list[list[int]]:
-    """The columns in the order in which a walk from the outputs back meets their vertices."""
+    """Return the columns in the order in which a walk back from the outputs visits their vertices."""
     columns: list[list[int]] = [[] for _ in range(max(graph.rank, default=-1) + 1)]
     seen = bytearray(len(graph.rank))
     stack = [vertex for vertex in range(len(graph.rank) - 1, -1, -1) if not graph.consumers(vertex)]
@@ -49,10 +49,10 @@ def _walk_back(graph: Layered) -> list[list[int]]:
 
 
 def count_crossings(graph: Layered) -> int:
-    """How many pairs of links cross, in O(E log V): Barth, Jünger and Mutzel (2002).
+    """Count the pairs of links that cross, in O(E log V): Barth, Jünger and Mutzel (2002).
 
-    Read a column from top to bottom, port by port, and write down where each link comes from: a crossing is a
-    pair in the wrong order. So inputs of one node that arrive at each other's port cross too.
+    List the origins of the links of a column from top to bottom, port by port: a crossing is a pair in the wrong order.
+    So inputs of one node that arrive at each other's port cross too.
     """
     total = 0
     for left, right in pairwise(graph.columns):
@@ -75,7 +75,7 @@ def count_crossings(graph: Layered) -> int:
 
 
 def _ends_before(graph: Layered, fixed: list[int]) -> dict[int, list[int]]:
-    """For each vertex linked to the column `fixed` before it: the places of the outlets there, in order."""
+    """Return, by vertex linked to the previous column `fixed`, the positions of its outlets there, in order."""
     ends: dict[int, list[int]] = {}
     at = 0
     for vertex in fixed:
@@ -87,7 +87,7 @@ def _ends_before(graph: Layered, fixed: list[int]) -> dict[int, list[int]]:
 
 
 def _ends_after(graph: Layered, fixed: list[int]) -> dict[int, list[int]]:
-    """For each vertex linked to the column `fixed` after it: the places of the ports there, in order."""
+    """Return, by vertex linked to the next column `fixed`, the positions of its ports there, in order."""
     ends: dict[int, list[int]] = {}
     at = 0
     for vertex in fixed:
@@ -99,7 +99,7 @@ def _ends_after(graph: Layered, fixed: list[int]) -> dict[int, list[int]]:
 
 
 def _sweep_columns(graph: Layered, leftward: bool, flip: bool, steps: int) -> None:
-    """Sort each column by where its links end in the one sorted before it; `flip` turns ties over."""
+    """Sort each column by its links into the previously sorted one; `flip` reverses ties."""
     columns = graph.columns
     for at in range(len(columns) - 2, -1, -1) if leftward else range(1, len(columns)):
         column = columns[at]
@@ -117,7 +117,7 @@ def _sweep_columns(graph: Layered, leftward: bool, flip: bool, steps: int) -> No
 
 
 def _follow_fellows(graph: Layered, column: list[int], key: dict[int, float]) -> None:
-    """Let a vertex without a key, such as a leaf, go with its fellow inputs, or with the one above it."""
+    """Give a vertex without a key, such as a leaf, the key of its fellow inputs, or of the vertex above it."""
     fellows: dict[int, list[float]] = {}
     if len(key) < len(column):
         for vertex, at in key.items():
@@ -132,7 +132,9 @@ def _follow_fellows(graph: Layered, column: list[int], key: dict[int, float]) ->
 
 
 def _mean(numbers: list[float]) -> float:
-    """The mean, added up in order: `sum` rounds otherwise from Python 3.12 on, and the drawing must not change."""
+    """Return the mean, added in order: `sum` rounds differently from Python 3.12 on, and the drawing must not
+    change.
+    """
     total = 0.0
     for number in numbers:
         total += number
@@ -140,7 +142,7 @@ def _mean(numbers: list[float]) -> float:
 
 
 def _swap_neighbours(column: list[int], left: dict[int, list[int]], right: dict[int, list[int]], steps: int) -> None:
-    """Exchange vertices next to each other where that removes crossings; step back after each exchange."""
+    """Swap adjacent vertices if that removes crossings, stepping back after each swap."""
     at = 0
     while at < len(column) - 1 and steps > 0:
         steps -= 1
@@ -155,5 +157,5 @@ def _swap_neighbours(column: list[int], left: dict[int, list[int]], right: dict[
 
 
 def _pairs_below(some: list[int], others: list[int]) -> int:
-    """The number of pairs with the end from `some` below the end from `others`; both are sorted."""
+    """Return the number of pairs with the end from `some` below the end from `others`; both are sorted."""
     return 0 if some[-1] <= others[0] else sum(bisect_left(others, end) for end in some)

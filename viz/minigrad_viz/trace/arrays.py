@@ -1,6 +1,6 @@
-"""Tensors in few numbers: an array as a picture of cells, its range, mean, spread and histogram; and one line of text.
+"""Summaries of arrays: a grid of cells, range, mean, standard deviation and histogram; and a one-line text.
 
-`summary` is what a trace keeps of an array: at most `MOST` cells, while the statistics are of all its numbers.
+`summary` is what a trace stores of an array: at most `MOST` cells, but statistics of all its elements.
 """
 
 from __future__ import annotations
@@ -14,19 +14,19 @@ from minigrad_viz.trace.notation import number
 
 __all__ = ["BINS", "MOST", "bars", "grid", "line", "summary"]
 
-MOST = 10_000  # cells of a picture; of a larger array only some rows and columns are kept
-BINS = 12  # of a histogram
-_EDGE = 1e-4  # of a bin: what lies so close below an edge is on it, and the rest is rounding, which differs by machine
-_RESIDUE = 1e-6  # of the scale: less than that is a rounding error of what should be 0
+MOST = 10_000  # cells in a picture; larger arrays are subsampled
+BINS = 12  # bins of a histogram
+_EDGE = 1e-4  # of a bin: values this close below an edge are moved to it, since rounding differs by machine
+_RESIDUE = 1e-6  # of the scale: smaller values are rounding errors of 0
 _BARS = "▁▂▃▄▅▆▇█"
 
 
 def summary(array: Any, most: int = MOST) -> dict[str, Any]:
-    """What a trace keeps of a NumPy array: its matrices, the last two dimensions, side by side as rows x cols cells.
+    """Summarise a NumPy array: its matrices (last two dimensions) are tiled into rows x cols cells.
 
-    min, max, mean, std and the 12 counts of `hist`, from min to max, are of all its finite numbers, and None where
-    there are none; `nan` and `inf` count the others. Above `most` cells only every r-th row and c-th column is kept:
-    then `step` is [r, c].
+    min, max, mean, std and the 12 counts of `hist`, from min to max, cover all finite elements, and are None if there
+    are none; `nan` and `inf` count the others. Above `most` cells only every r-th row and c-th column is stored: then
+    `step` is [r, c].
 
     >>> import numpy as np
     >>> short = summary(np.array([[1.0, 2.0], [4.0, float("nan")]]))
@@ -54,13 +54,13 @@ def summary(array: Any, most: int = MOST) -> dict[str, Any]:
 
 @cache
 def _called(dtype: Any) -> str:
-    return str(dtype)  # which takes as long as the statistics of a small array
+    return str(dtype)  # as slow as the statistics of a small array
 
 
 def grid(shape: tuple[int, ...]) -> tuple[int, int, int]:
-    """How an array is drawn: rows and columns of its picture, and how many of its matrices stand side by side.
+    """Return the rows and columns of an array's picture, and how many of its matrices are in one row.
 
-    So many that the picture is nearest to a square, and that those of one batch, say, fill whole rows of matrices.
+    The picture is as square as possible, while the matrices of one batch, say, fill complete rows.
 
     >>> grid((3,)), grid((2, 3)), grid((8, 4, 4)), grid((2, 3, 8, 8)), grid((64, 1, 28, 28))
     ((1, 3, 1), (2, 3, 1), (8, 16, 4), (16, 24, 3), (224, 224, 8))
@@ -81,10 +81,10 @@ def grid(shape: tuple[int, ...]) -> tuple[int, int, int]:
 
 
 def _step(rows: int, cols: int, most: int) -> tuple[int, int]:
-    """Every how many-th row and column to keep: all of the shorter side, if that leaves a picture of the longer one."""
+    """Return the row and column steps: the shorter side is complete if that leaves a picture of the longer one."""
     if rows * cols <= most:
         return 1, 1
-    side = math.isqrt(most)  # how many rows and columns are kept where both are many
+    side = math.isqrt(most)  # rows and columns to store if both are many
     if cols <= side:
         return math.ceil(rows / (most // cols)), 1
     if rows <= side:
@@ -93,7 +93,9 @@ def _step(rows: int, cols: int, most: int) -> tuple[int, int]:
 
 
 def _statistics(finite: Any) -> dict[str, Any]:
-    """Of finite numbers, scaled by a power of two meanwhile, which is exact: the square of 1e300 is no number."""
+    """Compute statistics of finite values, scaled by a power of two, which is exact, so that the square of 1e300 is
+    finite.
+    """
     import numpy as np
 
     if not finite.size:
@@ -112,7 +114,7 @@ def _statistics(finite: Any) -> dict[str, Any]:
 
 
 def line(short: Mapping[str, Any]) -> str:
-    """The text form of a summary, on one line, to 3 digits and with rounding errors taken for 0.
+    """Format a summary on one line, to 3 digits and with rounding errors shown as 0.
 
     So it is the same on every machine.
 
@@ -144,17 +146,17 @@ def _numbers(short: Mapping[str, Any]) -> str:
 
 
 def _exact(short: Mapping[str, Any], x: float, scale: float) -> str:
-    """One of the numbers themselves: integers need no rounding."""
+    """Format one of the values themselves: integers need no rounding."""
     return str(int(x)) if "int" in short["dtype"] else _digits(x, scale)
 
 
 def _digits(x: float, scale: float) -> str:
-    """3 significant digits. A number on the brink of two roundings goes up on every machine."""
+    """Format to 3 significant digits. A value halfway between two roundings is rounded up on every machine."""
     return number(float(f"{x * (1 + 1e-5):.3g}") if abs(x) > scale * _RESIDUE else 0.0)
 
 
 def bars(counts: list[int]) -> str:
-    """Counts as bars; the lowest one stands for none at all.
+    """Draw counts as bars; the lowest bar stands for zero.
 
     >>> bars([0, 1, 50, 100])
     '▁▂▅█'

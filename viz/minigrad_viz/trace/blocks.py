@@ -1,8 +1,8 @@
 """Blocks: the parts of a graph that are drawn as one box each until a user opens them.
 
-`divide` makes the tree of blocks: the scopes that were entered, *folds* of alike neighbours among them, and *runs*
-where more than `MOST` items lie side by side. Inside each block the items make no cycle, hence none appears whichever
-blocks are collapsed. Proof: in the innermost block around such a cycle, it would go through at least two items.
+`divide` builds the tree of blocks: the entered scopes, *folds* of similar neighbours among them, and *runs* if a block
+has more than `MOST` items. The items inside each block form no cycle, hence collapsing any set of blocks creates none.
+Proof: in the innermost block around such a cycle, the cycle would pass through at least two items.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ from minigrad_viz.trace.titles import generic_name, joint_name, title_of_run
 
 __all__ = ["MOST", "divide"]
 
-MOST = 150  # items inside one block, and items visible at the start
-_RUN, _RUNS = 100, 20  # items in a run, and runs in a longer one, about: it is cut where the fewest values cross
-_MANY = 40  # runs side by side are too many
-_ALIKE = 3  # so many neighbours become a fold
+MOST = 150  # items in one block, and items visible at the start
+_RUN, _RUNS = 100, 20  # target items per run, and runs per longer run; cuts are where the fewest values cross
+_MANY = 40  # more runs than this in a block are grouped
+_ALIKE = 3  # neighbours needed for a fold
 
 Edge = tuple[int, int]
 
 
 class _Tree:
-    """Blocks while they are made. Among the items inside a block, a node is its number and block number k is ~k."""
+    """Blocks under construction. Among the items of a block, a node is its index and block k is ~k."""
 
     def __init__(
         self, scopes: Sequence[TraceBlock], where: Sequence[int], ops: Sequence[str | None], edges: Sequence[Edge]
@@ -34,20 +34,20 @@ class _Tree:
         self.where = list(where)
         self.ops = ops
         self.edges, self.pairs = edges, set(edges)
-        self.inside: list[list[int]] = []  # the items of each block, each after those that it is computed from
+        self.inside: list[list[int]] = []  # the items of each block, in topological order
         self.links: list[list[Edge]] = []  # the edges between items of each block
         self.depth: list[int] = []
-        self.first: list[int] = []  # node of each block, and its last
+        self.first: list[int] = []  # first node of each block; `last` its last
         self.last: list[int] = []
 
     def measure(self) -> None:
-        """How deep each block lies."""
+        """Compute the depth of each block."""
         self.depth = [0] * len(self.blocks)
         for k, block in enumerate(self.blocks[1:], 1):
             self.depth[k] = self.depth[block.outer] + 1
 
     def common(self, a: int, b: int) -> int:
-        """The innermost block around blocks a and b."""
+        """Return the innermost block around blocks a and b."""
         while a != b:
             if self.depth[a] < self.depth[b]:
                 a, b = b, a
@@ -55,7 +55,7 @@ class _Tree:
         return a
 
     def add(self, block: TraceBlock, items: list[int], links: list[Edge]) -> int:
-        """A new block around `items`; returns it as an item."""
+        """Create a block around `items`, and return it as an item."""
         self.blocks.append(block)
         self.inside.append(items)
         self.links.append(links)
@@ -68,11 +68,11 @@ class _Tree:
         return ~(len(self.blocks) - 1)
 
     def beginning(self, item: int) -> int:
-        """The first node of an item."""
+        """Return the first node of an item."""
         return item if item >= 0 else self.first[~item]
 
     def end(self, item: int) -> int:
-        """The last node of an item."""
+        """Return the last node of an item."""
         return item if item >= 0 else self.last[~item]
 
 
@@ -83,11 +83,11 @@ def divide(
     edges: Sequence[Edge],
     inputs: Collection[int] = (),
 ) -> tuple[list[TraceBlock], list[int]]:
-    """The blocks of a graph, and for each node the block that it lies in.
+    """Return the blocks of a graph, and the block of each node.
 
-    `scopes` are the scopes as entered, after block 0, which is the graph, and each after its outer one; `where` is the
-    scope of each node, `ops` the name of its op, None for leaves and constants; `edges` are pairs (operand, result).
-    Leaves go into the block that they are used in, but `inputs` stay where they were made.
+    `scopes` are the entered scopes, after block 0, which is the graph, each after its outer one; `where` is the scope
+    of each node, `ops` the name of its op, None for leaves and constants; `edges` are pairs (operand, result). Leaves
+    are moved to the block that uses them, but `inputs` stay where they were created.
 
     >>> chain = [(i, i + 1) for i in range(199)]
     >>> blocks, where = divide([TraceBlock("graph", -1, "graph")], [0] * 200, [None, *["neg"] * 199], chain)
@@ -113,9 +113,9 @@ def divide(
 
 
 def _place_leaves(tree: _Tree, inputs: Collection[int]) -> None:
-    """Put each leaf into the innermost block around what is computed from it, unless it was made further inside.
+    """Move each leaf to the innermost block around its uses, unless it was created further inside.
 
-    All its edges stay in that block and begin at the leaf, so this makes no cycle.
+    All its edges stay in that block and start at the leaf, so this creates no cycle.
     """
     where, ops, homes = tree.where, tree.ops, dict[int, int]()
     for operand, result in tree.edges:
@@ -130,9 +130,9 @@ def _place_leaves(tree: _Tree, inputs: Collection[int]) -> None:
 
 
 def _fill(tree: _Tree) -> set[int]:
-    """Put items and links into their blocks, in order. Returns blocks that lie on cycles.
+    """Assign items and links to their blocks, in order, and return the blocks on cycles.
 
-    No `with` block of one thread does; where threads took turns, their scopes are no parts of the graph.
+    `with` blocks of one thread form none; if threads alternated, their scopes are not parts of the graph.
     """
     blocks, where, nodes = tree.blocks, tree.where, len(tree.where)
     tree.measure()
@@ -158,7 +158,7 @@ def _fill(tree: _Tree) -> set[int]:
 
 
 def _link(tree: _Tree) -> None:
-    """Put each edge into the innermost block around it, between the two items there that its ends lie in."""
+    """Assign each edge to the innermost block around it, between the two items there that contain its ends."""
     blocks, where, depth = tree.blocks, tree.where, tree.depth
     tree.links = [[] for _ in blocks]
     for edge in tree.edges:
@@ -173,12 +173,12 @@ def _link(tree: _Tree) -> None:
 
 
 def _ordered(items: list[int], links: Iterable[Edge], cyclic: set[int]) -> list[int]:
-    """`items`, each after those that it depends on, but else as they were. Blocks on cycles are added to `cyclic`."""
+    """Sort `items` topologically, otherwise stably. Blocks on cycles are added to `cyclic`."""
     before: dict[int, list[int]] = {}
     for a, b in links:
         before.setdefault(b, []).append(a)
     order: list[int] = []
-    open_: dict[int, None] = {}  # the path to where we are
+    open_: dict[int, None] = {}  # the current path
     done: set[int] = set()
     for start in items:
         stack = [start]
@@ -203,7 +203,7 @@ def _ordered(items: list[int], links: Iterable[Edge], cyclic: set[int]) -> list[
 
 
 def _dissolve(tree: _Tree, cyclic: set[int]) -> None:
-    """Give what lies in these blocks to the blocks around them."""
+    """Move the contents of these blocks to the blocks around them."""
     kept = [k for k in range(len(tree.blocks)) if k not in cyclic]
     number = {k: place for place, k in enumerate(kept)}
     for k in sorted(cyclic):
@@ -213,7 +213,7 @@ def _dissolve(tree: _Tree, cyclic: set[int]) -> None:
 
 
 def _name(tree: _Tree) -> None:
-    """Number the scopes that have the same name and lie side by side."""
+    """Number the scopes of the same name within a block."""
     for items in tree.inside:
         parts = [~item for item in items if item < 0]
         for k, name in zip(parts, told_apart([tree.blocks[k].name for k in parts], ()), strict=True):
@@ -224,9 +224,9 @@ def _name(tree: _Tree) -> None:
 
 
 def _fold(tree: _Tree) -> None:
-    """Put neighbours that are alike, but for the digits in their names, into a block of their own.
+    """Group neighbours that are equal, except for digits in their names, into a block of their own.
 
-    Where there is nothing beside them but leaves, the block around them is that already.
+    If a block contains nothing else but leaves, it already is that group.
     """
     shapes = _shapes(tree)
 
@@ -243,7 +243,7 @@ def _fold(tree: _Tree) -> None:
 
 
 def _shapes(tree: _Tree) -> list[int]:
-    """A number for each block, the same for two whose ops and edges inside are the same, whatever leaves they use."""
+    """Return an id for each block, equal if the ops and edges inside are, whatever leaves they use."""
     ops, numbers = tree.ops, dict[object, int]()
     shapes = [0] * len(tree.blocks)
     for k in range(len(tree.blocks) - 1, 0, -1):
@@ -256,7 +256,7 @@ def _shapes(tree: _Tree) -> list[int]:
 
 
 def _fold_inside(tree: _Tree, k: int, folds: list[list[int]]) -> None:
-    """Make those folds of block k that make no cycle."""
+    """Create those folds of block k that create no cycle."""
     into: dict[int, list[int]] = {}
     for a, b in tree.links[k]:
         into.setdefault(b, []).append(a)
@@ -268,7 +268,7 @@ def _fold_inside(tree: _Tree, k: int, folds: list[list[int]]) -> None:
         for item in items[start:end]:
             reached = any(a in after for a in into.get(item, ()))
             if item in members:
-                free = free and not reached  # else it depends on something that depends on the fold
+                free = free and not reached  # otherwise it depends indirectly on the fold
             elif reached or any(a in members for a in into.get(item, ())):
                 after.add(item)
             else:
@@ -285,7 +285,7 @@ def _fold_inside(tree: _Tree, k: int, folds: list[list[int]]) -> None:
 
 
 def _move(tree: _Tree, k: int, made: dict[int, int]) -> None:
-    """Items of block k now lie in the new blocks that `made` says; so do the links between them."""
+    """Move items of block k, and the links between them, into the new blocks in `made`."""
     links: dict[Edge, None] = {}
     new, inside = made.get, tree.links
     for edge in tree.links[k]:
@@ -303,7 +303,7 @@ def _move(tree: _Tree, k: int, made: dict[int, int]) -> None:
 
 
 def _cut(tree: _Tree, k: int) -> None:
-    """Cut the items of block k into runs, and these into longer runs, until few lie side by side."""
+    """Split the items of block k into runs, and these into longer runs, until few are left."""
     size = _RUN
     while len(items := tree.inside[k]) > (MOST if size == _RUN else _MANY):
         crossing = _crossing(items, tree.links[k])
@@ -321,7 +321,7 @@ def _cut(tree: _Tree, k: int) -> None:
 
 
 def _crossing(items: list[int], links: Iterable[Edge]) -> list[int]:
-    """How many items before each place are used at or after it."""
+    """Return for each position how many earlier items are used at or after it."""
     place = {item: at for at, item in enumerate(items)}
     last = list(range(len(items)))
     for a, b in links:
@@ -335,7 +335,7 @@ def _crossing(items: list[int], links: Iterable[Edge]) -> list[int]:
 
 
 def _end(crossing: list[int], start: int, size: int) -> int:
-    """Where the run of about `size` items that begins at `start` ends: 40% more or less."""
+    """Return the end of a run of about `size` items (± 40%) that begins at `start`."""
     shortest, longest = size * 3 // 5, size * 7 // 5
     left = len(crossing) - 1 - start
     if left <= longest:
@@ -345,7 +345,7 @@ def _end(crossing: list[int], start: int, size: int) -> int:
 
 
 def _called(tree: _Tree, items: list[int]) -> str:
-    """What a run holds: its blocks, from the first to the last, or else what its operations do."""
+    """Name a run by its blocks, from the first to the last, or else by what its operations do."""
     nodes, blocks, stack = [], [], items[::-1]
     while stack:
         item = stack.pop()
@@ -366,7 +366,7 @@ def _called(tree: _Tree, items: list[int]) -> str:
 
 
 def _numbered(tree: _Tree) -> tuple[list[TraceBlock], list[int]]:
-    """The blocks from the outside in, neighbours side by side, and the block of each node; no empty scopes."""
+    """Return the blocks in breadth-first order, without empty scopes, and the block of each node."""
     found, blocks, where = [0], [tree.blocks[0]], [0] * len(tree.where)
     for place, k in enumerate(found):
         for item in tree.inside[k]:

@@ -1,4 +1,6 @@
-"""Where a computation broke: the graph of what was built, and the call that raised as a last node without a number."""
+"""The trace of a failed computation: the graph built so far, and the call that raised as a last node without a
+value.
+"""
 
 from __future__ import annotations
 
@@ -28,9 +30,9 @@ _MINIGRAD, _VIEWER = Path(mg.__file__).parent, Path(__file__).parents[1]
 
 
 class FailedCall(NamedTuple):
-    """A call into minigrad that raised: the name of the operation, what it was called with, and from where.
+    """A call into minigrad that raised: the operation's name, its arguments, and the calling frame.
 
-    Where the viewer called a model, `line` is the user's, who asked for that.
+    If the viewer called a model, `line` is the user's line that asked for it.
     """
 
     op: str
@@ -40,7 +42,7 @@ class FailedCall(NamedTuple):
 
 
 def failing_call(error: BaseException) -> FailedCall | None:
-    """The call in the traceback of `error` by which the user's code entered minigrad for the last time, or None.
+    """Return the last call from user code into minigrad in the traceback of `error`, or None.
 
     >>> try:
     ...     mg.Value(2.0) * "three"
@@ -52,7 +54,7 @@ def failing_call(error: BaseException) -> FailedCall | None:
     found = None
     for (outer, _), (inner, _) in zip(reversed(frames[:-1]), reversed(frames[1:]), strict=True):
         if found is None and _is_ours(inner) and not _is_layer(inner) and (_is_layer(outer) or not _is_ours(outer)):
-            found = inner  # a layer calls as a user would
+            found = inner  # a layer counts as user code
         if _is_ours(inner) and not _is_ours(outer):
             inner = found or inner
             name = str(error).partition(":")[0] if isinstance(error, MinigradError) else ""
@@ -65,9 +67,9 @@ def failing_call(error: BaseException) -> FailedCall | None:
 
 
 def _operands(op: str, frame: FrameType) -> list[Any]:
-    """What the call of `frame` was given: Values, tensors, and whatever else stands where the operation has an operand.
+    """Return the Values and tensors passed to the call of `frame`, and other arguments in operand positions.
 
-    The 4 of ``x.view(4)`` is none, nor is a default such as the ``ignore_index`` of a loss.
+    The 4 of ``x.view(4)`` is not an operand, nor is a default such as a loss's ``ignore_index``.
     """
     arguments = inspect.getargvalues(frame)
     half_made = frame.f_code.co_name == "__init__"
@@ -79,8 +81,9 @@ def _operands(op: str, frame: FrameType) -> list[Any]:
 
 
 def user_frames(error: BaseException, space: Mapping[str, Any]) -> list[tuple[FrameType, int]]:
-    """The part of the traceback of `error` from the cell on, whose variables are `space`, down to where it was raised,
-    but without what lies in minigrad and in this package: each frame with its line."""
+    """Return the traceback of `error` from the cell with globals `space` to where it was raised, without frames of
+    minigrad and this package: each frame with its line number.
+    """
     frames = list(traceback.walk_tb(error.__traceback__))
     while frames and frames[0][0].f_globals is not space:
         del frames[0]
@@ -93,9 +96,10 @@ def _line_of(frame: FrameType, line: int) -> str:
 
 
 def to_broken_trace(error: BaseException, namespaces: Namespaces, built: list[Any]) -> Trace | None:
-    """The graph of what the failing call was given, with a last node for the call; or of `built`, if it took no nodes.
+    """Return the graph of the failing call's arguments, with a last node for the call; or of `built`, if it took no
+    nodes.
 
-    None where there is nothing to draw.
+    None if there is nothing to draw.
     """
     call = failing_call(error)
     operands = [] if call is None else [x for x in call.operands if isinstance(x, GraphNode)]
@@ -119,7 +123,7 @@ def to_broken_trace(error: BaseException, namespaces: Namespaces, built: list[An
             ends.append(_add(trace, "c", None, float(x), []))
     at = _add(trace, "x", call.op, None, ends)
     trace.block[at] = _block_of(trace, places, getattr(error, "minigrad_scope", ""))
-    for end in ends:  # what belongs to a layer that failed
+    for end in ends:  # parameters of a failed layer
         if isinstance(next((x for x, place in places.items() if place == end), None), mg.nn.Parameter):
             trace.block[end] = trace.block[at] if trace.operand.count(end) == 1 else trace.block[end]
     trace.lines[at] = clean(call.line)
@@ -129,19 +133,19 @@ def to_broken_trace(error: BaseException, namespaces: Namespaces, built: list[An
 
 
 def _of_one_kind(nodes: list[Any]) -> list[Any]:
-    """Those of the kind of the first, since no graph has Values and tensors."""
+    """Return the nodes of the same kind as the first, since no graph mixes Values and tensors."""
     scalar = isinstance(nodes[0], mg.Value)
     return [x for x in nodes if isinstance(x, mg.Value) == scalar]
 
 
 def _raised_at(error: BaseException, namespaces: Namespaces) -> str:
-    """Where the user's own code raised: " (at file:number: text)"."""
+    """Return where user code raised, as " (at file:line: source)"."""
     frames = user_frames(error, namespaces[0]) if namespaces else []
     return f" (at {clean(_line_of(*frames[-1]))})" if frames else ""
 
 
 def _add(trace: Trace, kind: str, name: str | None, value: float | None, operands: list[int]) -> int:
-    """Append a node that was made from `operands`, and say where it is."""
+    """Append a node with these operands, and return its index."""
     at, many = len(trace.kinds), len(operands)
     trace.kinds.append(kind)
     trace.op.append(-1)
@@ -159,7 +163,7 @@ def _add(trace: Trace, kind: str, name: str | None, value: float | None, operand
 
 
 def _block_of(trace: Trace, places: Mapping[Any, int], scope: Any) -> int:
-    """The block of this entry of a scope, in which the call was made: a new one, where no node was."""
+    """Return the block of this scope entry, in which the call was made; create it if no node is in it."""
     if not scope:
         return 0
     inside = ((at, up) for node, at in places.items() if (up := _levels(getattr(node, "scope", None), scope)) >= 0)
@@ -177,7 +181,7 @@ def _block_of(trace: Trace, places: Mapping[Any, int], scope: Any) -> int:
 
 
 def _levels(scope: Any, outer: Any) -> int:
-    """How many scopes up from `scope` this entry of `outer` is; -1 if it is not around it."""
+    """Return how many scopes `outer` is above `scope`; -1 if it does not enclose it."""
     up = 0
     while scope:
         if scope is outer:
@@ -199,7 +203,7 @@ def _is_of_viewer(frame: FrameType) -> bool:
 
 
 def _flat(given: list[Any]) -> Iterator[Any]:
-    """The arguments, with what is in lists and tuples, as `cat` takes them."""
+    """Yield the arguments, with lists and tuples flattened, as `cat` takes them."""
     for x in given:
         if isinstance(x, list | tuple):
             yield from _flat(list(x))

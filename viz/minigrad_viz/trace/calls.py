@@ -1,7 +1,7 @@
-"""The calls of modules that nobody watched, as scopes: what a module gave says of which call it is the end.
+"""Module calls without an active recording, reconstructed as scopes from the calls noted on their results.
 
-A scope is entered where somebody records, and each operation notes in which it is. Else a call is noted at its results
-alone, which costs training next to nothing, and what was computed in it is what lies between those and its inputs.
+While recording, each operation notes the scope it is in. Otherwise a call is noted only on its results, which costs
+training almost nothing; its operations are those between its results and its inputs.
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ ModuleCall = tuple[Any, Any]  # a module and what it was called with
 
 
 def scopes_in(records: Sequence[NodeRecord]) -> dict[Any, Any]:
-    """The scope of each node that has one, its own or that of the innermost call around it; operands come first.
+    """Return the scope of each node that has one: its own, or that of the innermost call around it. Operands come
+    first.
 
     >>> import minigrad as mg
     >>> from minigrad.core.snapshot import snapshot
@@ -36,15 +37,15 @@ def scopes_in(records: Sequence[NodeRecord]) -> dict[Any, Any]:
 
 
 def _homes(records: Sequence[NodeRecord]) -> dict[Any, Scope]:
-    """The scopes of noted calls, by node, from the largest call to the smallest."""
-    calls: dict[int, tuple[ModuleCall, int, list[Any]]] = {}  # by what it was called with: calls in it, results
+    """Return the scopes of noted calls by node, assigned from the largest call to the smallest."""
+    calls: dict[int, tuple[ModuleCall, int, list[Any]]] = {}  # by id of the arguments: the call, its depth, its results
     for record in records:
         for depth, call in enumerate(record.calls):
             calls.setdefault(id(call[1]), (call, depth, []))[2].append(record.node)
     known = {record.node: (at, record) for at, record in enumerate(records)} if calls else {}
     found = [(call, depth, _inside(call, ends, known)) for call, depth, ends in calls.values()]
     homes: dict[Any, Scope] = {}
-    paths: dict[int, dict[int, str]] = {}  # of the parts of each module, by identity
+    paths: dict[int, dict[int, str]] = {}  # paths of the submodules of each module, by id
     for (module, _), _, inside in sorted(found, key=lambda one: (-len(one[2]), -one[1])):
         if inside:
             outer = homes.get(inside[-1])
@@ -58,8 +59,9 @@ def _homes(records: Sequence[NodeRecord]) -> dict[Any, Scope]:
 
 
 def _inside(call: ModuleCall, ends: Sequence[Any], known: Mapping[Any, tuple[int, NodeRecord]]) -> list[Any]:
-    """What a call computed, in order: what `ends` came from, back to its inputs and to results of other modules, as far
-    as that came from these inputs or from parameters of the module."""
+    """Return the nodes that a call computed, in order: those between `ends` and its inputs or results of other modules,
+    as far as they depend on these inputs or on the module's parameters.
+    """
     module, args = call
     inputs, parts = set(instances_in(args, Node)), {id(part) for _, part in module.named_modules()} - {id(module)}
     reached, stack = dict[Any, tuple[int, NodeRecord]](), list(ends)
@@ -70,7 +72,7 @@ def _inside(call: ModuleCall, ends: Sequence[Any], known: Mapping[Any, tuple[int
         record = known[node][1]
         noted = record.calls
         if all(given is not args for _, given in noted) and any(id(other) not in parts for other, _ in noted):
-            continue  # of another module, or of this one before
+            continue  # from another module, or an earlier call
         if record.op is not None:
             reached[node] = known[node]
             stack += [x for x in record.operands if isinstance(x, Node)]
@@ -84,7 +86,7 @@ def _inside(call: ModuleCall, ends: Sequence[Any], known: Mapping[Any, tuple[int
 
 
 def instances_in(x: Any, kind: type) -> Iterator[Any]:
-    """What is of a `kind` in what a module was given, or gives: in tuples, lists and dictionaries too."""
+    """Yield the instances of `kind` in a module's arguments or results, including nested tuples, lists and dicts."""
     if isinstance(x, kind):
         yield x
     elif isinstance(x, dict | list | tuple):
@@ -93,7 +95,7 @@ def instances_in(x: Any, kind: type) -> Iterator[Any]:
 
 
 def _under(scope: Any, home: Scope | None, known: dict[tuple[int, int], Scope]) -> Any:
-    """`scope`, which was entered in a call, in the scope of that call."""
+    """Return `scope`, entered during a call, nested in the scope of that call."""
     if home is None or not isinstance(scope, Scope):
         return scope
     key = (id(scope), id(home))

@@ -1,13 +1,13 @@
-"""What a trace is: everything that a picture of a graph shows, as plain data. Every output here is drawn from it.
+"""The columns of a trace: the plain data from which every picture of a graph is drawn.
 
-    nodes    in tape order, each after its operands; a number that took part as a constant is a node for each use
-    edges    one for each operand of each operation, so a*a has two, with the local derivative
-    passes   for each output the events of a backward pass, in order: the chain rule step by step
-    blocks   the tree of parts that can be closed, scopes for one; block 0 is the whole graph
-    notes    what a user should be told: the first NaN, a number overwritten since
+    nodes    in tape order, operands first; a constant is a separate node for each use
+    edges    one per operand of each operation, so a*a has two, with the local derivative
+    passes   the events of a backward pass from each output, in order: the chain rule step by step
+    blocks   the tree of collapsible parts, such as scopes; block 0 is the entire graph
+    notes    warnings for the user: the first NaN, a value modified since
 
-A node is known by its place in `nodes`, never by its address, so the same graph gives the same trace. It is kept by
-columns, which are quick to fill and to write; `nodes`, `edges` and a pass's `steps` show them as rows.
+A node is identified by its index in `nodes`, never by its address, so the same graph gives the same trace. Columns are
+fast to fill and to serialise; `nodes`, `edges` and a pass's `steps` present them as rows.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from minigrad_viz.trace.rows import About, Edge, Note, PassStep, Rows, Shaped, T
 
 __all__ = ["FULL", "Columns", "Pass", "attributes", "count", "finite", "same"]
 
-FULL = 400  # up to here a picture shows every node with its text; of a larger one most blocks are closed
+FULL = 400  # nodes up to which a picture shows every node with its text; above it most blocks are closed
 KINDS: dict[str, Any] = {"l": "leaf", "o": "op", "c": "constant", "x": "broken"}
 STATES: dict[str, Any] = {"n": "none", "f": "final", "b": "blocked", "p": "unknown"}
 _SAID = {"n": "—", "b": "blocked", "p": "not kept"}
@@ -41,7 +41,7 @@ _SAID = {"n": "—", "b": "blocked", "p": "not kept"}
 
 @dataclass(slots=True)
 class Pass:
-    """The steps of a backward pass from node number `root`, by column."""
+    """The steps of a backward pass from node `root`, by column."""
 
     root: int
     trace: Columns = field(repr=False)
@@ -52,7 +52,7 @@ class Pass:
 
     @property
     def steps(self) -> Rows[PassStep]:
-        """As rows."""
+        """The steps as rows."""
         return Rows(len(self.edge), self._step)
 
     def _step(self, at: int) -> PassStep:
@@ -62,9 +62,9 @@ class Pass:
 
 @dataclass(slots=True)
 class Columns:
-    """The columns of a trace, and what they say in words."""
+    """The columns of a trace, and text derived from them."""
 
-    # By node. Sparse columns are dicts; `late` has, for a node, the operands that were replaced after it was computed.
+    # By node. Sparse columns are dicts; `late` lists the operands of a node that were modified after it was computed.
     kinds: list[str] = field(default_factory=list)
     op: list[int] = field(default_factory=list)
     names: list[str | None] = field(default_factory=list)
@@ -76,7 +76,7 @@ class Columns:
     late: dict[int, list[int]] = field(default_factory=dict)
     attrs: dict[int, dict[str, Any]] = field(default_factory=dict)
     tensors: dict[int, Shaped] = field(default_factory=dict)
-    # By edge; those into node i are start[i] … start[i + 1] - 1.
+    # By edge; those into node i have indices start[i] … start[i + 1] - 1.
     operand: list[int] = field(default_factory=list)
     result: list[int] = field(default_factory=list)
     slot: list[int] = field(default_factory=list)
@@ -89,15 +89,15 @@ class Columns:
     passes: list[Pass] = field(default_factory=list)
     blocks: list[TraceBlock] = field(default_factory=lambda: [TraceBlock("graph", -1, "graph")])
     scopes: list[str] = field(default_factory=lambda: [""])
-    """The scopes around each block, and itself if it is one, joined by slashes."""
+    """The path of scopes of each block, separated by slashes."""
     short: dict[int, str] = field(default_factory=dict)
-    """What parameters are called in the block that they lie in: "weight" in "blocks.0.linear"."""
+    """The names of parameters within their block: "weight" in "blocks.0.linear"."""
     modules: dict[int, About] = field(default_factory=dict)
-    """What is to be said of the blocks that are calls of modules, or folds of such."""
+    """Information about blocks that are module calls, or folds of them."""
     notes: list[Note] = field(default_factory=list)
     tours: list[TourStop] = field(default_factory=list)
     how: str = ""
-    """Of a recorded step, which has shapes and no numbers, how it is run."""
+    """How a captured step is run; it has shapes and no values."""
 
     @property
     def nodes(self) -> Rows[TraceNode]:
@@ -111,7 +111,7 @@ class Columns:
 
     @property
     def into(self) -> Rows[range]:
-        """For each node, the numbers of the edges that lead to it, in slot order."""
+        """The edges into each node, in slot order, as a range of indices."""
         return Rows(len(self.kinds), lambda index: range(self.start[index], self.start[index + 1]))
 
     def _node(self, index: int) -> TraceNode:
@@ -142,8 +142,8 @@ class Columns:
     # --- in words ---
 
     def title(self, index: int, limit: int = 24, near: bool = False) -> str:
-        """What to call a node: its name, its number if it is a constant, or else v and its place on the tape. Where it
-        is seen `near` the block that it lies in, the name of a parameter does not repeat that of the block.
+        """Return the display name of a node: its name, the value of a constant, or else v and its tape index. With
+        `near`, next to the node's block, a parameter's name omits the name of the block.
         """
         name, value = self.names[index], self.values[index]
         name = self.short.get(index, name) if near else name
@@ -152,17 +152,17 @@ class Columns:
         return handle(index) if name is None else shorten_name(name, limit)
 
     def amount(self, index: int, show: Callable[[float], str] = pretty) -> str:
-        """What a node holds, in words: its number; of a tensor of several, its shape."""
+        """Format the value of a node, or the shape of a tensor with several elements."""
         shaped = self.tensors.get(index)
         value = self.values[index]
         if shaped is None:
             return "?" if value is None else show(value)
         if shaped.array is not None and shaped.array.size == 1:
             return show(float(shaped.array.reshape(-1)[0]))
-        return " × ".join(map(str, shaped.shape)) or "one number"
+        return " × ".join(map(str, shaped.shape)) or "scalar"
 
     def gradient(self, index: int, show: Callable[[float], str] = pretty) -> str:
-        """What to write for the gradient of a node: a number, a dash before there is one, or that there is none."""
+        """Format the gradient of a node: a number, a dash before it is computed, or why there is none."""
         grad: Any = self.grads.get(index)
         if self.states[index] in _SAID:
             return _SAID[self.states[index]]
@@ -171,13 +171,13 @@ class Columns:
         return show(float(grad.reshape(-1)[0])) if grad.size == 1 else " × ".join(map(str, grad.shape))
 
     def alarming(self, index: int) -> bool:
-        """Whether a node is to be marked: it is not finite, or does not agree with its operands any more."""
+        """Whether a node is marked: it is not finite, or stale."""
         shaped, value, grad = self.tensors.get(index), self.values[index], self.grads.get(index)
         held = value if shaped is None else shaped.array
         return index in self.late or not finite(held) or not finite(grad)
 
     def not_finite(self) -> list[int]:
-        """The nodes that hold a NaN or an infinity."""
+        """Return the nodes that contain a NaN or an infinity."""
         wild = [at for at, x in enumerate(self.values) if x is not None and not math.isfinite(x)]
         if self.tensors:
             wild = [at for at in wild if at not in self.tensors]
@@ -185,20 +185,20 @@ class Columns:
         return sorted(wild)
 
     def symbols(self, index: int, limit: int = 24, near: bool = False) -> list[str | float]:
-        """The operands of a node as formulas take them: names, and numbers for constants."""
+        """Return the operands of a node for a formula: names, and numbers for constants."""
         operands = self.operand[self.start[index] : self.start[index + 1]]
         constants = [self.values[i] if self.kinds[i] == "c" else None for i in operands]
         pairs = zip(operands, constants, strict=True)
         return [self.title(i, limit, near) if x is None else x for i, x in pairs]
 
     def formula(self, index: int, limit: int = 24, near: bool = False) -> Formula | str | None:
-        """How a node was computed, in names; None for a leaf."""
+        """Return the formula that computed a node, in names; None for a leaf."""
         op = self.op[index]
         attrs = for_formula(self.attrs.get(index, {}))
         return None if op < 0 else formula_of(self.ops[op], self.symbols(index, limit, near), attrs)
 
     def local_formula(self, edge: int, limit: int = 24, near: bool = False) -> Formula | None:
-        """The rule for the local derivative on an edge, in names; None where no gradient flows, and of tensors."""
+        """Return the local derivative of an edge, in names; None for tensors, or if no gradient flows."""
         result, op = self.result[edge], self.op[self.result[edge]]
         if op < 0 or not self.flows[edge] or result in self.tensors:
             return None
@@ -206,7 +206,7 @@ class Columns:
         return local_formula(self.ops[op], self.slot[edge], title, symbols)
 
     def local_text(self, edge: int, limit: int = 24, show: Callable[[float], str] = pretty, near: bool = False) -> str:
-        """The rule and the number, as ``b = −3.0``; one of them where they are the same or the other is unknown."""
+        """Format the local derivative as ``b = −3.0``, or one side if both are the same or one is unknown."""
         local = self.local[edge]
         formula = self.local_formula(edge, limit, near)
         rule = "" if formula is None else plain(formula)
@@ -216,31 +216,31 @@ class Columns:
         return show(local) if same else f"{rule} = {show(local)}"
 
     def contributions(self) -> list[int]:
-        """For each node, over how many edges its gradient arrives: more than one are added up."""
+        """Return the number of edges over which each node's gradient arrives: several are summed."""
         counts = [0] * len(self.kinds)
         for operand, flows in zip(self.operand, self.flows, strict=True):
             counts[operand] += flows
         return counts
 
     def fresh(self) -> bool:
-        """Whether the stored gradients are those of one backward pass from the one output, not of two."""
+        """Whether the stored gradients are those of exactly one backward pass from the only output."""
         if len(self.passes) != 1 or len(self.outputs) != 1:
             return False
         totals = self.totals(self.passes[0])
         return all(index in totals and same(grad, totals[index]) for index, grad in self.grads.items())
 
     def totals(self, run: Pass) -> dict[int, Any]:
-        """The gradients that a pass brings, by node."""
+        """Return the accumulated gradients of a pass, by node."""
         last = zip(map(self.operand.__getitem__, run.edge), run.total, strict=True)
         return {run.root: 1.0, **dict(last)}
 
     def sentence(self, show: Callable[[float], str] = pretty) -> str:
-        """What is drawn, in one sentence."""
+        """Describe the graph in one sentence."""
         parts = [("l", "leaf", "leaves"), ("o", "operation", "operations"), ("c", "constant", "constants")]
         counts = [count(self.kinds.count(kind), one, many) for kind, one, many in parts]
         names = [f"{self.title(i)}{self._said(i, show)}" for i in self.outputs[:3]]
         more = ", …" if len(self.outputs) > 3 else ""
-        what = "Recorded step" if self.how else "Graph"
+        what = "Captured step" if self.how else "Graph"
         return f"{what} of {', '.join(names)}{more}: {', '.join(count for count in counts if count)}."
 
     def _said(self, index: int, show: Callable[[float], str]) -> str:
@@ -252,12 +252,12 @@ class Columns:
 
 
 def attributes(attrs: Mapping[str, Any]) -> dict[str, str]:
-    """The attributes of an operation in text."""
+    """Format the attributes of an operation."""
     return {name: readable(name, x) for name, x in attrs.items()}
 
 
 def finite(x: Any) -> bool:
-    """Whether a number, or every number of an array, is neither NaN nor infinite; what is not there is."""
+    """Whether a number, or every element of an array, is finite; None counts as finite."""
     if x is None or x.__class__ is float:
         return x is None or math.isfinite(x)
     import numpy as np
@@ -266,7 +266,7 @@ def finite(x: Any) -> bool:
 
 
 def same(x: Any, y: Any) -> bool:
-    """Whether two gradients are equal but for rounding."""
+    """Whether two gradients are equal up to rounding."""
     if x.__class__ is float and y.__class__ is float:
         return math.isclose(x, y, rel_tol=1e-9) or (math.isnan(x) and math.isnan(y))
     import numpy as np
@@ -276,5 +276,5 @@ def same(x: Any, y: Any) -> bool:
 
 
 def count(n: int, one: str, many: str) -> str:
-    """``3 leaves``, or nothing for none."""
+    """Return ``3 leaves``, or "" for none."""
     return "" if not n else f"{n} {one if n == 1 else many}"

@@ -1,8 +1,7 @@
-"""Two runs of one graph: which values and gradients differ, and where the first difference comes from.
+"""Compare two runs of one graph: which values and gradients differ, and where the first difference originates.
 
-Nodes are matched by their places in tape order. A value is wrong where it differs though its operands agree; a gradient
-where it differs though everything agrees that it is computed from: the gradients that come in, and the values that the
-rules may read.
+Nodes are matched in tape order. A value is wrong if it differs although its operands agree. A gradient is wrong if it
+differs although everything it depends on agrees: the incoming gradients and the values that the rules read.
 """
 
 from __future__ import annotations
@@ -21,13 +20,13 @@ from minigrad_viz.trace.trace import Trace
 __all__ = ["Differences", "differences", "scalar"]
 
 _EXACT = Tolerance(0.0, 0.0)
-_LONGEST = 60  # letters of a name in a sentence
+_LONGEST = 60  # characters of a name in a sentence
 
 
 @dataclass
 class Differences:
-    """Where two traces of one graph differ: `values` and `grads` by node, `edges` by edge, of the local derivative or
-    of what goes back over it. `common` is the graph, with the numbers of the first.
+    """The differences between two traces of one graph: `values` and `grads` by node, `edges` by edge, for the local
+    derivative or the contribution. `common` is the graph with the values of the first run.
     """
 
     first: Trace
@@ -39,30 +38,30 @@ class Differences:
     grads: dict[int, Gap] = field(default_factory=dict)
     edges: dict[int, Gap] = field(default_factory=dict)
     unknown: set[int] = field(default_factory=set)
-    """The nodes whose values one of the runs did not keep."""
+    """The nodes whose values one of the runs did not save."""
     gradients: dict[int, tuple[Any, Any]] = field(default_factory=dict)
-    """The gradients that were compared, by node; None in a run where none gets there."""
+    """The compared gradients by node; None in a run that has none."""
 
     @property
     def nodes(self) -> list[int]:
-        """The nodes of which the value or the gradient differs."""
+        """The nodes whose value or gradient differs."""
         return sorted(self.values.keys() | self.grads.keys())
 
     def held(self, node: int) -> tuple[Any, Any]:
-        """The values of a node in the two runs: floats, arrays, or None."""
+        """Return the values of a node in both runs: floats, arrays, or None."""
         return _held(self.first, node), _held(self.second, node)
 
     def gradient(self, node: int) -> tuple[Any, Any]:
-        """The gradients of a node in the two runs; if they were not compared, what ``.grad`` holds."""
+        """Return the gradients of a node in both runs, or the ``.grad`` of each if they were not compared."""
         return self.gradients.get(node, (self.first.grads.get(node), self.second.grads.get(node)))
 
     def tolerance(self, node: int) -> Tolerance:
-        """Beyond what the numbers of a node differ: of two dtypes the coarser counts."""
+        """Return the tolerance for the elements of a node: of two dtypes, that of the coarser one."""
         usual = max(TOLERANCES.get(_dtype(trace, node), _EXACT) for trace in (self.first, self.second))
         given = self.rtol, self.atol
         return Tolerance(*(x if x is not None else by_dtype for x, by_dtype in zip(given, usual, strict=True)))
 
-    # --- where the first difference comes from ---
+    # --- the origin of the first difference ---
 
     @property
     def first_value(self) -> int | None:
@@ -71,18 +70,18 @@ class Differences:
 
     @property
     def first_operation(self) -> int | None:
-        """The first operation whose value differs though its operands agree."""
+        """The first operation whose value differs although its operands agree."""
         made = (node for node in sorted(self.values) if self.common.op[node] >= 0)
         return next((node for node in made if self._agree(self._operands(node))), None)
 
     @property
     def first_gradient(self) -> int | None:
-        """The first node in backward order whose gradient differs though all agrees that it is computed from."""
+        """The first node in backward order whose gradient differs although everything it depends on agrees."""
         return next((node for node in sorted(self.grads, reverse=True) if not self._follows(node)), None)
 
     @cached_property
     def ways(self) -> dict[int, list[int]]:
-        """For each node the edges over which its gradient arrives, in one run at least."""
+        """By node, the edges over which its gradient arrives in at least one run."""
         found: dict[int, list[int]] = {}
         for edge, operand in enumerate(self.common.operand):
             if self.first.flows[edge] or self.second.flows[edge]:
@@ -90,25 +89,25 @@ class Differences:
         return found
 
     def blamed(self, node: int) -> list[int]:
-        """The nodes whose rules brought the gradient of a node other contributions."""
+        """Return the nodes whose rules contributed differing gradients to a node."""
         return list(dict.fromkeys(self.common.result[edge] for edge in self.ways.get(node, ()) if edge in self.edges))
 
     def _operands(self, node: int) -> list[int]:
         return self.common.operand[self.common.start[node] : self.common.start[node + 1]]
 
     def _agree(self, nodes: Iterable[int]) -> bool:
-        """Whether it is known that the values of these nodes agree."""
+        """Whether the values of these nodes are known and agree."""
         return not any(node in self.values or node in self.unknown for node in nodes)
 
     def _follows(self, node: int) -> bool:
-        """Whether something differs that the gradient of a node is computed from."""
+        """Whether the gradient of a node depends on a value or gradient that differs."""
         results = [self.common.result[edge] for edge in self.ways.get(node, ())]
         return any(at in self.grads or not self.values.keys().isdisjoint((at, *self._operands(at))) for at in results)
 
-    # --- in words ---
+    # --- sentences ---
 
     def headline(self) -> str:
-        """How many nodes differ, and beyond which tolerance."""
+        """Return how many nodes differ, and beyond which tolerance."""
         within, nodes, count = self._within(), len(self.common.kinds), len(self.nodes)
         if not count:
             compared = f"{_count(nodes - len(self.unknown), 'value')} and {_count(len(self.gradients), 'gradient')}"
@@ -118,9 +117,9 @@ class Differences:
         return f"{count:,} of {_count(nodes, 'node')} differ{'s' if count == 1 else ''}: {' and '.join(what)}{beyond}."
 
     def _within(self) -> str:
-        """The tolerance, for each dtype if there are several."""
+        """Return the tolerance, for each dtype if there are several."""
         found = {}
-        for node in self.common.tensors or range(len(self.common.kinds)):  # beside tensors, constants are of no dtype
+        for node in self.common.tensors or range(len(self.common.kinds)):  # constants have no dtype
             dtypes = [_dtype(trace, node) for trace in (self.first, self.second)]
             found[max(dtypes, key=lambda name: TOLERANCES.get(name, _EXACT))] = self.tolerance(node)
         floats = {dtype: tolerance for dtype, tolerance in found.items() if tolerance != _EXACT}
@@ -129,7 +128,7 @@ class Differences:
         return "; ".join(f"{tolerance} of {dtype}" for dtype, tolerance in floats.items())
 
     def findings(self) -> list[str]:
-        """What a user should look at next, a sentence or two each; and what could not be compared."""
+        """Return a sentence or two for each place the user should look at next, and what could not be compared."""
         return [*self._about_values(), *self._about_gradients(), *self._about_the_unknown()]
 
     def _about_values(self) -> Iterator[str]:
@@ -144,7 +143,7 @@ class Differences:
         if operation is not None:
             gap = self.values[operation]
             made = f"{self._made(operation)}: {self._both(self.held(operation), gap)}"
-            yield f"The first that differs though its operands agree: {made}.{self._attributes(operation)}"
+            yield f"The first that differs although its operands agree: {made}.{self._attributes(operation)}"
 
     def _about_gradients(self) -> Iterator[str]:
         if not self.grads:
@@ -155,26 +154,30 @@ class Differences:
             return
         said = f"{self.common.title(node, _LONGEST)}: {self._both(self.gradients[node], self.grads[node])}"
         if any(self.common.result[edge] not in self.gradients for edge in self.ways.get(node, ())):
-            yield f"The first gradient that differs, in backward order: {said}. Those before it were not kept."
+            yield f"The first gradient that differs, in backward order: {said}. The gradients before it were not saved."
             return
-        lead = "The first gradient, in backward order, that differs although all that it is computed from agrees"
+        lead = "The first gradient, in backward order, that differs although everything it is computed from agrees"
         yield f"{lead}: {said}. {self._why(node)}"
 
     def _why(self, node: int) -> str:
         blocked = [run.states[node] == "b" for run in (self.first, self.second)]
         if blocked[0] != blocked[1]:
             which = "first" if blocked[0] else "second"
-            return f"In the {which} run no gradient gets there: look for requires_grad, detach() and no_grad()."
+            return f"In the {which} run no gradient arrives there: look for requires_grad, detach() and no_grad()."
         if results := self.blamed(node):
-            rules = " and ".join(f"{self._rule(at)}, which made {self.common.title(at, _LONGEST)}" for at in results)
+            rules = " and ".join(
+                f"{self._rule(at)}, which computed {self.common.title(at, _LONGEST)}" for at in results
+            )
             return f"Look at the gradient rule of {rules}."
         if not self.ways.get(node):
-            return "The backward pass began there, with another gradient or more than once."
-        return "One backward pass brings it the same in both: something else was added. Is a zero_grad() missing?"
+            return "The backward pass started there, with another gradient or more than once."
+        return (
+            "One backward pass gives it the same gradient in both: something else was added. Is a zero_grad() missing?"
+        )
 
     def _about_the_unknown(self) -> Iterator[str]:
         if self.unknown:
-            which = f"{_count(len(self.unknown), 'value')} could not be compared, being kept by one run or none"
+            which = f"{_count(len(self.unknown), 'value')} could not be compared (not saved by both runs)"
             yield f"{which}: build both inside `with mg.record():`."
         if not self.gradients and any(state != "b" for trace in (self.first, self.second) for state in trace.states):
             yield "No gradient was compared: both runs need a .grad, or a graph that backward() did not free."
@@ -184,12 +187,12 @@ class Differences:
         return self.common.title(node, _LONGEST) + ("" if formula is None else f" = {plain(formula)}")
 
     def _rule(self, node: int) -> str:
-        """The operations whose rules they are."""
+        """Return the names of the operations whose rules these are."""
         one, other = (trace.ops[trace.op[node]].name for trace in (self.first, self.second))
         return one if one == other else f"{one} (first run) or {other} (second run)"
 
     def _attributes(self, node: int) -> str:
-        """Attributes of the operation that are not the same in both runs."""
+        """Describe the attributes of an operation that differ between the runs."""
         one, other = self.first.nodes[node].attrs, self.second.nodes[node].attrs
         said = [
             f"{k} = {one.get(k, '—')} | {other.get(k, '—')}" for k in {**one, **other} if one.get(k) != other.get(k)
@@ -197,7 +200,7 @@ class Differences:
         return f" It was called with {', '.join(said)}." if said else ""
 
     def _both(self, pair: tuple[Any, Any], gap: Gap) -> str:
-        """Two numbers side by side, or how far two arrays are apart."""
+        """Format two numbers, or the distance of two arrays."""
         if pair[0] is None or pair[1] is None:
             return f"only in the {'second' if pair[0] is None else 'first'} run"
         said = f"{gap.cells:,} of {gap.size:,} elements, by {compact(gap.amount)} at most"
@@ -207,7 +210,7 @@ class Differences:
 
 
 def scalar(x: Any) -> float | None:
-    """The float that is given, or the one in an array of one element; None for other arrays, and for None."""
+    """Return `x` if it is a float, or the element of a one-element array; None otherwise."""
     if x is None or isinstance(x, float):
         return x
     return float(x.reshape(-1)[0]) if x.size == 1 else None
@@ -221,9 +224,9 @@ def _count(n: int, name: str) -> str:
 
 
 def differences(first: Trace, second: Trace, rtol: float | None = None, atol: float | None = None) -> Differences:
-    """Where two runs of one graph differ.
+    """Return the differences between two runs of one graph.
 
-    Raises ArgumentError where they are not of one graph, for recorded steps, and for tolerances below 0.
+    Raises ArgumentError if the graphs differ, for steps of `mg.jit`, and for negative tolerances.
 
     >>> import minigrad as mg
     >>> from minigrad_viz import to_trace
@@ -234,9 +237,9 @@ def differences(first: Trace, second: Trace, rtol: float | None = None, atol: fl
     """
     for name, x in (("rtol", rtol), ("atol", atol)):
         if x is not None and not x >= 0:
-            raise ArgumentError(f"compare: {name}={x!r} is not a tolerance.\n  Give 0 or more, or leave it out.")
+            raise ArgumentError(f"compare: {name}={x!r} is not a tolerance.\n  Pass 0 or more, or omit it.")
     if first.how or second.how:
-        raise ArgumentError("compare: a recorded step keeps no numbers.\n  Compare what it returns in two runs.")
+        raise ArgumentError("compare: a captured step saves no values.\n  Compare its results of two runs.")
     second = matched(first, second)
     taken = set(first.names)
     pairs = zip(first.names, second.names, strict=True)
@@ -254,7 +257,7 @@ def differences(first: Trace, second: Trace, rtol: float | None = None, atol: fl
 
 
 def _compare_gradients(found: Differences) -> None:
-    """Of each node what ``.grad`` holds in both runs; or else what one pass from each output brings in both."""
+    """Compare the ``.grad`` of each node in both runs, or else the gradients of one pass from each output."""
     first, second = found.first, found.second
     one, other = _totals(first), _totals(second)
     for node in range(len(first.kinds)):
@@ -269,7 +272,7 @@ def _compare_gradients(found: Differences) -> None:
 
 
 def _totals(trace: Trace) -> dict[int, Any] | None:
-    """The gradients that one pass from each output brings together; None where one of these passes is not known."""
+    """Return the gradients accumulated by one pass from each output; None if one of these passes is unknown."""
     if {run.root for run in trace.passes} != set(trace.outputs):
         return None
     found: dict[int, Any] = {}
@@ -283,7 +286,7 @@ def _totals(trace: Trace) -> dict[int, Any] | None:
 
 
 def _compare_edges(found: Differences) -> None:
-    """Of each edge the local derivative; and what goes back over it in the passes that both runs have."""
+    """Compare the local derivative of each edge, and its contributions in the passes that both runs have."""
     first, second = found.first, found.second
     for edge, (one, other) in enumerate(zip(first.local, second.local, strict=True)):
         apart = gap(one, other, found.tolerance(first.result[edge])) if one is not None and other is not None else None

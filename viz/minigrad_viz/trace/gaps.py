@@ -1,4 +1,4 @@
-"""How far two numbers or arrays are apart, and whether that is more than rounding."""
+"""The difference between two numbers or arrays, and whether it exceeds rounding."""
 
 from __future__ import annotations
 
@@ -9,12 +9,13 @@ from minigrad_viz.trace.notation import compact
 
 __all__ = ["TOLERANCES", "Gap", "Tolerance", "gap", "share", "times"]
 
-_MOST = 100  # times that one run is the other, or the other the one, which are worth a word
+_MOST = 100  # largest factor between two runs that is named
 
 
 class Tolerance(NamedTuple):
     """Two elements agree if they differ by at most ``atol + rtol · m``, where m is the larger of their magnitudes, or
-    the median magnitude in their arrays if that is larger: what cancels to nearly 0 is not held to its own size.
+    the median magnitude in their arrays if that is larger: results of cancellation near 0 are not judged by their own
+    size.
 
     >>> str(Tolerance(1e-9, 1e-12)), str(Tolerance(0.0, 0.5))
     ('rtol 1e−9 and atol 1e−12', 'rtol 0.0 and atol 0.5')
@@ -32,15 +33,15 @@ TOLERANCES = {
     "float64": Tolerance(1e-9, 1e-12),
     "float32": Tolerance(1e-5, 1e-8),
 }
-"""By dtype, where none is given. Integers and booleans have to be equal."""
+"""Default tolerances by dtype. Integers and booleans must be equal."""
 
 
 class Gap(NamedTuple):
-    """How far two numbers or arrays are apart.
+    """The difference between two numbers or arrays.
 
-    `amount` is the largest absolute difference, `ratio` the largest relative one, to m of `Tolerance`; `cells` of the
-    `size` elements differ. `factor` is how many times the first the second is, if it is a simple number and holds for
-    all elements. A number is infinitely far from none.
+    `amount` is the largest absolute difference, `ratio` the largest one relative to m of `Tolerance`; `cells` of the
+    `size` elements differ. `factor` is second / first if it is the same simple number for all elements. A missing
+    number differs infinitely.
     """
 
     amount: float
@@ -51,7 +52,7 @@ class Gap(NamedTuple):
 
 
 def gap(one: Any, other: Any, tolerance: Tolerance) -> Gap | None:
-    """The gap between two floats or arrays, of which one may be None; None where they agree. A NaN agrees with a NaN.
+    """Return the gap between two floats or arrays, one of which may be None; None if they agree. NaNs are equal.
 
     >>> gap(2.0, 2.0 + 1e-12, TOLERANCES["float64"]), gap(2.0, -2.0, TOLERANCES["float64"])
     (None, Gap(amount=4.0, ratio=2.0, cells=1, size=1, factor=-1.0))
@@ -96,7 +97,7 @@ def _between_arrays(one: Any, other: Any, tolerance: Tolerance) -> Gap | None:
 
 
 def _factor(x: Any, y: Any, tolerance: Tolerance) -> float | None:
-    """How many times x all of y is, if that is a simple number."""
+    """Return the factor y / x if it is the same simple number for all elements."""
     import numpy as np
 
     if not (np.isfinite(x).all() and np.isfinite(y).all() and x.any()):
@@ -107,7 +108,7 @@ def _factor(x: Any, y: Any, tolerance: Tolerance) -> float | None:
 
 
 def _simple(factor: float, tolerance: Tolerance) -> float | None:
-    """`factor`, if it is a small whole number or one over it, and not 1."""
+    """Return `factor` if it is a small integer or its reciprocal, and not 1."""
     near = max(tolerance.rtol, 1e-9)
     for whole, back in ((factor, False), (1 / factor if factor else 0.0, True)):
         if 0.5 < abs(whole) < _MOST + 0.5 and abs(whole - round(whole)) <= near * abs(whole) and round(whole) != 1:
@@ -116,7 +117,7 @@ def _simple(factor: float, tolerance: Tolerance) -> float | None:
 
 
 def share(gap: Gap) -> str:
-    """The relative difference, in percent where that can be read.
+    """Format the relative difference, as a percentage if that is legible.
 
     >>> [share(Gap(0.0, ratio, 1, 1)) for ratio in (0.254, 2.0, 3.21e-5, math.inf, math.nan)]
     ['25%', '200%', '3.2e−5', '∞', 'NaN']
@@ -125,7 +126,7 @@ def share(gap: Gap) -> str:
 
 
 def times(gap: Gap) -> str:
-    """What the second is of the first, in words; "" if that is nothing simple.
+    """Describe the factor between the runs; "" if it is not simple.
 
     >>> [times(Gap(1.0, 1.0, 1, 1, factor)) for factor in (-1.0, 2.0, 0.25, None)]
     ['the opposite sign', '2 times the first', '1/4 of the first', '']

@@ -1,4 +1,4 @@
-"""A model and an input: the graph of what it computes, its modules as blocks; or how far it came, where it raises."""
+"""The trace of a model called with inputs, its modules as blocks; if it raises, of the part computed before."""
 
 from __future__ import annotations
 
@@ -17,15 +17,16 @@ from minigrad_viz.trace.trace import Trace
 
 __all__ = ["beginning", "of_model", "opened"]
 
-_OF_A_LOSS = ("vanishing", "exploding")  # what outputs alone say nothing about: their sum is no loss
-_ITEMS = 40  # visible at first
+_OF_A_LOSS = ("vanishing", "exploding")  # alarms that are meaningless for outputs: their sum is no loss
+_ITEMS = 40  # items visible at first
 
 
 def opened(trace: Trace, expand: bool | Collection[str] | None = None) -> list[int] | None:
-    """The blocks of a model to show opened: all, only the model, or those of some names, as "blocks.0" or "head".
+    """Return the blocks of a model that start open: all, only the model, or those named in `expand`, as "blocks.0" or
+    "head".
 
-    With `expand` None as many as can be read, of a recorded step all but its kernels; of what is neither nothing is
-    said. Raises ArgumentError for a name that no block has.
+    If `expand` is None, as many as remain legible; for a captured step all but its kernels; None for other graphs.
+    Raises ArgumentError for an unknown name.
     """
     blocks = trace.blocks
     if expand is None:
@@ -47,7 +48,9 @@ def opened(trace: Trace, expand: bool | Collection[str] | None = None) -> list[i
 
 
 def beginning(trace: Trace, expand: bool | Collection[str] | None = None) -> dict[str, Any] | None:
-    """How a player of a model, or of a recorded step, begins; None where it may choose. For `expand` see `opened`."""
+    """Return the initial state of a player of a model or a captured step; None to use the player's default. `expand` is
+    as in `opened`.
+    """
     blocks = opened(trace, expand)
     if blocks is None:
         return None
@@ -55,17 +58,17 @@ def beginning(trace: Trace, expand: bool | Collection[str] | None = None) -> dic
 
 
 def of_model(model: Any, inputs: tuple[Any, ...], namespaces: Namespaces) -> tuple[Trace, dict[Any, int]]:
-    """The trace of ``model(*inputs)``, and the places of its nodes. The model is called as it stands, in train or eval
-    mode; its buffers and the random state are put back.
+    """Return the trace of ``model(*inputs)``, and the indices of its nodes. The model is called in its current train or
+    eval mode; its buffers and the random state are restored.
 
-    Where the model raises, the graph of what was built, with the call that failed as its last node.
-    Raises ArgumentError without an input; what the model raises, where nothing of it can be drawn.
+    If the model raises, the trace shows the graph built so far, with the failed call as its last node. Raises
+    ArgumentError without an input, and the model's own error if nothing can be drawn.
     """
     name = type(model).__name__
     if not inputs:
         raise ArgumentError(
-            f"draw: {name} is a model, and what it computes depends on what it is called with.\n"
-            "  Give an input too, as in draw(model, mg.zeros(1, 3, 32, 32))."
+            f"draw: {name} is a model, whose graph depends on its input.\n"
+            "  Pass an input as well, as in draw(model, mg.zeros(1, 3, 32, 32))."
         )
     buffers, state = [(x, x.detach().clone()) for x in model.buffers()], mg.get_rng_state()
     spaces = (*namespaces, _arguments(model, inputs))
@@ -82,7 +85,7 @@ def of_model(model: Any, inputs: tuple[Any, ...], namespaces: Namespaces) -> tup
                     raise
                 return _without_loss(broken), {}
         if not outputs:
-            raise ArgumentError(f"draw: {name} gave no tensor, and there is nothing to draw.")
+            raise ArgumentError(f"draw: {name} returned no tensor, so there is nothing to draw.")
         names = ["output"] if len(outputs) == 1 else [f"output[{k}]" for k in range(len(outputs))]
         trace, places = of_graph(outputs, (*spaces, dict(zip(names, outputs, strict=True))))
         return _without_loss(trace), places
@@ -101,8 +104,8 @@ def _without_loss(trace: Trace) -> Trace:
 
 
 def _arguments(model: Any, inputs: tuple[Any, ...]) -> dict[str, Any]:
-    """The inputs by what `forward` calls them, for those that are no variables of the user's."""
+    """Return the inputs by `forward`'s parameter names, for those that no variable of the user names."""
     try:
         return dict(inspect.signature(model.forward).bind(*inputs).arguments)
-    except (TypeError, ValueError):  # `forward` will say so itself
+    except (TypeError, ValueError):  # `forward` raises the error itself
         return {}

@@ -1,4 +1,4 @@
-"""What a trace says of modules: what they are called, how many parameters they have, and which of them others have."""
+"""Module information in a trace: names, parameter counts, and shared parameters."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["begin_open", "called", "modules_of", "paths_of", "short_names"]
 
 
 def called(blocks: Sequence[TraceBlock], namespaces: Namespaces) -> list[TraceBlock]:
-    """The blocks, with calls of outermost modules named after the variables that hold these, or else what they are."""
+    """Return the blocks, with calls of outermost modules named after their variables, or else their class."""
     variables: dict[int, str] = {}
     for space in reversed(namespaces):
         for name, held in reversed(list(space.items())):
@@ -33,9 +33,10 @@ def called(blocks: Sequence[TraceBlock], namespaces: Namespaces) -> list[TraceBl
 
 
 def paths_of(blocks: Sequence[TraceBlock], known: Mapping[Any, str]) -> dict[Any, str]:
-    """What parameters are called: by their paths in the outermost module that was called, ``layers[0].neurons[1].b``.
+    """Return the names of parameters: their paths in the outermost called module, as in ``layers[0].neurons[1].b``.
 
-    With several of these the path begins with which it is. A name in `known` that is no end of a path stays.
+    With several outermost modules, the path starts with the module's name. A name in `known` takes precedence unless it
+    is the end of a path.
     """
     roots = {id(blocks[k].module): blocks[k] for k in _roots(blocks)}.values()
     found: dict[Any, str] = {}
@@ -48,7 +49,7 @@ def paths_of(blocks: Sequence[TraceBlock], known: Mapping[Any, str]) -> dict[Any
 
 
 def short_names(trace: Trace) -> dict[int, str]:
-    """What parameters are called inside of the block that they lie in, which says the rest of their paths."""
+    """Return the names of parameters within their block, whose title contains the rest of the path."""
     if not trace.modules:
         return {}
     paths: list[list[str]] = [[]]  # of each block, from the outermost module on
@@ -64,7 +65,7 @@ def short_names(trace: Trace) -> dict[int, str]:
 
 
 def modules_of(blocks: Sequence[TraceBlock]) -> dict[int, About]:
-    """What is to be said of each block that is a call of a module, or a fold of such calls."""
+    """Return the information about each block that is a module call, or a fold of such calls."""
     inside: list[list[Any]] = [[] if block.module is None else [block.module] for block in blocks]
     for k in range(len(blocks) - 1, 0, -1):
         if blocks[k].kind != "scope" or blocks[blocks[k].outer].kind == "fold":
@@ -93,8 +94,8 @@ def modules_of(blocks: Sequence[TraceBlock]) -> dict[int, About]:
 
 
 def begin_open(trace: Trace, budget: int) -> set[int]:
-    """The blocks to show opened at first, as `start_expanded` says; of a model down to layers, which stay closed where
-    they are of tensors. Never is all there is to see one closed block.
+    """Return the blocks that start open, as `start_expanded` does; layers of tensors stay closed. A single closed block
+    is never all that is visible.
     """
     blocks, where = trace.blocks, trace.block
     layers = {k for k, block in enumerate(blocks) if trace.tensors and block.module is not None and _is_layer(block)}
@@ -102,21 +103,21 @@ def begin_open(trace: Trace, budget: int) -> set[int]:
         ways = {k for k, block in enumerate(blocks) if block.outer == 0 and block.name in (*WAYS, MIXED)}
         return _beyond_one(trace, {0} | ways, set())
     if len(layers) == 1 and len(trace.modules) == 1:
-        layers = set()  # the model is one layer
+        layers = set()  # the model is a single layer
     opened = start_expanded(blocks, [*(k for k in where if k not in layers), *layers], budget) - layers
     return _beyond_one(trace, opened, layers)
 
 
 def _is_layer(block: TraceBlock) -> bool:
-    """Whether no module is in that of a block."""
+    """Whether the module of a block has no submodules."""
     return all(part is block.module for _, part in block.module.named_modules())
 
 
 def _beyond_one(trace: Trace, opened: set[int], layers: set[int]) -> set[int]:
-    """`opened`, and what has to be opened beside so that not all operations are in one closed block."""
+    """Return `opened` and the blocks that must be open as well so that not all operations are in one closed block."""
     blocks = trace.blocks
     computed = {k for k, op in zip(trace.block, trace.op, strict=True) if op >= 0}
-    parts: list[set[int]] = [set() for _ in blocks]  # the blocks in each in which something is computed
+    parts: list[set[int]] = [set() for _ in blocks]  # by block, its child blocks that contain operations
     for k in range(len(blocks) - 1, 0, -1):
         if k in computed or parts[k]:
             parts[blocks[k].outer].add(k)
@@ -130,7 +131,7 @@ def _beyond_one(trace: Trace, opened: set[int], layers: set[int]) -> set[int]:
 
 
 def _roots(blocks: Sequence[TraceBlock]) -> set[int]:
-    """The blocks that are calls of modules which lie in no other call."""
+    """Return the blocks that are calls of modules outside of all other module calls."""
     inside = [False] * len(blocks)
     found = set()
     for k, block in enumerate(blocks[1:], 1):
@@ -141,7 +142,7 @@ def _roots(blocks: Sequence[TraceBlock]) -> set[int]:
 
 
 def _outermost(blocks: Sequence[TraceBlock], k: int) -> Any:
-    """The outermost module around block k, or in it."""
+    """Return the outermost module around block k, or its own."""
     found = None
     while k > 0:
         found = found if blocks[k].module is None else blocks[k].module
@@ -150,7 +151,7 @@ def _outermost(blocks: Sequence[TraceBlock], k: int) -> Any:
 
 
 def _names(root: Any) -> dict[int, list[str]]:
-    """All names of each parameter of a model, by identity."""
+    """Return all names of each parameter of a model, by id."""
     names: dict[int, list[str]] = {}
     for name, x in root.named_parameters(remove_duplicate=False):
         names.setdefault(id(x), []).append(name)
@@ -158,7 +159,7 @@ def _names(root: Any) -> dict[int, list[str]]:
 
 
 def _shared(root: Any, module: Any, names: dict[int, list[str]]) -> list[str]:
-    """The parameters of `module` that another part of the model has too, as equations of names."""
+    """Return equations of names for the parameters of `module` that another part of the model shares."""
     paths = [path for path, part in root.named_modules(remove_duplicate=False) if part is module]
     inside = tuple(f"{path}." if path else "" for path in paths)
     found = []

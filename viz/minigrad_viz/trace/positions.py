@@ -1,4 +1,4 @@
-"""Where a node lies in a trace, and at which position a moment is, given as a user gives them: as such or by name."""
+"""Resolve nodes and timeline positions that a user gives as objects or by name."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ __all__ = ["find", "position_of", "short_repr", "stops"]
 
 _DIRECTIONS = ("forward", "backward")
 _NOWHERE = """is not in this graph.
-  Give a node that the result was computed from, or its name as the drawing shows it."""
+  Pass a node that the result was computed from, or its name as the drawing shows it."""
 _NO_END = """is neither "forward" nor "backward", nor a node of this graph.
-  After a node write a direction, or the node at the other end of an edge."""
+  After a node, pass a direction or the node at the other end of an edge."""
 
 
 def stops(trace: Trace, places: Mapping[Any, int], captions: Sequence[tuple[Any, ...]]) -> list[TourStop]:
-    """The stops of a tour through `trace`, whose nodes lie at `places`."""
+    """Return the stops of a tour through `trace`, whose nodes have the indices `places`."""
     return [_stop(trace, places, caption, f"tour, stop {number}") for number, caption in enumerate(captions, 1)]
 
 
 def _stop(trace: Trace, places: Mapping[Any, int], caption: Any, who: str) -> TourStop:
     if not (isinstance(caption, tuple | list) and len(caption) in (2, 3) and isinstance(caption[1], str)):
         raise ArgumentError(
-            f"{who}: {short_repr(caption)} is not a place and a text.\n"
+            f"{who}: {short_repr(caption)} is not a (where, text) tuple.\n"
             "  Write (where, text), or (where, text, look) with a node or a scope to look at."
         )
     where, text, *look = caption
@@ -40,7 +40,9 @@ def _stop(trace: Trace, places: Mapping[Any, int], caption: Any, who: str) -> To
 
 
 def position_of(trace: Trace, places: Mapping[Any, int], where: Any, who: str) -> int:
-    """The position of a moment, given as in a tour. Raises ArgumentError, for `who`, if the graph has none such."""
+    """Return the timeline position of `where`, given as in a tour. Raises ArgumentError, prefixed with `who`, if there
+    is none.
+    """
     timeline = Timeline(trace)
     words = {"start": 0, **({"seed": timeline.seed} if timeline.run else {}), "end": timeline.last}
     if isinstance(where, str) and where in words and _index(trace, places, where) is None:
@@ -49,7 +51,8 @@ def position_of(trace: Trace, places: Mapping[Any, int], where: Any, who: str) -
         if 0 <= where <= timeline.last:
             return where
         raise ArgumentError(
-            f"{who}: there is no position {where}.\n  They go from 0, before everything, to {timeline.last}."
+            f"{who}: position {where} is out of range.\n"
+            f"  Positions go from 0, before the first operation, to {timeline.last}."
         )
     node, direction = where if isinstance(where, tuple) and len(where) == 2 else (where, "forward")
     index = find(trace, places, node, who)
@@ -61,25 +64,25 @@ def position_of(trace: Trace, places: Mapping[Any, int], where: Any, who: str) -
         return timeline.seed
     if index not in timeline.arrivals:
         raise ArgumentError(
-            f"{who}: no gradient arrives at {trace.title(index)}.\n  Stop where one does, or go forward."
+            f"{who}: no gradient arrives at {trace.title(index)}.\n  Choose another node, or its forward position."
         )
     return timeline.arrivals[index][-1]
 
 
 def _over_edge(timeline: Timeline, one: int, other: int, who: str) -> int:
-    """The first position at which a gradient goes over an edge between two nodes."""
+    """Return the first position at which a gradient flows over an edge between two nodes."""
     trace, ends = timeline.trace, (min(one, other), max(one, other))
     for edge, position in timeline.passed.items():
         if (trace.operand[edge], trace.result[edge]) == ends:
             return position
     names = " to ".join(map(trace.title, ends))
     raise ArgumentError(
-        f"{who}: no gradient goes over an edge from {names}.\n  Give the two ends of one where it does."
+        f"{who}: no gradient flows over an edge from {names}.\n  Pass the two ends of an edge with a gradient."
     )
 
 
 def _look(trace: Trace, places: Mapping[Any, int], look: Any, who: str) -> str:
-    """What a player calls a node, "n3", or a scope, "b2"."""
+    """Return the player's id of a node, "n3", or a scope, "b2"."""
     if isinstance(look, str) and _index(trace, places, look) is None:
         for at, block in enumerate(trace.blocks):
             if block.kind == "scope" and look in (block.name, trace.scopes[at]):
@@ -88,7 +91,9 @@ def _look(trace: Trace, places: Mapping[Any, int], look: Any, who: str) -> str:
 
 
 def find(trace: Trace, places: Mapping[Any, int], node: Any, who: str, why: str = _NOWHERE) -> int:
-    """The place in `trace` of a node, given as such or by name. Raises ArgumentError, for `who`, if it has none."""
+    """Return the index in `trace` of a node, given as an object or by name. Raises ArgumentError, prefixed with `who`,
+    if it is not found.
+    """
     index = _index(trace, places, node)
     if index is None:
         raise ArgumentError(f"{who}: {short_repr(node)} {why}")
@@ -106,5 +111,5 @@ def _index(trace: Trace, places: Mapping[Any, int], node: Any) -> int | None:
 
 
 def short_repr(x: Any) -> str:
-    """`x` in a few letters, for a message."""
+    """Return a shortened repr of `x` for a message."""
     return shorten(clean(repr(x)), 60)

@@ -1,5 +1,6 @@
-"""The trace of a recorded step, of `mg.jit`: its kernel calls as nodes in the order in which they run, each compiled
-kernel as the block of the calls that it does, called after what it computes."""
+"""The trace of a step captured by `mg.jit`: kernel calls are nodes in execution order, and each compiled kernel is a
+block titled by what it computes.
+"""
 
 from __future__ import annotations
 
@@ -24,21 +25,20 @@ from minigrad_viz.trace.trace import Trace
 
 __all__ = ["of_step"]
 
-_LONGEST = 24  # letters of the parameter in a title
-_MANY = 12  # units on a way: more are drawn by modules
+_LONGEST = 24  # characters of the parameter in a title
+_MANY = 12  # units in a phase: more are grouped by module
 
 
 def of_step(step: Any, namespaces: Namespaces) -> Trace:
-    """The trace of what a step of `mg.jit` ran last.
+    """Return the trace of the last run of a step of `mg.jit`.
 
-    Memory that was there before, and arguments, are leaves; a call that writes to memory is a node from which what
-    reads there afterwards begins. There are numbers where memory still holds them: in parameters and what an optimizer
-    keeps, in gradients and in what was given back. There is no way back: the step has computed that itself.
-    Raises ArgumentError for a step that was not recorded.
+    Arguments and existing memory are leaves; a call that writes to memory is a node that later reads depend on. Values
+    are shown if memory still holds them: parameters, optimizer state, gradients and results. There is no backward pass:
+    the step computed it itself. Raises ArgumentError for a step that was not captured.
     """
     recording = step.recording
     if recording is None:
-        raise ArgumentError("draw: this step was not recorded yet.\n  Call it once, and draw it then.")
+        raise ArgumentError("draw: this step was not captured yet.\n  Call it once before drawing it.")
     function = getattr(step.__wrapped__, "__func__", step.__wrapped__)
     around = inspect.getclosurevars(function).nonlocals if inspect.isfunction(function) else {}
     made = _RecordedTrace(recording, (*namespaces, around))
@@ -48,23 +48,25 @@ def of_step(step: Any, namespaces: Namespaces) -> Trace:
     return made.finished()
 
 
-# --- what runs together ----------------------------------------------------------------------------------------------
+# --- units of execution ----------------------------------------------------------------------------------------------
 
 
 @dataclass(slots=True)
 class _Unit:
-    """What runs as one: a call, or a compiled kernel of several; or several units that belong together, `called` so."""
+    """A unit of execution: a call, a compiled kernel of several calls, or several units grouped under the name
+    `called`.
+    """
 
     calls: list[int]
     kernel: str = ""
     joined: str = ""
-    """The kernel that it was made a part of."""
+    """The megakernel that it was merged into."""
     parts: list[_Unit] = field(default_factory=list)
     called: str = ""
 
 
 def _units(recording: Any) -> list[_Unit]:
-    """The calls of a step as they are launched, in the order in which they run."""
+    """Return the calls of a step as launched, in execution order."""
     launched, count = recording.launched, len(recording.program.nodes)
     if launched is None:
         return [_Unit([k]) for k in range(count)]
@@ -83,8 +85,8 @@ def _units(recording: Any) -> list[_Unit]:
 
 
 def _works(nodes: Sequence[Any], order: Sequence[int], known: Mapping[int, str]) -> dict[int, TitledCall]:
-    """What each call does, for `title_of_kernel`; `known` are the names of memory, by the number of a buffer."""
-    last: dict[int, Any] = {}  # by the number of a buffer the call that wrote there
+    """Describe each call for `title_of_kernel`; `known` has the names of memory by buffer number."""
+    last: dict[int, Any] = {}  # by buffer number, the last call that wrote to it
     works = {}
     for k in order:
         node = nodes[k]
@@ -102,7 +104,7 @@ def _works(nodes: Sequence[Any], order: Sequence[int], known: Mapping[int, str])
 
 
 def _arranged(units: list[_Unit], works: Mapping[int, TitledCall]) -> list[_Unit]:
-    """The units on their ways: forward, backward, update. Where these are long, by the modules that they belong to."""
+    """Group the units by phase: forward, backward, update. Long phases are grouped further by module."""
     done = [[works[k] for k in unit.calls if k in works] for unit in units]
     back = [at for at, calls in enumerate(done) if any(one.of for one in calls)]
     update = [at for at, calls in enumerate(done) if any(one.op in UPDATES for one in calls)]
@@ -116,13 +118,13 @@ def _arranged(units: list[_Unit], works: Mapping[int, TitledCall]) -> list[_Unit
     ways = zip(
         (WAYS[0], MIXED if mixed else WAYS[1], WAYS[2]), (units[:first], units[first:turn], units[turn:]), strict=True
     )
-    alone = len(units[turn:]) == 1  # then the update says itself what it is
+    alone = len(units[turn:]) == 1  # a single unit's own title names the update
     found = [_Unit([], parts=_by_module(some, works), called=way) for way, some in ways if some]
     return [*found[:-1], *units[turn:]] if alone else found
 
 
 def _by_module(units: list[_Unit], works: Mapping[int, TitledCall]) -> list[_Unit]:
-    """The units of a long way, those that follow each other and belong to one part of a model together."""
+    """Group consecutive units of a long phase that belong to one part of a model."""
     if len(units) <= _MANY:
         return units
     found = []
@@ -133,7 +135,7 @@ def _by_module(units: list[_Unit], works: Mapping[int, TitledCall]) -> list[_Uni
 
 
 def _module(unit: _Unit, works: Mapping[int, TitledCall]) -> str:
-    """The part of the outermost module that all calls of a unit belong to, and what it is; "" if there is none."""
+    """Return the part of the outermost module that all calls of a unit belong to, with its class; "" if none."""
     parts = {_part(works[k].scope) for k in unit.calls if k in works}
     return parts.pop() if len(parts) == 1 else ""
 
@@ -148,7 +150,7 @@ def _part(scope: Any) -> str:
 
 
 def _titled(unit: _Unit, works: Mapping[int, TitledCall]) -> tuple[str, str]:
-    """What a unit of several calls is called, and what is to be known of it beside."""
+    """Return the title of a unit of several calls, and its note."""
     calls = [works[k] for k in _calls_of(unit) if k in works]
     if unit.called and not only_updates(calls):
         return unit.called, ""
@@ -165,20 +167,20 @@ def _calls_of(unit: _Unit) -> list[int]:
 
 
 class _RecordedTrace:
-    """A trace in the making, and which node has written last to each piece of memory."""
+    """A trace under construction, with the last node that wrote to each buffer."""
 
     def __init__(self, recording: Any, namespaces: Namespaces) -> None:
         self._builder, self._recording, self._program = Builder(), recording, recording.program
-        self._last: dict[int, int] = {}  # by the number of a buffer
-        self._first: dict[int, int] = {}  # by the number of a buffer that was there before
+        self._last: dict[int, int] = {}  # by buffer number
+        self._first: dict[int, int] = {}  # by number of an external buffer
         self._names: dict[int, str] = {}  # by node
-        self._views: dict[int, Any] = {}  # by node: where its numbers lie
+        self._views: dict[int, Any] = {}  # by node: the view of its values
         called = _names(recording, namespaces)
         self.known = dict(enumerate(recording.arguments)) | _memories(recording, called)
         self._gradients = [(x, f"{called.get(x, 'argument')}.grad", k) for x, k in recording.gradients if k is not None]
 
     def fill(self, units: Sequence[_Unit], works: Mapping[int, TitledCall], outer: int = 0) -> None:
-        """Append the calls of units, each kernel of several in a block of its own."""
+        """Append the calls of units, each kernel of several calls in a block of its own."""
         for unit in units:
             several = unit.called or len([k for k in _calls_of(unit) if k in works]) > 1
             block = self._builder.enter(*_titled(unit, works), outer) if several else outer
@@ -189,7 +191,7 @@ class _RecordedTrace:
                 self._add(self._program.nodes[k], block, about)
 
     def _add(self, node: Any, block: int, about: dict[str, str]) -> None:
-        """Append a call, after what it reads that is not there yet."""
+        """Append a call, after its operands that were not appended yet."""
         builder = self._builder
         if node.op in (FULL, CONSTANT):
             place = self._leaf(node.outs[0], node.attrs.get("value"))
@@ -204,13 +206,13 @@ class _RecordedTrace:
         for view in node.outs:
             self._last[view.buffer.number] = place
             if node.writes and view.buffer.number in self.known:
-                self._names.setdefault(place, f"{self.known[view.buffer.number]}′")  # of an update the parameter
+                self._names.setdefault(place, f"{self.known[view.buffer.number]}′")  # the updated parameter
 
     def _source(self, x: Any) -> int:
-        """The node that an operand is, or lies in the memory of."""
+        """Return the node of an operand, or of the memory it is a view of."""
         builder = self._builder
         if not hasattr(x, "buffer"):
-            x = getattr(x, "value", x)  # of a traced number what it was
+            x = getattr(x, "value", x)  # the traced value of a symbolic scalar
             return builder.add("c", None, float(x), "b", 0)
         number = x.buffer.number
         if number not in self._last:
@@ -222,7 +224,7 @@ class _RecordedTrace:
         return self._last[number]
 
     def _leaf(self, view: Any, value: Any) -> int:
-        """Memory that no call has written to; a number alone is a constant."""
+        """Append memory that no call has written to; a scalar becomes a constant."""
         value = getattr(value, "value", value)
         if value is not None and math.prod(view.shape) == 1:
             return self._builder.add("c", None, float(value), "b", 0)
@@ -235,7 +237,7 @@ class _RecordedTrace:
         self._builder.trace.tensors[place] = Shaped(view.shape, view.dtype.name, None)
 
     def finished(self) -> Trace:
-        """The trace, with what is said of how the step is run."""
+        """Return the completed trace, with a description of how the step is run."""
         trace, wanted = self._builder.trace, self._program.wanted
         for _, name, k in self._gradients:
             self._names.setdefault(self._last[wanted[k].buffer.number], name)
@@ -250,7 +252,7 @@ class _RecordedTrace:
         return trace
 
     def _gather_parameters(self) -> None:
-        """Put what a step has from elsewhere into one block, where that is much and used on several ways."""
+        """Move captured tensors into one block if there are many and several phases use them."""
         trace, ways = self._builder.trace, dict[int, set[int]]()
         for operand, result in zip(trace.operand, trace.result, strict=True):
             k = trace.block[result]
@@ -265,7 +267,7 @@ class _RecordedTrace:
                 trace.block[at] = block
 
     def _held(self) -> Iterator[tuple[int, Any]]:
-        """The nodes whose numbers memory still holds, and where: what stays after a step, and what it gave back."""
+        """Yield the nodes whose values are still in memory (persistent buffers and results), with the arrays."""
         launched, wanted = self._recording.launched, self._program.wanted
         for number, place in self._last.items():
             if number in self._program.fixed and place in self._views and self._views[place].buffer.number == number:
@@ -279,7 +281,7 @@ class _RecordedTrace:
 
 
 def _names(recording: Any, namespaces: Namespaces) -> dict[Any, str]:
-    """What the tensors are called that a step has from elsewhere: as a part of a variable, or else what they are."""
+    """Return the names of captured tensors: paths from a variable, or else descriptions."""
     found = {x: clean(about) for x, about in recording.held}
     found |= names_of(list(found), namespaces)
     for space in reversed(namespaces):
@@ -295,7 +297,7 @@ def _names(recording: Any, namespaces: Namespaces) -> dict[Any, str]:
 
 
 def _memories(recording: Any, called: dict[Any, str]) -> dict[int, str]:
-    """By its number, what the memory is called that a step reads and writes where it is."""
+    """Return by buffer number the names of memory that a step reads and writes in place."""
     found: dict[int, str] = {}
     for number, memory in recording.program.fixed.items():
         first = start_of(memory.flat)
@@ -306,11 +308,11 @@ def _memories(recording: Any, called: dict[Any, str]) -> dict[int, str]:
 
 
 def _path(scope: str) -> str:
-    """The path of a module in the outermost one that was called, which it names where that is meant itself."""
+    """Return a module's path in the outermost called module, or the latter's name for that module itself."""
     name, _, inner = scope.partition("/")
     return clean(inner.replace("/", ".") or name.lstrip("_"))
 
 
 def _told(x: Any) -> Any:
-    """An attribute as it is to be read: a number that is read anew by what it is."""
+    """Format an attribute; one that is re-read at each call is given by its description."""
     return x.what if hasattr(x, "what") else x

@@ -1,8 +1,8 @@
-"""Formulas with places left for names and numbers, which the player fills: as long as the graph is, they are few.
+"""Formula templates whose placeholders the player fills with names and numbers; even long graphs have few of them.
 
-A template depends on the operation, on which operands are constants, whose numbers are in it already, so that a square
-shows 2 · x, and on the attributes. Place 0 is for the node itself, the others for its operands; g stands for the
-gradient. How a place is marked, `minigrad.backends.formula.writing` says.
+A template depends on the operation, on its constant operands, whose values it contains, so that a square shows 2 · x,
+and on the attributes. Placeholder 0 is the node itself, the others its operands; g is the gradient.
+`minigrad.backends.formula.writing` defines how placeholders are marked.
 """
 
 from __future__ import annotations
@@ -26,7 +26,8 @@ _Key = tuple[tuple[str, Any], ...]
 
 
 def template(op: mg.Op, constants: Sequence[float | None], attrs: Mapping[str, Any] | None = None) -> Template:
-    """The formula of `op` as {"text": …, "mathml": …, "latex": …}; `constants` are numbers of operands.
+    """Return the formula of `op` as {"text": …, "mathml": …, "latex": …}; `constants` has the values of constant
+    operands.
 
     >>> template(mg.OPS["mul"], [None, -3.0])["text"].encode("unicode_escape")
     b'\\\\ue00b \\\\xb7 (\\\\u22123)'
@@ -37,20 +38,20 @@ def template(op: mg.Op, constants: Sequence[float | None], attrs: Mapping[str, A
 def local_template(
     op: mg.Op, slot: int, constants: Sequence[float | None], attrs: Mapping[str, Any] | None = None
 ) -> Template | None:
-    """That of the derivative of `op` by operand number `slot`; None where it cannot be written."""
+    """Return the template of the derivative of `op` with respect to operand `slot`; None if it cannot be written."""
     return _rule_template(local_derivative, op, slot, tuple(constants), _plain(attrs))
 
 
 def product_template(
     op: mg.Op, slot: int, constants: Sequence[float | None], attrs: Mapping[str, Any] | None = None
 ) -> Template | None:
-    """That of what operand number `slot` gets from the gradient g; None where it cannot be written."""
+    """Return the template of the VJP of operand `slot` for gradient g; None if it cannot be written."""
     return _rule_template(product, op, slot, tuple(constants), _plain(attrs))
 
 
 @lru_cache(maxsize=1000)
 def op_data(op: mg.Op) -> dict[str, Any]:
-    """What a trace says of an operation: its name, its formula in LaTeX, and how to compute it in JavaScript."""
+    """Return the serialised operation: its name, its LaTeX formula, and how to compute it in JavaScript."""
     formula = formula_of(op, op.inputs)
     latex = formula if isinstance(formula, str) else formula.latex()
     return {"name": op.name, "formula": latex, **javascript(op)}

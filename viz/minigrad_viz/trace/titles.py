@@ -1,8 +1,8 @@
-"""What a part of a graph computes, in a few words: the title of a compiled kernel, or of a run of a long list.
+"""Titles: describe in a few words what a compiled kernel, or a run of a long sequence, computes.
 
-Operations have words of the field: `layer_norm` is "layernorm", `linear` "matmul + bias". Where simpler operations make
-up one that has a name, as x · sigmoid(x) does, a short table of compositions says so. It follows who reads what, so no
-title promises more than is computed. What is in neither table goes by the names of its operations, in order.
+Operations have conventional names: `layer_norm` is "layernorm", `linear` "matmul + bias". A short table lists
+compositions such as x · sigmoid(x) with their names, matched by data flow, so that no title claims more than is
+computed. Other operations keep their names, in order.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ __all__ = [
     "title_of_run",
 ]
 
-WAYS = ("forward", "backward", "update")  # of a step of training
+WAYS = ("forward", "backward", "update")  # phases of a training step
 MIXED = "backward and update"
 
-_LONGEST_PERIOD = 16  # operations that a run repeats
+_LONGEST_PERIOD = 16  # operations in a repeating pattern
 _LISTED = 4  # words in a title
 _NUMBERS = re.compile(r"[0-9₀-₉]+")
 
@@ -97,7 +97,7 @@ _PLUMBING = frozenset(
         "to",
         "unfold",
     ]
-)  # how numbers lie; of no interest beside what is computed of them
+)  # data movement, omitted next to computation
 _ARITHMETIC = frozenset(
     [
         "abs",
@@ -133,7 +133,7 @@ _ARITHMETIC = frozenset(
 _COMMUTES = frozenset({"add", "mul", "maximum", "minimum"})
 _CHAINS = {"add": "sum of {:,} terms", "mul": "product of {:,} factors"}
 _SMALL = "₀₁₂₃₄₅₆₇₈₉"
-_BIAS = "bias"  # a variable of a pattern that stands for what has fewer dimensions than the result
+_BIAS = "bias"  # pattern variable for an operand with fewer dimensions than the result
 
 _CENTRED = ("sub", "x", ("mean", "x"))
 _SHIFTED = ("sub", "x", ("amax", "x"))
@@ -152,32 +152,32 @@ COMPOSITIONS: tuple[tuple[Any, str], ...] = (
     (("add", ("matmul", "x", "w"), _BIAS), "matmul + bias"),
     (("add", ("contract", "x", "w"), _BIAS), "matmul + bias"),
 )
-"""What operations make up together: an operation and its operands, which are operations too, or variables."""
+"""Composed operations: an operation and its operands, which are operations or variables."""
 
 
 class TitledCall(NamedTuple):
-    """A call in a kernel: its operation, what it reads and gives, by any numbers, and what it is done for."""
+    """A call in a kernel: its operation, its inputs and output (any hashable ids), and its purpose."""
 
     op: str
     reads: tuple[Any, ...]
     gives: Any
     dims: tuple[int, ...] = ()
-    """How many dimensions what it reads has, then what it gives."""
+    """The number of dimensions of each input, then of the output."""
     of: str = ""
-    """The operation whose gradient it helps to compute; "" on the way forward."""
+    """The operation whose gradient it helps to compute; "" in the forward pass."""
     decoupled: bool = False
-    """Whether the weight decay of an update is, as that of AdamW."""
+    """Whether the weight decay of an update is decoupled, as in AdamW."""
     name: str = ""
-    """What it gives is called so."""
+    """The name of its output."""
     scope: Any = ""
-    """Where in a model it belongs."""
+    """Its module scope in a model."""
 
 
 # --- kernels ---------------------------------------------------------------------------------------------------------
 
 
 def title_of_kernel(calls: Sequence[TitledCall]) -> str:
-    """What these calls compute together.
+    """Return a title for the combined computation of these calls.
 
     >>> title_of_kernel([TitledCall("layer_norm", ("x", "w", "b"), "y"), TitledCall("gelu", ("y",), "z")])
     'layernorm + GELU'
@@ -211,12 +211,12 @@ def _counted(n: int) -> str:
 
 
 def only_updates(calls: Sequence[TitledCall]) -> bool:
-    """Whether these do nothing but update parameters, and bring numbers into place for that."""
+    """Whether these calls only update parameters, apart from data movement."""
     return any(one.op in UPDATES for one in calls) and all(one.op in UPDATES or one.op in _PLUMBING for one in calls)
 
 
 def _words(calls: Sequence[TitledCall]) -> list[str]:
-    """A word for each composition among the calls and for each other call, in order."""
+    """Return a word for each composition among the calls and for each other call, in order."""
     made = {one.gives: one._replace(op=_plain(one)) for one in calls}
     dims = {x: n for one in calls for x, n in zip((*one.reads, one.gives), one.dims, strict=False)}
     claimed: set[Any] = set()
@@ -235,14 +235,14 @@ def _words(calls: Sequence[TitledCall]) -> list[str]:
 
 
 def _plain(one: TitledCall) -> str:
-    """The operation of a call, by one name for what can be written in several ways: x · x and x ** 2 are squares."""
+    """Return the operation of a call, normalising equivalent forms: x · x and x ** 2 are squares."""
     if one.op == "mul" and one.reads[:1] == one.reads[1:]:
         return "square"
     return {"2.0": "square", "0.5": "sqrt"}.get(str(one.reads[-1]), one.op) if one.op == "pow" else one.op
 
 
 def _matched(pattern: Any, root: Any, made: Mapping[Any, TitledCall], dims: Mapping[Any, int]) -> set[Any] | None:
-    """What a pattern covers that ends in `root`, by what the calls give; None where it is something else."""
+    """Return the outputs that a pattern ending in `root` covers; None if it does not match."""
 
     def match(part: Any, at: Any, bound: dict[str, Any]) -> Iterable[tuple[dict[str, Any], frozenset[Any]]]:
         if isinstance(part, str):
@@ -272,18 +272,18 @@ def _distinct(words: Iterable[str]) -> list[str]:
 
 
 def _joined(words: Sequence[str]) -> str:
-    """Words in a row: without mere arithmetic where that would be too long, and what comes again once."""
+    """Join words, without repetitions, and without basic arithmetic if the title would be too long."""
     plain = [word for word in words if word not in _ARITHMETIC]
     found = _distinct(plain if plain and len(_distinct(words)) > 2 else words)
     more = ["…"] if len(found) > _LISTED else []
     return (" + " if plain else " · ").join([*found[: _LISTED - len(more)], *more])
 
 
-# --- several blocks in one -------------------------------------------------------------------------------------------
+# --- names of grouped blocks ------------------------------------------------------------------------------------------
 
 
 def generic_name(name: str) -> str:
-    """A name without its numbers.
+    """Return a name with its digits replaced by #.
 
     >>> generic_name("layer0.block12"), generic_name("model₁")
     ('layer#.block#', 'model#')
@@ -292,12 +292,12 @@ def generic_name(name: str) -> str:
 
 
 def joint_name(first: str, last: str) -> str:
-    """What blocks are called together, from the first to the last.
+    """Return a name for a group of blocks, from the first to the last.
 
     >>> joint_name("layer0", "layer3"), joint_name("model₁", "model₁₂"), joint_name("0 · Linear", "4 · Linear")
     ('layer0 … layer3', 'model', '0 … 4 · Linear')
     """
-    if first.rstrip(_SMALL) == last.rstrip(_SMALL):  # they are only numbered
+    if first.rstrip(_SMALL) == last.rstrip(_SMALL):  # they differ only in their number
         return first.rstrip(_SMALL)
     (start, kind), (end, other) = (name.rpartition(" · ")[::2] for name in (first, last))
     return f"{start} … {end} · {kind}" if start and kind == other else f"{first} … {last}"
@@ -307,8 +307,8 @@ def joint_name(first: str, last: str) -> str:
 
 
 def title_of_run(ops: Sequence[str], chained: bool = False) -> str:
-    """What operations in a row do: how often they repeat themselves, or which of them there are. They are `chained` if
-    each reads what the one before it gives.
+    """Describe a sequence of operations: its repeating pattern, or its operations. They are `chained` if each reads the
+    result of the one before.
 
     >>> title_of_run(["mul", "add", "tanh"] * 12), title_of_run(["mul"] * 40), title_of_run(["exp", "mul", "mul"])
     ('12 × (mul, add, tanh)', '40 × mul', '2 × mul, exp')

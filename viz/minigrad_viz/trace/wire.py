@@ -1,31 +1,31 @@
 """The wire format: a trace as JSON, version 2, which the player reads.
 
-Columns instead of rows, because JSON of 100,000 rows is slow on both sides. Where most nodes have nothing, a column is
-*sparse*, {index: item}. Numbers are rounded to 6 significant digits where a notebook keeps the trace, and whole with
-`full`; NaN and infinities are strings, since JSON has no numbers for them; what is missing is null.
+Columns instead of rows, because JSON of 100,000 rows is slow on both sides. Columns with few entries are *sparse*,
+{index: item}. Numbers are rounded to 6 significant digits when stored in a notebook, and exact with `full`; NaN and
+infinities are strings, since JSON has no numbers for them; missing values are null.
 
-    nodes     kind: a letter a node: l leaf, o operation, c constant, x the operation that raised
-              op: which of `ops`, or -1; name: sparse; value: null for a tensor; block: which of `blocks`
-              state: a letter a node: n gradient not computed yet, f final, b blocked, p unknown
-              grad: sparse, what .grad held; line: sparse, "file:number: text"; stale: those older than their operands
-              tensor: sparse {shape, dtype, value, grad}, the last two numbers of `arrays` or null
+    nodes     kind: a letter per node: l leaf, o operation, c constant, x the operation that raised
+              op: index into `ops`, or -1; name: sparse; value: null for a tensor; block: index into `blocks`
+              state: a letter per node: n gradient not computed yet, f final, b blocked, p unknown
+              grad: sparse, the contents of .grad; line: sparse, "file:line: source"; stale: nodes older than an operand
+              tensor: sparse {shape, dtype, value, grad}, the last two indices into `arrays` or null
               attrs: sparse {name: text}
-              short: sparse, absent without modules: what a parameter is called beside the title of its block
-    edges     operand, result, slot; flows: "1" where a gradient goes back; local: its scalar derivative
-              all edges into a node are neighbours, in slot order
+              short: sparse, absent without modules: a parameter's name next to the title of its block
+    edges     operand, result, slot; flows: "1" if a gradient flows back; local: its scalar derivative
+              all edges into a node are adjacent, in slot order
     passes    for each output the events of its backward pass, by column
-    blocks    the tree of scopes: name, outer, kind; block 0 is the whole graph, and each comes after its outer one;
-              about: of a module, its parameters and the shape of what it gives, in words; of a block of a recorded
-              step, which compiled kernel it is; of a run, which nodes are in it
-    formulas  templates that the player fills with names and numbers: see templates.py; -1 where there is none
-    ops       name, formula; js, rules: how to compute it again in the browser, or why that cannot be
+    blocks    the tree of scopes: name, outer, kind; block 0 is the entire graph, and each follows its outer one;
+              about: a module's parameters and output shape; the compiled kernel of a captured step's block;
+              the nodes of a run
+    formulas  templates that the player fills with names and numbers: see templates.py; -1 if there is none
+    ops       name, formula; js, rules: how to recompute it in the browser, or why that is impossible
     arrays    summaries of tensors
-    programs  loops that compute tensors again: see minigrad/backends/loops.py. nodes.tensor's `loops` says
-              which computes a node, and for each operand which its product (null: none), or why none can
-    notes     what a user should be told
-    tours     absent, or the stops of a tour: at which position, and what is said there
-    how       absent, or, of a recorded step, how it is run: then nodes are calls in the order in which they run, most
-              have no numbers, and there is no way back
+    programs  loops that recompute tensors: see minigrad/backends/loops.py. nodes.tensor's `loops` lists the
+              program of a node and of each operand's product (null: none), or why there is none
+    notes     warnings for the user
+    tours     absent, or the stops of a tour: position and caption
+    how       absent, or how a captured step is run: then nodes are calls in execution order, most have no values,
+              and there is no backward pass
 """
 
 from __future__ import annotations
@@ -48,14 +48,14 @@ __all__ = ["VERSION", "data", "text"]
 
 VERSION = 2
 _MOST_TEMPLATES = 1000
-_MOST_CELLS, _STORED_CELLS = 300_000, 50_000  # of all arrays together, in a live player and in what is stored
-_FEWEST = 16  # what each may have in any case
+_MOST_CELLS, _STORED_CELLS = 300_000, 50_000  # of all arrays, in a live player and in a stored trace
+_FEWEST = 16  # cells guaranteed to each array
 
 Show = Callable[[Any], Any]
 
 
 def data(trace: Columns, full: bool) -> dict[str, Any]:
-    """`trace` as plain lists and dicts."""
+    """Return `trace` as plain lists and dicts."""
     show = _whole if full else rounded
     arrays, formulas, programs = _Arrays(), _Formulas(trace), Programs(trace)
     ops = [op_data(op) for op in trace.ops]
@@ -81,14 +81,14 @@ def data(trace: Columns, full: bool) -> dict[str, Any]:
 
 
 def text(trace: Columns, full: bool) -> str:
-    """`data` as one line of JSON."""
+    """Return `data` as one line of JSON."""
     return json.dumps(data(trace, full), ensure_ascii=False, allow_nan=False, separators=(",", ":"))
 
 
 class _Arrays:
-    """The summaries of arrays, each once: what comes into a node often goes out of it unchanged.
+    """Deduplicated summaries of arrays: gradients often pass through a node unchanged.
 
-    Together they have at most so many cells, or so: where they are many, each shows less of what it is of.
+    Their total number of cells is limited: with many arrays, each is subsampled more.
     """
 
     def __init__(self) -> None:
@@ -96,7 +96,7 @@ class _Arrays:
         self._places: dict[Any, int] = {}
 
     def place(self, array: Any) -> int | None:
-        """Where the summary of `array` will be."""
+        """Return the index of the summary of `array`."""
         if array is None:
             return None
         key = (array.shape, array.dtype.str, blake2b(array.tobytes()).digest())
@@ -106,7 +106,7 @@ class _Arrays:
         return self._places[key]
 
     def summaries(self, show: Show, room: int) -> list[dict[str, Any]]:
-        """The summaries, in order, with `room` cells together."""
+        """Return the summaries, in order, with about `room` cells in total."""
         most = _share([array.size for array in self._arrays], room)
         found = []
         for array in self._arrays:
@@ -117,7 +117,7 @@ class _Arrays:
 
 
 def _share(sizes: Iterable[int], room: int = _MOST_CELLS) -> int:
-    """How many cells each array may have, so that together they have `room`; small ones leave theirs to others.
+    """Return the cells allowed per array so that the total is `room`; small arrays leave their remainder to others.
 
     >>> _share([10, 20_000]), _share([100_000] * 40), _share([100] * 100 + [9_000] * 40)
     (10000, 7500, 7250)
@@ -155,7 +155,7 @@ def _nodes(trace: Columns, show: Show, arrays: _Arrays, programs: Programs) -> d
 
 
 def _ops_of_nodes(trace: Columns, ops: list[dict[str, Any]]) -> list[int]:
-    """Which of `ops` each node has. A call that raised, which may be of none, gets one of its own there."""
+    """Return the op index of each node. A call that raised gets an entry of its own in `ops`."""
     places = list(trace.op)
     for index, kind in enumerate(trace.kinds):
         if kind == "x":
@@ -205,7 +205,7 @@ def _blocks(trace: Columns) -> list[dict[str, Any]]:
 
 
 def _leaving(trace: Columns) -> dict[int, str]:
-    """The shape of what each block gives, where that is one tensor."""
+    """Return the output shape of each block with a single output tensor."""
     leaving: dict[int, dict[int, None]] = {}
     ends = [*zip(trace.operand, trace.result, strict=True), *((output, -1) for output in trace.outputs)]
     for operand, result in ends:
@@ -223,11 +223,11 @@ def _leaving(trace: Columns) -> dict[int, str]:
 
 
 class _Formulas:
-    """The templates of formulas, each once, and which of them each node and each edge has, or -1.
+    """Deduplicated formula templates, and their index for each node and edge, or -1.
 
-    A template depends on the op, on which operands are constants, and on the attributes: in most graphs they are few.
-    Constants beyond the first many are left out of it, as names are, so that a data set fed in as plain numbers does
-    not make a template of each.
+    A template depends on the op, the constant operands, and the attributes: most graphs have few. After the first
+    `_MOST_TEMPLATES`, constants become placeholders like names, so that a data set passed as plain numbers does not
+    create a template for each.
     """
 
     def __init__(self, trace: Columns) -> None:
@@ -257,7 +257,7 @@ class _Formulas:
     def _templates(
         self, op: mg.Op, slots: list[int], constants: tuple[Any, ...], attrs: Mapping[str, Any], tensors: bool
     ) -> list[int]:
-        """Where the template of the node is, and that of each edge to it: a derivative, of tensors a whole product."""
+        """Return the template indices of the node and of each of its edges: a derivative, for tensors a VJP."""
         rule = product_template if tensors else local_template
         derivatives = [
             None if op.variadic or len(slots) != len(op.inputs) else rule(op, slot, constants, attrs) for slot in slots
@@ -285,7 +285,7 @@ def _note(note: Note) -> dict[str, Any]:
 
 
 def _column(numbers: Sequence[float | None], show: Show) -> list[Any]:
-    """Numbers as JSON has them. All at once where they are to be rounded, which is several times as quick."""
+    """Convert numbers for JSON. Rounding all at once is several times as fast."""
     there = [x for x in numbers if x is not None]
     if show is _whole:
         shown: Iterable[Any] = there if all(map(math.isfinite, there)) else map(show, there)
@@ -300,7 +300,7 @@ def _column(numbers: Sequence[float | None], show: Show) -> list[Any]:
 
 
 def _whole(x: float | None) -> Any:
-    """As `rounded`, with all digits."""
+    """Convert as `rounded` does, with all digits."""
     if x is None or math.isfinite(x):
         return x
     return "NaN" if math.isnan(x) else "Infinity" if x > 0 else "-Infinity"

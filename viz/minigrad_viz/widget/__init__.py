@@ -1,4 +1,4 @@
-"""What one works with in a notebook: the player, comparisons, and what is shown while a model is trained."""
+"""Notebook widgets: the player, comparisons, and the training monitor."""
 
 from typing import Any
 
@@ -6,7 +6,7 @@ __all__ = ["Player"]
 
 
 def __getattr__(name: str) -> Any:
-    if name == "Player":  # whose ipywidgets take a while to import
+    if name == "Player":  # ipywidgets is slow to import
         from minigrad_viz.widget.widget import Player
 
         return Player

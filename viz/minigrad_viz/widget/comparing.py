@@ -1,4 +1,4 @@
-"""`compare`: two runs of one graph side by side, and the first place where they differ."""
+"""`compare`: two runs of one graph next to each other, and the first position where they differ."""
 
 from __future__ import annotations
 
@@ -18,33 +18,34 @@ __all__ = ["Comparison", "compare"]
 
 
 class Comparison:
-    """What `compare` returns: a picture in a notebook, text in a terminal; it is saved as either, or as a page."""
+    """The result of `compare`: a picture in a notebook, text in a terminal; it can be saved as either, or as a page."""
 
     def __init__(self, found: Differences) -> None:
         self.differences = found
 
     @property
     def agrees(self) -> bool:
-        """Whether nothing differs that could be compared."""
+        """Whether nothing that could be compared differs."""
         return not self.differences.nodes
 
     def svg(self, theme: Theme | None = None) -> str:
-        """The picture alone, as SVG; it follows the user's theme, light or dark, unless one is given."""
+        """Return the picture as SVG; it follows the user's theme, light or dark, unless one is given."""
         return picture(self.differences, theme_of(theme)).svg
 
     def text(self) -> str:
-        """The text form."""
+        """Return the text form."""
         return table(self.differences)
 
     def html(self, theme: Theme | None = None) -> str:
-        """A page with what differs in words, the picture and all numbers, in one file."""
+        """Return a self-contained page with the differences in words, the picture and all values."""
         return page(self.differences, theme_of(theme))
 
     def save(self, path: str | os.PathLike[str], *, theme: Theme | None = None) -> None:
-        """Write to `path` what its suffix says: ``.svg``, ``.html`` or ``.txt``. `theme` is "light" or "dark".
+        """Write the comparison to `path` in the format of its suffix: ``.svg``, ``.html`` or ``.txt``. `theme` is
+        "light" or "dark".
 
-        Raises ArgumentError for another suffix or theme, DTypeError for what is no path, MissingFileError if its folder
-        does not exist.
+        Raises ArgumentError for another suffix or theme, DTypeError if `path` is not a path, MissingFileError if its
+        folder does not exist.
         """
         save_shown(self, path, "comparison.save('runs.svg')", theme)
 
@@ -56,23 +57,23 @@ class Comparison:
 
 
 def compare(a: Any, b: Any, *, rtol: float | None = None, atol: float | None = None) -> Comparison:
-    """Compare two runs of the same graph: all values and gradients, and where the first difference comes from.
+    """Compare two runs of the same graph: all values and gradients, and the origin of the first difference.
 
     `a` and `b` are Values, tensors, lists of these, traces, drawings or players. They are drawn as one graph in which
-    each card has both numbers; what differs is marked, with the relative difference, and what agrees is pale. Three
-    things are named: the first node in tape order whose value differs; the first operation whose value differs though
-    its operands agree; and the first node in backward order whose gradient differs though all agrees that it is
-    computed from. That is where the bug is: in the operation, or in its gradient rule. An operation that you declared,
-    or a `Function`, may stand in for another one, so that a rule of your own can be compared with the right one.
+    each card has both values; differences are marked with the relative difference, and nodes that agree are pale. Three
+    nodes are named: the first node in tape order whose value differs; the first operation whose value differs although
+    its operands agree; and the first node in backward order whose gradient differs although everything it depends on
+    agrees. The bug is there: in the operation, or in its gradient rule. A custom op or a `Function` may replace another
+    operation, so that a custom gradient rule can be compared with a reference.
 
-    A gradient is what ``.grad`` holds in both runs, or else what a backward pass brings in both. Two elements differ if
-    they are further apart than ``atol + rtol · m``, where m is the larger of their magnitudes, or the median magnitude
-    of their tensors if that is larger. If they are not given, rtol and atol are 1e-9 and 1e-12 for float64 and Values,
-    1e-5 and 1e-8 for float32; integers have to be equal. A NaN agrees with a NaN. Of tensors that were not built inside
-    ``mg.record()`` some values may not have been kept: then it says how many could not be compared.
+    The gradients compared are ``.grad`` in both runs, or else those of a backward pass in both. Two elements differ if
+    their distance exceeds ``atol + rtol · m``, where m is the larger of their magnitudes, or the median magnitude of
+    their tensors if that is larger. By default rtol and atol are 1e-9 and 1e-12 for float64 and Values, 1e-5 and 1e-8
+    for float32; integers must be equal. NaNs are equal. For tensors that were not built inside ``mg.record()`` some
+    values may not have been saved: the result states how many could not be compared.
 
-    Raises ArgumentError where the graphs are not the same, naming the first node that differs in its operation, its
-    operands or its shape; DTypeError for what has no graph.
+    Raises ArgumentError if the graphs differ, naming the first node whose operation, operands or shape differ;
+    DTypeError for an argument without a graph.
 
     >>> import minigrad as mg
     >>> def run(w):
@@ -103,6 +104,6 @@ def _trace(x: Any) -> Trace:
         ):
             raise DTypeError(
                 f"compare: {shorten(clean(repr(part)), 60)} is {a_kind(part)}, which has no graph.\n"
-                "  Give two Values or tensors that were computed, or their drawings."
+                "  Pass two computed Values or tensors, or their drawings."
             )
     return to_trace(x)

@@ -1,6 +1,6 @@
-"""The widget of a sweep: it reads the sweep's folder again whenever something is written there.
+"""The widget of a sweep, which re-reads the sweep's folder whenever it changes.
 
-Loaded when the first one is made, because ipywidgets takes a while to import.
+Imported when the first widget is created, because ipywidgets is slow to import.
 """
 
 from __future__ import annotations
@@ -21,19 +21,20 @@ from minigrad_viz.trace.notation import clean, escape
 
 __all__ = ["Followed"]
 
-_AGAIN = 0.5  # seconds from one look to the next
+_AGAIN = 0.5  # seconds between polls
 _MOST = 200  # rows of the table
 _CELL = "padding:2px 10px;white-space:nowrap;text-align:"
 
 
 class Followed(anywidget.AnyWidget):
-    """A sweep that is looked at; `minigrad_viz.sweep` makes one. `results` is the sweep as it was last read, None while
-    there is none; `state` is what the page shows."""
+    """A live view of a sweep, created by `minigrad_viz.sweep`. `results` is the sweep as last read, None before it
+    exists; `state` is what the page shows.
+    """
 
     state = traitlets.Dict().tag(sync=True)
     _esm = files("minigrad_viz").joinpath("static/sweep.js").read_text(encoding="utf-8")
 
-    _ipython_display_ = None  # of ipywidgets 7, which would hide the picture and the text from IPython
+    _ipython_display_ = None  # ipywidgets 7 defines it, which would hide the picture and the text from IPython
 
     def __init__(self, folder: str | os.PathLike[str], wait: bool = False) -> None:
         self.folder = Path(folder)
@@ -45,14 +46,14 @@ class Followed(anywidget.AnyWidget):
         threading.Thread(target=_follow, args=(weakref.ref(self),), daemon=True).start()
 
     def look(self) -> bool:
-        """Show what is new; returns whether more may come."""
+        """Update the state if the folder changed, and return whether more results may come."""
         if self._written() != self._seen:
             self._read()
             self.state = self._state()
         return self.comm is not None and (self.results is None or bool(self.results.count(*_GOES_ON)))
 
     def svg(self) -> str:
-        """The picture alone; "" while there is no sweep."""
+        """Return the picture alone; "" before the sweep exists."""
         return parallel(self.results) if self.results else ""
 
     def _written(self) -> int:
@@ -76,7 +77,7 @@ class Followed(anywidget.AnyWidget):
         return clean(self.state["sentence"]) if self.results is None else repr(self.results)
 
     def _repr_mimebundle_(self, **options: Any) -> tuple[dict[str, Any], dict[str, Any]]:
-        """The widget where one can be shown, and the picture with its table where not."""
+        """Return the widget view, with the picture and its table as a fallback."""
         live, metadata = super()._repr_mimebundle_(**options) or ({}, {})
         view = {kind: content for kind, content in live.items() if kind.startswith("application/")}
         return {**view, "text/html": self._html(), "text/plain": repr(self)}, metadata
@@ -105,7 +106,7 @@ def _cleaned(rows: list[list[str]]) -> list[list[str]]:
 
 
 def _follow(seen: weakref.ref[Followed]) -> None:
-    """Look again and again, as long as somebody keeps the widget and more may come."""
+    """Poll the folder as long as the widget is referenced and more results may come."""
     pause = threading.Event()
     while True:
         pause.wait(_AGAIN)

@@ -1,6 +1,6 @@
-"""``%load_ext minigrad_viz``: a Value at the end of a cell is drawn, and ``%%trace`` plays what a cell computes.
+"""The IPython extension: Values at the end of a cell are drawn, and ``%%trace`` plays the graph that a cell builds.
 
-The classes that are shown are left alone: IPython is told.
+It registers formatters with IPython instead of modifying the classes.
 """
 
 from __future__ import annotations
@@ -20,19 +20,18 @@ from minigrad_viz.widget.player import made
 __all__ = ["load", "unload"]
 
 _TENSOR = ("minigrad.core.tensor", "Tensor")
-_before: dict[int, Any] = {}  # by formatter: the printer that was there before ours
+_before: dict[int, Any] = {}  # by formatter id: the previous printer for Values
 
 
 def load(shell: Any) -> None:
-    """From now on `shell`, an IPython InteractiveShell, displays a Value as `draw` does, named after its variables.
-
-    It also knows the magic ``%%trace``.
+    """Register a formatter in `shell`, an IPython InteractiveShell, that displays Values as `draw` does, named after
+    its variables, and the magic ``%%trace``.
     """
 
     def bundle(x: Any) -> dict[str, str] | None:
         if isinstance(x, mg.Value) or _has_graph(x):
             return Drawing(to_trace(x, namespaces=(shell.user_ns,)))._repr_mimebundle_()
-        return None  # a tensor that is only numbers shows these
+        return None  # a tensor without a graph keeps its own repr
 
     def trace(line: str, cell: str) -> Any:
         __tracebackhide__ = True
@@ -47,7 +46,7 @@ def load(shell: Any) -> None:
 
 
 def unload(shell: Any) -> None:
-    """Display a Value as before `load`."""
+    """Restore the display of Values from before `load`."""
     formatter = shell.display_formatter.mimebundle_formatter
     if id(formatter) in _before:
         before = _before.pop(id(formatter))
@@ -59,11 +58,11 @@ def unload(shell: Any) -> None:
 
 
 def _trace(shell: Any, line: str, cell: str) -> Any:
-    """Run the cell, and play the graph of what it computes, with the lines of the cell at its nodes.
+    """Run the cell, and play the graph that it builds, with the cell's lines on the nodes.
 
-    ``%%trace`` shows the last expression, if it has a graph, else what the cell gave names to. ``%%trace loss`` shows
-    `loss`, ``%%trace y, z`` both in one graph. With ``--static`` it is a picture that does not move. Where the cell
-    raises an error the graph up to there is shown, and the operation that failed.
+    ``%%trace`` shows the last expression if it has a graph, else the results that the cell assigned to variables.
+    ``%%trace loss`` shows `loss`, ``%%trace y, z`` both in one graph. With ``--static`` it shows a static picture. If
+    the cell raises an error, the graph up to there and the failed operation are shown.
     """
     from IPython.core.error import UsageError
 
@@ -71,7 +70,7 @@ def _trace(shell: Any, line: str, cell: str) -> Any:
     words = line.split()
     options = [word for word in words if word.startswith("-")]
     if set(options) - {"--static"}:
-        raise UsageError(f"%%trace: {' '.join(options)} is not known. It takes names to show, and --static.")
+        raise UsageError(f"%%trace: unrecognized option {' '.join(options)}. It takes names to show, and --static.")
     asked = " ".join(word for word in words if word not in options)
     space = shell.user_ns
     before = dict(space)
@@ -93,12 +92,12 @@ def _trace(shell: Any, line: str, cell: str) -> Any:
     if roots is None:
         roots = _ends(before, space)
     if not roots:
-        raise UsageError("%%trace: nothing here has a graph to show. Name what to show, as in %%trace loss.")
+        raise UsageError("%%trace: no result of this cell has a graph. Name what to show, as in %%trace loss.")
     _show(to_trace(roots, namespaces=(space,)), "--static" in options)
 
 
 def _run(shell: Any, cell: str) -> Any:
-    """Run a cell as IPython does, so that errors show its lines, and return the value of its last expression."""
+    """Run a cell as IPython does, so that tracebacks show its lines, and return the value of its last expression."""
     from IPython.core.error import UsageError
 
     __tracebackhide__ = True
@@ -107,7 +106,7 @@ def _run(shell: Any, cell: str) -> Any:
     tree = ast.parse(code, name)
     if _awaits(tree):
         raise UsageError(
-            "%%trace: a cell that awaits cannot be traced. Await in a cell before, and trace what comes after."
+            "%%trace: a cell that uses await cannot be traced. Await in an earlier cell, and trace the code after it."
         )
     quiet = cell.rstrip().endswith(";")
     last = ast.Expression(tree.body.pop().value) if tree.body and isinstance(tree.body[-1], ast.Expr) else None
@@ -117,7 +116,7 @@ def _run(shell: Any, cell: str) -> Any:
 
 
 def _awaits(tree: ast.AST) -> bool:
-    """Whether there is an await, or its like, outside of the functions that a cell defines."""
+    """Whether `tree` has an await, async for or async with outside of the functions it defines."""
     if isinstance(tree, ast.Await | ast.AsyncFor | ast.AsyncWith) or bool(getattr(tree, "is_async", 0)):
         return True
     functions = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
@@ -136,7 +135,7 @@ def _show(trace: Trace, static: bool) -> None:
 
 
 def _has_graph(x: Any) -> bool:
-    """Whether `x`, or each of a list, was computed by operations that are remembered."""
+    """Whether `x`, or each item of a list, was computed by recorded operations."""
     if isinstance(x, list | tuple):
         return bool(x) and all(map(_has_graph, x))
     made_by = x.op if isinstance(x, mg.Value) else getattr(x, "grad_fn", None) if isinstance(x, Node) else None
@@ -144,7 +143,7 @@ def _has_graph(x: Any) -> bool:
 
 
 def _ends(before: dict[str, Any], *spaces: Mapping[str, Any]) -> list[Any]:
-    """What a cell computed and gave names to, without what went on into other results of it."""
+    """Return the results that a cell assigned to variables, without those that other results use."""
     named = [item for space in spaces for item in list(space.items())]
     new = [x for name, x in named if not name.startswith("_") and x is not before.get(name)]
     found = [x for x in new if not isinstance(x, list | tuple) and _has_graph(x)]

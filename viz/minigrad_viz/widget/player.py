@@ -1,4 +1,4 @@
-"""`step`, `play`, `tour`: a graph as a player in the notebook, which goes through it forward and backward."""
+"""`step`, `play`, `tour`: players that step through a graph forward and backward in the notebook."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ if TYPE_CHECKING:
 
 __all__ = ["made", "play", "step", "tour"]
 
-_INSTEAD = ", or look at minigrad_viz.draw(…), which needs none"
+_INSTEAD = ", or use minigrad_viz.draw(…), which needs none"
 
 
 @explained("players", _INSTEAD)
 def made(trace: Trace, **state: Any) -> Player:
-    """A player of `trace`, whose traits are `state`.
+    """Return a player of `trace`, with traits `state`.
 
-    Raises MissingPackageError where ipywidgets or anywidget is missing, or of a version that does not work.
+    Raises MissingPackageError if ipywidgets or anywidget is missing or incompatible.
     """
     for name in ("ipywidgets", "anywidget"):
         package(name, "players", _INSTEAD)
@@ -32,14 +32,14 @@ def made(trace: Trace, **state: Any) -> Player:
 
 
 def step(x: Any, *more: Any, **state: Any) -> Player:
-    """The graph that ends in `x`, or in several, as a player that waits before the first operation.
+    """Return a player of the graph that computes `x` (or several outputs), paused before the first operation.
 
-    In a notebook → goes one step on and ← one back; the numbers of leaves can be changed. The backward pass that is
-    shown is one of its own: no ``grad`` is written and no hook is called. `state` are traits of the player, such as
-    ``position=3`` or ``granularity="op"``. `Player.save` writes it as a film, or as a page.
+    In a notebook → steps forward and ← back; the values of leaves can be changed. The backward pass shown is the
+    player's own: it writes no ``grad`` and calls no hook. `state` are traits of the player, such as ``position=3`` or
+    ``granularity="op"``. `Player.save` exports it as a film or a page.
 
-    Of a step of `mg.jit` it goes through the kernel calls in the order in which they run, forward only, with those
-    numbers that memory still holds.
+    For a step of `mg.jit`, the player shows the kernel calls in execution order, forward only, with the values that are
+    still in memory.
 
     >>> import minigrad as mg
     >>> a = mg.Value(3.0, "a")
@@ -51,7 +51,8 @@ def step(x: Any, *more: Any, **state: Any) -> Player:
 
 
 def play(x: Any, *more: Any, speed: float = 1.0, **state: Any) -> Player:
-    """As `step`, and it starts by itself, at `speed` from 0.25 to 4. ``play(x).save("x.gif")`` makes a film.
+    """Return a player as `step` does, which starts playing at `speed` (0.25 to 4). ``play(x).save("x.gif")`` exports a
+    film.
 
     >>> import minigrad as mg
     >>> player = play(mg.Value(3.0, "a").exp(), speed=2)
@@ -62,17 +63,17 @@ def play(x: Any, *more: Any, speed: float = 1.0, **state: Any) -> Player:
 
 
 def tour(x: Any, captions: Sequence[tuple[Any, ...]], **state: Any) -> Player:
-    """The graph of `x` as a player with a tour: the space bar goes from one stop to the next, each with its caption.
+    """Return a player of the graph of `x` with a tour: the space bar moves to the next stop, each with its caption.
 
     Each of `captions` is (where, text), and `where` one of
 
-    - a node of the graph or its name: the moment at which it is computed; with "backward", as in
+    - a node of the graph or its name: the position at which it is computed; with "backward", as in
       ``(("a", "backward"), "…")``, at which its gradient is complete,
-    - two nodes, the ends of an edge: the moment at which the gradient goes over it,
-    - "start", "seed", where the backward pass begins, "end", or the number of a position.
+    - two nodes, the ends of an edge: the position at which the gradient flows over it,
+    - "start", "seed" (the start of the backward pass), "end", or an integer position.
 
-    In (where, text, look) a node, or a scope that is opened, is selected there.
-    Raises ArgumentError for what is not in the graph; it says at which stop.
+    In (where, text, look) the node, or the scope that is opened, is selected there. Raises ArgumentError, with the
+    number of the stop, for anything that is not in the graph.
 
     >>> import minigrad as mg
     >>> a = mg.Value(3.0, "a")

@@ -1,4 +1,4 @@
-"""Hooks on a model for one step of training: what they catch of its layers, and which relus follow these."""
+"""Hooks on a model for one training step: they capture layer outputs and gradients, and the ReLUs after the layers."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ from minigrad_viz.trace.calls import instances_in
 
 __all__ = ["Probe"]
 
-_SAMPLE = 256  # numbers of a tensor, for its histogram
-_DEAD = ("ReluBackward", "Relu6Backward")  # operations that give 0 for whole units, from which no gradient comes
+_SAMPLE = 256  # elements sampled per tensor, for its histogram
+_DEAD = ("ReluBackward", "Relu6Backward")  # operations with entire units at 0, through which no gradient flows
 
 
 class Probe:
-    """What is caught of the next step: outputs of `layers` and their gradients by hooks, weights as they are before it;
-    and, where the optimizer `stepped`, gradients that it has used.
+    """Captures the next step: outputs of `layers` and their gradients by hooks, and the weights before it; if the
+    optimizer `stepped`, also the gradients it has used.
     """
 
     def __init__(self, model: Any, layers: Sequence[tuple[str, Any]], stepped: bool = False) -> None:
         self.stale: set[int] = set()
-        """By row of the picture the layers whose gradients are added to those of the step before."""
+        """Rows of the layers whose gradients accumulate into those of the previous step."""
         self._handles: list[Any] = []
         self._caught: dict[tuple[int, str], Any] = {}
         self._old: dict[int, Any] = {}
-        self._kept: dict[int, list[tuple[Any, Any, int]]] = {}  # gradients of the step before, with their versions
+        self._kept: dict[int, list[tuple[Any, Any, int]]] = {}  # gradients of the previous step, with their versions
         self._calls = _Calls()
         rows = {module: k for k, (_, module) in enumerate(layers)}
         inside = {part for module in rows for part in module.modules()} - set(rows)
@@ -44,7 +44,7 @@ class Probe:
                     self._kept[k] = [(p, p.grad, p.grad._version) for p in own if p.grad is not None]
 
     def remove(self) -> None:
-        """Take the hooks away, and let go of what they caught: the hook of an output lives as long as its graph."""
+        """Remove the hooks, and release what they captured: an output's hook lives as long as its graph."""
         for handle in self._handles:
             handle.remove()
         self._caught.clear()
@@ -62,23 +62,23 @@ class Probe:
         return caught
 
     def _arrive(self, k: int, gradient: Any) -> None:
-        """The gradient of an output, before those of the layer's parameters are added to what they have."""
+        """Capture the gradient of an output, before the gradients of the layer's parameters are accumulated."""
         self._caught[k, "gradients"] = gradient.detach()
         if any(p.grad is kept and kept._version == version for p, kept, version in self._kept.get(k, ())):
             self.stale.add(k)
 
     @property
     def rectified(self) -> dict[int, Any]:
-        """By row of the picture what the last relu in that layer gave, or the last one that follows it."""
+        """By row, the output of the last ReLU in that layer, or after it."""
         return self._calls.rectified
 
     @property
     def order(self) -> list[int]:
-        """The rows of the layers in the order in which they were called."""
+        """The rows of the layers in call order."""
         return [k for k, what in self._caught if what == "values"]
 
     def parts(self) -> tuple[list[tuple[int, str, Any]], dict[int, int]]:
-        """What is known of the step, each a row, what it is and a vector; by row the elements of the gradients."""
+        """Return the measurements, each as row, kind and vector; and by row the element count of the gradients."""
         parts: list[tuple[int, str, Any]] = []
         counts: dict[int, int] = {}
         for (k, what), x in self._caught.items():
@@ -96,20 +96,20 @@ class Probe:
 
 
 class _Calls:
-    """What the graph of one step says of how layers follow each other: after which of them there is a relu.
+    """Tracks which layer each ReLU of one step follows.
 
-    A relu is an operation, whoever calls it. As a call of a module ends, the steps that are new since the call before
-    are gone through, so that each of them is once.
+    A ReLU is detected as an operation, whoever calls it. When a module call ends, the steps created since the previous
+    call are visited, each once.
     """
 
     def __init__(self) -> None:
         self.rectified: dict[int, Any] = {}
-        """By row of the picture what the last relu in that layer gave, or the last one that follows it."""
+        """By row, the output of the last ReLU in that layer, or after it."""
         self._rows: list[int] = []  # by call of a layer
-        self._after: dict[Any, int] = {}  # by step the last call before it, -1: none
+        self._after: dict[Any, int] = {}  # by step, the last call before it, or -1
 
     def hook(self, row: int | None) -> Callable[..., None]:
-        """What is told of each call of a module, which has a `row` in the picture or has none."""
+        """Return a forward hook for a module, which has a `row` in the picture or None."""
 
         def called(module: Any, args: Any, output: Any) -> None:
             if row is None:
@@ -119,12 +119,12 @@ class _Calls:
             self._rows.append(row)
             here, ends = len(self._rows) - 1, _steps_of(output)
             self._go_through(ends, here)
-            self._after.update(dict.fromkeys(ends, here))  # also where a layer hands on what it was given
+            self._after.update(dict.fromkeys(ends, here))  # also if a layer returns its input
 
         return called
 
     def _go_through(self, ends: list[Any], call: int | None = None) -> None:
-        """Look at the steps that lead to `ends` and are not known yet: made by this `call`, or between calls."""
+        """Visit the new steps that lead to `ends`: created by this `call`, or between calls."""
         stack = [(step, False) for step in ends]
         while stack:
             step, ready = stack.pop()
@@ -146,12 +146,12 @@ class _Calls:
 
 
 def _steps_of(x: Any) -> list[Any]:
-    """What made the tensors in what a module was given, or gave."""
+    """Return the steps that computed the tensors in a module's arguments or output."""
     return [one.grad_fn for one in instances_in(x, mg.Tensor) if one.grad_fn is not None]
 
 
 def _stride(size: int) -> int:
-    """Every how many-th number to take: one that no side of a tensor of that size divides, so that all places come.
+    """Return a sampling step that divides no side of a tensor of that size, so that all positions occur.
 
     >>> _stride(100), _stride(32 * 16 * 64)
     (1, 129)

@@ -1,4 +1,4 @@
-"""`sweep`: see a sweep of `minigrad.distributed`, while it runs and afterwards, from the folder that it writes."""
+"""`sweep`: a view of a sweep of `minigrad.distributed`, during and after its run, read from its folder."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ __all__ = ["sweep"]
 
 
 def sweep(folder: str | os.PathLike[str], *, wait: bool = False) -> Followed:
-    """The trials of the sweep in `folder`, the best first, and their picture in parallel coordinates.
+    """Return a view of the sweep in `folder`: its trials, the best first, and a parallel coordinates picture.
 
-    In a notebook it is a widget, and follows a sweep that runs: in a cell after it, or started elsewhere. Where widgets
-    cannot be shown it is what was known when the cell ran. ``.svg()`` is the picture alone, ``.results`` the `Sweep`.
-    With `wait` there need be no sweep yet.
+    In a notebook it is a widget that follows a running sweep, whether it runs in a later cell or elsewhere. Where
+    widgets cannot be shown it is a snapshot from when the cell ran. ``.svg()`` is the picture alone, ``.results`` the
+    `Sweep`. With `wait` the sweep need not exist yet.
 
-    Raises MissingFileError where there is none, MissingPackageError without anywidget.
+    Raises MissingFileError if it does not exist, MissingPackageError without anywidget.
     """
-    with explained("a sweep in a notebook", ", or look at parallel.svg in its folder"):
+    with explained("a sweep in a notebook", ", or open parallel.svg in its folder"):
         from minigrad_viz.widget.following import Followed
     return Followed(folder, wait)

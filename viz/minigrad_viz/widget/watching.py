@@ -1,11 +1,11 @@
-"""`watch`: see a model while it is trained. What is measured when, and where it is shown.
+"""`watch`: monitor a model during training. When to measure what, and where to show it.
 
-Most steps are left alone. For one that is measured, hooks are set before and taken away after it; samples of what they
-caught, and all norms, go to the host as one tensor: a transfer a measured step, however many layers there are. How many
-steps are measured follows from what that costs: at most a twenty-fifth of the time.
+Most steps are not measured. For a measured step, hooks are added before it and removed after it; samples of the
+captured tensors, and all norms, are copied to the host as one tensor: one transfer per measured step, however many
+layers there are. The cost determines how many steps are measured: at most a twenty-fifth of the time.
 
-The picture is a display that is replaced, not a widget: so what a saved notebook holds is always the latest one, also
-where the kernel died, and nothing is needed to see it.
+The picture is an updated display, not a widget: a saved notebook always contains the latest one, even if the kernel
+died, and viewing it requires nothing.
 """
 
 from __future__ import annotations
@@ -28,29 +28,29 @@ from minigrad_viz.widget.probe import Probe
 
 __all__ = ["Watch", "watch"]
 
-_SHARE = 0.04  # of the time that may go into measuring and drawing
-_AGAIN = 0.5  # seconds from one picture to the next
-_HERE = ("cpu", "numpy")  # where reading a number is no transfer, and waits for nothing
-_WAITING = 512  # losses that stay on the device at most
-_MOST = 24  # layers that are shown
+_SHARE = 0.04  # maximum fraction of the time spent on measuring and drawing
+_AGAIN = 0.5  # minimum seconds between pictures
+_HERE = ("cpu", "numpy")  # devices on which reading a value needs no transfer or synchronisation
+_WAITING = 512  # maximum losses left on the device
+_MOST = 24  # maximum layers shown
 
 
 def watch(model: Any, *, layers: Collection[str] | None = None, share: float = _SHARE) -> Watch:
-    """See `model` while it is trained: the loss, and by layer values, gradients, their norms, dead units, and how far
-    an update moves the weights.
+    """Monitor `model` during training: the loss, and by layer values, gradients, their norms, dead units, and the
+    relative size of weight updates.
 
-    Give it to `fit` as a callback, or call ``log(loss)`` at the end of each step, after the optimizer's. In a notebook
-    the picture appears in the cell that trains, and stays there; ``save`` writes it as SVG, HTML or text. `layers` are
-    names of modules; by default those that hold no others, with parameters first where these are many. Dead units are
-    those of ``nn.ReLU``, and of ``F.relu`` wherever a module calls it: they stand beside the layer it follows. At most
-    `share` of the time goes into it: so most steps are not measured.
+    Pass it to `fit` as a callback, or call ``log(loss)`` at the end of each step, after the optimizer's. In a notebook
+    the picture appears in the training cell, and stays there; ``save`` writes it as SVG, HTML or text. `layers` are
+    names of modules; by default those without submodules, with a preference for those with parameters if there are
+    many. Dead units are those of ``nn.ReLU``, and of ``F.relu`` wherever a module calls it: they are shown next to the
+    layer it follows. At most the fraction `share` of the time is used for it, so most steps are not measured.
 
-    *Gradient flow* is a heatmap of the root mean square of each layer's gradient, a column a measured step; from 200
-    columns on several steps share one, which shows the largest. A sign marks where an alarm begins: the first NaN or
+    *Gradient flow* is a heatmap of the root mean square of each layer's gradient, a column per measured step; beyond
+    200 columns several steps share one, which shows the largest. A marker shows where an alarm begins: the first NaN or
     infinity; a gradient a thousand times smaller (vanishing) or larger (exploding) than in the layer nearest the loss,
-    or larger than it mostly was; half of the units of a ReLU dead; gradients of the step before to which ``backward``
-    adds (stale).
-    Raises DTypeError for what is no module, ArgumentError for names and shares that cannot be.
+    or larger than its own average; half of the units of a ReLU dead; gradients of the previous step into which
+    ``backward`` accumulates (stale). Raises DTypeError if `model` is not a module, ArgumentError for invalid names and
+    shares.
 
     >>> import minigrad as mg
     >>> model = mg.nn.Sequential(mg.nn.Linear(1, 4), mg.nn.ReLU(), mg.nn.Linear(4, 1))
@@ -71,20 +71,22 @@ def watch(model: Any, *, layers: Collection[str] | None = None, share: float = _
 
 
 class Watch:
-    """What `watch` gives: it measures, and it is the picture of what it measured. A callback of `fit`, and a block."""
+    """The monitor that `watch` returns, and its picture. A `fit` callback and a context manager."""
 
     def __init__(self, model: Any, layers: Collection[str] | None = None, share: float = _SHARE) -> None:
         if not isinstance(model, mg.nn.Module):
-            raise DTypeError(f"watch: {clean(repr(model)):.60} is no module.\n  Write watch(model), with an nn.Module.")
+            raise DTypeError(
+                f"watch: {clean(repr(model)):.60} is not a module.\n  Write watch(model), with an nn.Module."
+            )
         if not 0 < share <= 1:
-            raise ArgumentError(f"watch: share={share!r} of the time, and it must be above 0 and at most 1.")
+            raise ArgumentError(f"watch: share={share!r}; it must be above 0 and at most 1.")
         self.view = TrainingView(clean(type(model).__name__))
         self.measured = 0
         self._model = model
         self._modules = _chosen(model, layers)
         self.view.layers = [LayerRow(clean(name), clean(part._get_name())) for name, part in self._modules]
         self.view.hidden = _leaf_count(model) - len(self._modules) if layers is None else 0
-        self._losses: list[tuple[int, Any]] = []  # that are on the device still
+        self._losses: list[tuple[int, Any]] = []  # still on the device
         self._share = share
         self._moving = next((p for p in model.parameters() if p.requires_grad), None)
         self._version = self._moved()
@@ -92,10 +94,10 @@ class Watch:
         self._clock = _Clock()
         self._probe: Probe | None = Probe(model, self._modules)
 
-    # --- what the user calls, or `fit` ---
+    # --- called by the user, or by `fit` ---
 
     def log(self, loss: Any) -> None:
-        """A step is over, and its loss was this."""
+        """Record the end of a step with this loss."""
         self._clock.step_ends(self._probe is not None)
         self.view.step += 1
         if isinstance(loss, mg.Tensor) and loss.device not in _HERE:
@@ -115,11 +117,11 @@ class Watch:
         self._clock.work_ends()
 
     def on_step(self, run: Any) -> None:
-        """What `fit` calls after each step."""
+        """Record a step of `fit`."""
         self.log(run.loss)
 
     def on_epoch(self, run: Any) -> None:
-        """What `fit` calls after each epoch: the picture is brought up to date."""
+        """Record an epoch of `fit`, and update the picture."""
         row = run.history.epochs[-1]
         if "val_loss" in row:
             self.view.validation.append((self.view.step, row["val_loss"]))
@@ -128,7 +130,7 @@ class Watch:
         self._clock.work_ends()
 
     def close(self) -> None:
-        """Take the hooks away, and show the picture for the last time."""
+        """Remove the hooks, and update the picture for the last time."""
         self._disarm()
         self._fetch([])
         if self.view.step:
@@ -143,7 +145,7 @@ class Watch:
     # --- measuring ---
 
     def _moved(self) -> int:
-        """How often the weights were written, which tells whether the optimizer made a step."""
+        """Return the version of the weights, which shows whether the optimizer has stepped."""
         return 0 if self._moving is None else self._moving._version
 
     def _disarm(self) -> None:
@@ -152,7 +154,7 @@ class Watch:
         self._probe = None
 
     def _measure(self, probe: Probe) -> None:
-        """One tensor of all that is to be known of this step, fetched at once, and what it says of each layer."""
+        """Fetch all measurements of this step as one tensor, and store them by layer."""
         import numpy as np
 
         with mg.no_grad(), untapped():
@@ -182,7 +184,7 @@ class Watch:
         self.view.measured = self.view.step
 
     def _fetch(self, parts: list[Any]) -> list[Any]:
-        """These vectors as arrays, and the losses that wait, in one transfer for each type and device."""
+        """Copy these vectors and the pending losses to the host, in one transfer per dtype and device."""
         if not parts and not self._losses:
             return []
         waiting = [loss.reshape(-1)[:1] for _, loss in self._losses]
@@ -201,7 +203,7 @@ class Watch:
     # --- showing ---
 
     def _show(self) -> None:
-        """Put the picture where the user is, in place of the one before."""
+        """Display the picture, in place of the previous one."""
         self._clock.drawn = time.perf_counter()
         if not _in_notebook():
             return
@@ -214,22 +216,23 @@ class Watch:
             self._shown.update(self)
 
     def svg(self, theme: Theme | None = None) -> str:
-        """The picture alone; it follows the user's theme, light or dark, unless one is given."""
+        """Return the picture; it follows the user's theme, light or dark, unless one is given."""
         return board(self.view, theme_of(theme))
 
     def text(self) -> str:
-        """The text form, as `print` shows it."""
+        """Return the text form, as `print` shows it."""
         return lines(self.view)
 
     def html(self, theme: Theme | None = None) -> str:
-        """A page with the picture and the text, in one file."""
+        """Return a self-contained page with the picture and the text."""
         return page(self.view, theme_of(theme))
 
     def save(self, path: str | os.PathLike[str], *, theme: Theme | None = None) -> None:
-        """Write to `path` what its suffix says: ``.svg``, ``.html`` or ``.txt``. `theme` is "light" or "dark".
+        """Write the picture to `path` in the format of its suffix: ``.svg``, ``.html`` or ``.txt``. `theme` is "light"
+        or "dark".
 
-        Raises ArgumentError for another suffix or theme, DTypeError for what is no path, MissingFileError if its folder
-        does not exist.
+        Raises ArgumentError for another suffix or theme, DTypeError if `path` is not a path, MissingFileError if its
+        folder does not exist.
         """
         save_shown(self, path, "seen.save('training.svg')", theme)
 
@@ -241,13 +244,13 @@ class Watch:
 
 
 class _Clock:
-    """What measuring costs, and whether there is time for it again."""
+    """Tracks the cost of measuring, and whether the budget allows another measurement."""
 
     def __init__(self) -> None:
-        self.drawn = 0.0  # when the last picture was made
+        self.drawn = 0.0  # when the last picture was drawn
         self._last = time.perf_counter()
-        self._usual = 0.0  # seconds of a step that is left alone
-        self._cost = 0.0  # seconds that the last measured step took more
+        self._usual = 0.0  # average seconds of a step without measurement
+        self._cost = 0.0  # extra seconds of the last measured step
         self._credit = 0.0
         self._began: float | None = None
         self._steps = 0
@@ -255,7 +258,7 @@ class _Clock:
         self._took = 0.0
 
     def step_ends(self, measured: bool) -> None:
-        """The user's step is over; what follows is ours."""
+        """Note the end of the user's step and the start of the monitor's work."""
         self._began = time.perf_counter()
         self._took = self._began - self._last
         self._steps += 1
@@ -264,12 +267,12 @@ class _Clock:
             self._usual = 0.9 * self._usual + 0.1 * self._took if self._usual else self._took
 
     def may(self, share: float) -> bool:
-        """Whether the next step may be measured: not right after the first, in which kernels were compiled."""
+        """Whether the next step may be measured: not directly after the first, which compiled kernels."""
         self._credit = min(self._credit + share * min(self._took, 2 * self._usual), 2 * self._cost + self._took)
         return not self._measured and self._usual > 0 and self._credit > 0
 
     def work_ends(self) -> None:
-        """Ours is over too."""
+        """Note the end of the monitor's work."""
         now = time.perf_counter()
         if self._began is not None:
             ours = now - self._began
@@ -282,13 +285,13 @@ class _Clock:
 
 
 def _chosen(model: Any, layers: Collection[str] | None) -> list[tuple[str, Any]]:
-    """The modules to look at, with their names."""
+    """Return the modules to monitor, with their names."""
     named = dict(model.named_modules())
     if layers is not None:
         missing = [name for name in layers if name not in named]
         if missing or isinstance(layers, str):
             known = ", ".join(name for name in named if name) or "none"
-            raise ArgumentError(f"watch: layers={layers!r}: there are only {known}.\n  Give a list of such names.")
+            raise ArgumentError(f"watch: layers={layers!r}, but the modules are {known}.\n  Pass a list of such names.")
         return [(name or type(model).__name__, named[name]) for name in layers]
     found = [(name or type(model).__name__, part) for name, part in named.items() if not part._modules]
     if len(found) > _MOST:
@@ -303,7 +306,7 @@ def _leaf_count(model: Any) -> int:
 
 
 def _in_notebook() -> bool:
-    """Whether pictures can be shown: IPython has a kernel here."""
+    """Whether pictures can be shown: IPython runs in a kernel."""
     try:
         from IPython.core.getipython import get_ipython
     except ImportError:

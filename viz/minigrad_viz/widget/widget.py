@@ -1,6 +1,6 @@
-"""The player in a notebook: an anywidget, whose state a user can link, observe and set.
+"""The player widget for notebooks: an anywidget whose state can be linked, observed and set.
 
-Loaded when the first player is made, because ipywidgets takes a while to import.
+Imported when the first player is created, because ipywidgets is slow to import.
 """
 
 from __future__ import annotations
@@ -34,18 +34,18 @@ from minigrad_viz.trace.notation import handle
 
 __all__ = ["Player", "release_unseen"]
 
-_MOST_LEAVES = 200  # so many get a trait of their own: one for each weight of a large network would take seconds
-_LONGEST = 40  # letters of a leaf in the name of its trait
-_MOST_TEXT = 1 << 18  # characters: a longer trace is sent compressed, at about a seventh
+_MOST_LEAVES = 200  # leaves with their own trait: one for each weight of a large network would take seconds
+_LONGEST = 40  # characters of a leaf's name in its trait's name
+_MOST_TEXT = 1 << 18  # characters: longer traces are sent compressed, to about a seventh
 
 
 class Player(anywidget.AnyWidget):
-    """A graph that is played forward and backward, step by step; `minigrad_viz.step` and `play` make one.
+    """A player that steps through a graph forward and backward; `minigrad_viz.step` and `play` create one.
 
-    Its traits go both ways between Python and the page: `position` (0 is before the first operation), `playing`,
-    `speed`, `granularity` ("edge" or "op"), `selected` (a node as "n3", a block as "b1"), `expanded` (the numbers of
-    open blocks, or None for the player's own choice), `values` (a number for each leaf that was given another) and
-    `height` in pixels. Each scalar leaf has a trait too, `leaf_a` for a leaf a, to be linked without the kernel.
+    Its traits are synchronised between Python and the page: `position` (0 is before the first operation), `playing`,
+    `speed`, `granularity` ("edge" or "op"), `selected` (a node as "n3", a block as "b1"), `expanded` (the indices of
+    open blocks, or None for the player's own choice), `values` (changed leaves with their values) and `height` in
+    pixels. Each scalar leaf has a trait too, `leaf_a` for a leaf a, which can be linked without the kernel.
     """
 
     trace_text = traitlets.Unicode("").tag(sync=True)
@@ -59,9 +59,9 @@ class Player(anywidget.AnyWidget):
     selected = traitlets.Unicode(None, allow_none=True).tag(sync=True)
     values = traitlets.Dict(key_trait=traitlets.Unicode(), value_trait=traitlets.Float()).tag(sync=True)
     height = traitlets.Int(None, allow_none=True).tag(sync=True)
-    views = traitlets.Int(0).tag(sync=True)  # how many pages show it now
+    views = traitlets.Int(0).tag(sync=True)  # number of pages that show it
 
-    _ipython_display_ = None  # of ipywidgets 7, which would hide the picture and the text from IPython
+    _ipython_display_ = None  # ipywidgets 7 defines it, which would hide the picture and the text from IPython
 
     def __init__(self, trace: Trace, **state: Any) -> None:
         self.trace = trace
@@ -71,7 +71,9 @@ class Player(anywidget.AnyWidget):
         unknown = [name for name in state if name not in traits and not self.has_trait(name)]
         if unknown:
             known = "position, playing, speed, granularity, selected, expanded, values, height"
-            raise ArgumentError(f"Player: it has no state {unknown[0]!r}.\n  It has {known}, and one for each leaf.")
+            raise ArgumentError(
+                f"Player: unexpected keyword argument {unknown[0]!r}.\n  The state has {known}, and one for each leaf."
+            )
         own = {trait: traitlets.Float(numbers[name]).tag(sync=True) for trait, name in traits.items()}
         self.add_traits(_esm=traitlets.Unicode(module()).tag(sync=True), **own)
         text = trace.json(full=True)
@@ -96,13 +98,13 @@ class Player(anywidget.AnyWidget):
         for name in values:
             if name not in numbers and _element(self.trace, name) is None:
                 raise ArgumentError(
-                    f"values: there is no leaf {name!r} that holds one number, nor such an element.\n"
+                    f"values: there is no scalar leaf or element {name!r}.\n"
                     "  Write {'a': 2.0} for a leaf a, {'w[0, 1]': 2.0} for an element of a tensor w."
                 )
         return values
 
     def state(self) -> dict[str, Any]:
-        """Where it stands, and what was chosen of its other traits: another player can begin there."""
+        """Return the position and the non-default traits, from which another player can start."""
         chosen = {name: getattr(self, name) for name in ("speed", "granularity", "expanded", "selected", "values")}
         defaults = self.trait_defaults(*chosen)
         return {"position": self.position, **{name: x for name, x in chosen.items() if x != defaults[name]}}
@@ -118,17 +120,17 @@ class Player(anywidget.AnyWidget):
         fps: float | None = None,
         theme: Theme | None = None,
     ) -> None:
-        """Write to `path` what its suffix says: a film as ``.gif``, ``.mp4``, or ``.svg``, which moves by itself; or a
-        page, ``.html``, with the player as it stands.
+        """Write the player to `path` in the format of its suffix: a film as ``.gif``, ``.mp4``, or ``.svg`` (animated),
+        or a page, ``.html``, with the player in its current state.
 
-        The film goes from position `start` to `stop`, the ends if not given, each a number or as in a `tour`, with the
-        numbers, the pace and the words of the player: six nodes take about eight seconds at `speed` 1, any graph at
-        most a minute. `size` is a width in pixels, or (width, height), in which the picture lies in the middle; `theme`
-        "light" or "dark". GIF and MP4 have `fps` frames a second, 20 if not given, and need the extra ``pictures``.
+        The film goes from position `start` to `stop`, by default all, each an integer or as in a `tour`, with the
+        values, the pace and the captions of the player: six nodes take about eight seconds at `speed` 1, any graph at
+        most a minute. `size` is a width in pixels, or (width, height), in which the picture is centred; `theme` "light"
+        or "dark". GIF and MP4 have `fps` frames per second, 20 by default, and need the extra ``pictures``.
 
-        Raises ArgumentError for another suffix, for an option that files of that suffix do not have, and where numbers
-        of leaves were changed in the player, which Python does not follow; MissingFileError if the folder of `path` is
-        not there, MissingPackageError without the extra.
+        Raises ArgumentError for another suffix, for an option that its files do not have, and if leaves were changed in
+        the player, which Python does not recompute; MissingFileError if the folder of `path` does not exist,
+        MissingPackageError without the extra.
 
         >>> import minigrad as mg
         >>> import pathlib, tempfile
@@ -143,8 +145,8 @@ class Player(anywidget.AnyWidget):
         own = {name: number for trait, (name, number) in self.leaves.items() if getattr(self, trait) != number}
         if changed := next(iter({**own, **self.values}), None):
             raise ArgumentError(
-                f"save: {changed} was given another number in the player, and Python has not computed what follows.\n"
-                "  Compute the graph with that number, and save a player of it."
+                f"save: {changed} was changed in the player, and Python has not recomputed the graph.\n"
+                "  Compute the graph with that value, and save a player of it."
             )
         chosen = None if self.expanded == (beginning(self.trace) or {}).get("expanded") else self.expanded
         films = writers(self.trace, chosen, self.granularity, self.speed)
@@ -153,9 +155,9 @@ class Player(anywidget.AnyWidget):
         save(path, {**films, ".html": page}, "player.save('graph.gif')", **options)
 
     def slider(self, leaf: str, min: float | None = None, max: float | None = None, **options: Any) -> Any:
-        """A slider for the number of `leaf`, by name, linked in the page: what-if needs no kernel.
+        """Return a slider for the value of `leaf`, by name, linked in the page: what-if needs no kernel.
 
-        Of a tensor it is for an element, as ``slider("w[0, 1]")``; that gets a trait too, ``leaf_w_0_1``. Raises
+        For a tensor it controls an element, as in ``slider("w[0, 1]")``, which gets a trait too, ``leaf_w_0_1``. Raises
         ArgumentError if there is no scalar leaf and no element of that name.
         """
         leaf, number = _element(self.trace, leaf) or (leaf, None)
@@ -165,8 +167,8 @@ class Player(anywidget.AnyWidget):
             self.add_traits(**{traits[leaf]: traitlets.Float(number).tag(sync=True)})
             self.leaves = {**self.leaves, traits[leaf]: (leaf, number)}
         if leaf not in traits:
-            known = ", ".join(map(repr, traits)) or "none; of a tensor w name an element, w[0, 1]"
-            raise ArgumentError(f"slider: there is no leaf {leaf!r} that holds one number.\n  The leaves are {known}.")
+            known = ", ".join(map(repr, traits)) or "none; for a tensor w name an element, w[0, 1]"
+            raise ArgumentError(f"slider: there is no scalar leaf {leaf!r}.\n  The leaves are {known}.")
         trait = traits[leaf]
         value = getattr(self, trait)
         span = 2 * abs(value) or 1.0
@@ -180,34 +182,34 @@ class Player(anywidget.AnyWidget):
         return f"Player({self.trace.sentence()})"
 
     def _repr_mimebundle_(self, **options: Any) -> tuple[dict[str, Any], dict[str, Any]]:
-        """The widget where one can be shown, and the picture and the text where not; without any address."""
+        """Return the widget view, with the picture and the text as a fallback, and without any address."""
         live, metadata = super()._repr_mimebundle_(**options) or ({}, {})
         view = {kind: content for kind, content in live.items() if kind.startswith("application/")}
         return {**view, "text/html": figure(self.trace, self.state()), "text/plain": table(self.trace)}, metadata
 
 
-_UNSEEN: set[Player] = set()  # whose last view is gone: the cell was run again, cleared or deleted
-_RELEASING: weakref.WeakSet[Any] = weakref.WeakSet()  # the shells that release players after each cell
+_UNSEEN: set[Player] = set()  # players whose last view is gone: the cell was rerun, cleared or deleted
+_RELEASING: weakref.WeakSet[Any] = weakref.WeakSet()  # shells that release players after each cell
 
 
 def _shell() -> Any:
-    """The IPython shell that runs this code, or None."""
+    """Return the IPython shell that runs this code, or None."""
     ipython = sys.modules.get("IPython")
     return None if ipython is None else ipython.get_ipython()
 
 
 def _release_with(shell: Any) -> None:
-    """From now on, release players that nobody sees after each cell of `shell`."""
+    """Release unseen players after each cell of `shell` from now on."""
     if shell is not None and shell not in _RELEASING:
         _RELEASING.add(shell)
         shell.events.register("post_run_cell", lambda *_: release_unseen(shell.user_ns))
 
 
 def release_unseen(namespace: dict[str, Any]) -> None:
-    """Close the players whose views are gone and which no variable in `namespace` holds.
+    """Close the players whose views are gone and to which no variable in `namespace` refers.
 
-    ipywidgets keeps each widget until it is closed, and IPython each result of a cell in ``Out``. A player is closed
-    only when the next cell has run, so that a notebook that is closed and opened again finds its players.
+    ipywidgets retains each widget until it is closed, and IPython each cell result in ``Out``. A player is closed only
+    after the next cell ran, so that a notebook that is closed and reopened finds its players.
     """
     outputs = namespace.get("_oh", {})
     for player in list(_UNSEEN):
@@ -221,14 +223,14 @@ def release_unseen(namespace: dict[str, Any]) -> None:
 
 
 def _scalar_leaves(trace: Trace) -> Iterator[tuple[str, float]]:
-    """The leaves that hold a finite number, by name, and that number."""
+    """Yield the name and the value of each leaf with a finite scalar."""
     for index, (kind, value) in enumerate(zip(trace.kinds, trace.values, strict=True)):
         if kind == "l" and value is not None and math.isfinite(value):
             yield trace.names[index] or handle(index), value
 
 
 def _element(trace: Trace, text: str) -> tuple[str, float] | None:
-    """The name of an element of a leaf, as the player writes it, and its number; None if `text` is none."""
+    """Return the name of an element of a leaf, as the player writes it, and its value; None if `text` names none."""
     stem, _, inside = text.removesuffix("]").rpartition("[") if text.endswith("]") else (text, "", "")
     place = tuple(map(int, re.findall(r"\d+", inside)))
     for index, shaped in trace.tensors.items():
@@ -241,7 +243,7 @@ def _element(trace: Trace, text: str) -> tuple[str, float] | None:
 
 
 def _trait_names(leaves: list[str]) -> dict[str, str]:
-    """For each leaf the name of its trait: what Python allows in a name, told apart by numbers where need be.
+    """Return the trait name of each leaf: a valid Python identifier, numbered if necessary.
 
     >>> _trait_names(["a", "w[0]", "w₀", "w.0"])
     {'leaf_a': 'a', 'leaf_w_0': 'w[0]', 'leaf_w0': 'w₀', 'leaf_w_0_2': 'w.0'}

@@ -54,10 +54,10 @@ export function layout(sizes, edges, { gapX = 48, gapY = 16, ports = {} } = {}) 
   checkSizes(sizes);
   for (const [source, target] of Array.from(edges)) {
     if (!(source >= 0 && source < sizes.length && target >= 0 && target < sizes.length)) {
-      throw new RangeError(`edge (${source}, ${target}) names a node that is not there: ${sizes.length} nodes`);
+      throw new RangeError(`edge (${source}, ${target}) names a missing node: there are ${sizes.length} nodes`);
     }
     if (source >= target) {
-      throw new RangeError(`edge (${source}, ${target}) goes back: number nodes in tape order, inputs first`);
+      throw new RangeError(`edge (${source}, ${target}) points backward: expected nodes in tape order, inputs first`);
     }
   }
   const { width, height, centers, routes, ranks } = arrange(sizes, edges, gapX, gapY, ports);
@@ -78,7 +78,7 @@ export function checkSizes(sizes) {
   for (let node = 0; node < sizes.length; node++) {
     const [width, height] = sizes[node];
     if (!(width >= 0 && width < Infinity && height >= 0 && height < Infinity)) {
-      throw new RangeError(`node ${node} has size (${width}, ${height}): need finite numbers, at least 0`);
+      throw new RangeError(`node ${node} has size (${width}, ${height}); expected finite, non-negative values`);
     }
   }
 }

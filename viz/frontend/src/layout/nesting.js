@@ -108,7 +108,7 @@ function openFrames(outer) {
   for (let item = 0; item < outer.length; item++) {
     const block = outer[item];
     if (!(block >= FRAME_OF_ALL && block < item)) {
-      throw new RangeError(`item ${item} lies in item ${block}: need a block that comes before it, or -1`);
+      throw new RangeError(`item ${item} is inside item ${block}; expected an earlier item, or -1`);
     }
     depths.push(block === FRAME_OF_ALL ? 0 : depths[block] + 1);
     if (!frames.has(block)) frames.set(block, emptyFrame());
@@ -208,7 +208,7 @@ function valueDepths(items, edges, frames) {
   for (let edge = 0; edge < edges.length; edge++) {
     const [source, target] = edges[edge];
     if (!inputs.has(source) || !inputs.has(target)) {
-      throw new RangeError(`edge (${source}, ${target}) must join two of ${items} items that are no frames`);
+      throw new RangeError(`edge (${source}, ${target}) must connect two of ${items} items that are not frames`);
     }
     inputs.get(target)?.push(source);
   }
@@ -237,7 +237,7 @@ function inputsFirst(inputs) {
         state.set(top, "open");
         for (const source of inputs.get(top) ?? []) {
           if (state.get(source) === "open") {
-            throw new RangeError(`the edges make a cycle through item ${source}: need blocks without cycles`);
+            throw new RangeError(`the edges form a cycle through item ${source}; expected blocks without cycles`);
           }
           stack.push(source);
         }
