@@ -1,4 +1,4 @@
-"""The layered layout: what a reader can count on, whatever the graph."""
+"""The layered layout: guarantees for every graph."""
 
 import json
 import re
@@ -22,7 +22,7 @@ BOX = (40.0, 30.0)
 
 @st.composite
 def graphs(draw: st.DrawFn) -> Graph:
-    """Up to 24 boxes of many sizes, joined forward by edges that may repeat."""
+    """Generate up to 24 boxes of many sizes, connected forward by edges that may repeat."""
     side = st.floats(0, 120).map(lambda value: round(value, 1))
     sizes = draw(st.lists(st.tuples(side, side), max_size=24))
     if len(sizes) < 2:
@@ -41,12 +41,12 @@ def chain_with_leaves(length: int) -> Graph:
 
 
 def links_of(nodes: int, edges: list[tuple[int, int]]) -> Layered:
-    """The graph cut into links, its columns not in any order yet."""
+    """Return the graph divided into links, its columns not ordered yet."""
     return cut_into_links(edges, *rank_nodes(nodes, edges, Ports()), Ports(), 1000)
 
 
 def assert_clear(sizes: list[tuple[float, float]], edges: list[tuple[int, int]], drawn: Layout) -> None:
-    """No two boxes overlap, no route enters a box, and nothing lies outside the drawing."""
+    """Assert that no two boxes overlap, no route enters a box, and everything is inside the drawing."""
     boxes = [(x - w / 2, y - h / 2, x + w / 2, y + h / 2) for (x, y), (w, h) in zip(drawn.centers, sizes, strict=True)]
     for at, (left, top, right, bottom) in enumerate(boxes):
         assert min(left, top) >= -0.02
@@ -62,7 +62,7 @@ def assert_clear(sizes: list[tuple[float, float]], edges: list[tuple[int, int]],
         for (x0, y0), (x1, y1) in pairwise(route):
             assert x0 <= x1
             for left, top, right, bottom in boxes:
-                if min(x1, right) - max(x0, left) > 0.03:  # side by side for more than rounding
+                if min(x1, right) - max(x0, left) > 0.03:  # they overlap in x by more than rounding
                     assert y0 == y1
                     assert not top + 0.03 < y0 < bottom - 0.03
 
@@ -232,7 +232,7 @@ def test_pinned_nodes_stand_alone_in_the_outer_columns() -> None:
     edges = [(0, 3), (2, 3), (1, 4), (3, 4), (3, 5), (4, 6)]
     drawn = layout([BOX] * 7, edges, ports=Ports(first={0: 7, 1: 0}, last={5, 6}))
     assert drawn.ranks == [0, 0, 1, 2, 3, 4, 4]
-    assert drawn.centers[0][1] == drawn.centers[3][1]  # the entry stands for the deepest value, hence the main line
+    assert drawn.centers[0][1] == drawn.centers[3][1]  # the entry represents the deepest value, hence the main line
 
 
 def test_boxes_stand_beside_the_ports_of_a_tall_box_that_they_feed() -> None:

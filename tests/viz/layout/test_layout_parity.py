@@ -1,4 +1,4 @@
-"""The layout in JavaScript gives the coordinates of the layout in Python: one node process answers for many graphs."""
+"""The JavaScript layout gives the same coordinates as the Python layout; one node process answers for many graphs."""
 
 import json
 import random
@@ -26,7 +26,9 @@ process.stdout.write(JSON.stringify(answers));
 
 
 def flat_graph(seed: int, nodes: int) -> dict[str, Any]:
-    """Boxes of one size or of many, tangled or in a long line; leaves far from their consumers, edges that repeat."""
+    """Return boxes of one size or of many, tangled or in a long line, with leaves far from their consumers and repeated
+    edges.
+    """
     generator = random.Random(seed)
     edges = []
     near = generator.choice([2, 10, nodes])
@@ -44,7 +46,7 @@ def flat_graph(seed: int, nodes: int) -> dict[str, Any]:
 
 
 def with_ports(graph: dict[str, Any], seed: int) -> dict[str, Any]:
-    """The same with wires at given heights, and some leaves and results pinned."""
+    """Return the same graph with wires at given heights, and some leaves and results pinned."""
     generator = random.Random(seed)
     targets = {target for _, target in graph["edges"]}
     sources = {source for source, _ in graph["edges"]}
@@ -89,7 +91,7 @@ def graphs() -> list[dict[str, Any]]:
 
 
 def in_python(graph: dict[str, Any]) -> Any:
-    """What Python answers, as JSON has it."""
+    """Return Python's layout as JSON data."""
     sizes, edges, (gap_x, gap_y) = graph["sizes"], graph["edges"], graph["gaps"]
     given = dict(graph.get("ports", {}))
     if "first" in given:
@@ -119,4 +121,4 @@ def test_javascript_gives_the_coordinates_of_python() -> None:
     answers = json.loads(node.stdout)
     assert len(answers) == len(asked)
     wrong = [at for at, (graph, answer) in enumerate(zip(asked, answers, strict=True)) if answer != in_python(graph)]
-    assert wrong == []  # to the last bit: both compute in the same order, and round in the same way
+    assert wrong == []  # bit for bit: both compute and round in the same order

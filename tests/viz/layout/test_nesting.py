@@ -1,4 +1,4 @@
-"""Frames around the parts of open blocks: what a reader can count on, whatever the graph."""
+"""Frames around the parts of open blocks: guarantees for every graph."""
 
 import re
 from itertools import combinations, pairwise
@@ -13,11 +13,11 @@ from tiers import NIGHTLY
 Point = tuple[float, float]
 Box = tuple[float, float, float, float]
 BOX = (40.0, 30.0)
-SLACK = 0.03  # of rounding
+SLACK = 0.03  # rounding error
 
 
 def around(graph: Graph, item: int) -> list[int]:
-    """The frames around an item, from the inside to the outside."""
+    """Return the frames around an item, from the innermost outwards."""
     found = []
     while graph.outer[item] >= 0:
         item = graph.outer[item]
@@ -26,7 +26,7 @@ def around(graph: Graph, item: int) -> list[int]:
 
 
 def height_at(route: list[Point], x: float) -> float:
-    """The y of a route where it passes x."""
+    """Return the y of a route at x."""
     for (x0, y0), (x1, y1) in pairwise(route):
         if x0 - SLACK <= x <= x1 + SLACK:
             return y0 + (y1 - y0) * min(max((x - x0) / (x1 - x0), 0.0), 1.0) if x1 > x0 else y0
@@ -34,7 +34,7 @@ def height_at(route: list[Point], x: float) -> float:
 
 
 def inside(route: list[Point], box: Box) -> list[float]:
-    """The heights at which a route runs between the left and the right side of a box, at the ends of each stretch."""
+    """Return the heights of a route between the left and the right side of a box, at the ends of each segment."""
     left, right = box[0], box[0] + box[2]
     heights = []
     for (x0, _), (x1, _) in pairwise(route):
@@ -45,7 +45,7 @@ def inside(route: list[Point], box: Box) -> list[float]:
 
 
 def assert_clear(graph: Graph, drawn: Nested) -> None:
-    """Frames hold their parts, boxes that do not hold each other are apart, edges cross borders at ports only."""
+    """Assert that frames contain their parts, other boxes do not overlap, and edges cross borders at ports only."""
     frames = set(graph.outer) - {-1}
     rings = [around(graph, item) for item in range(len(graph.sizes))]
     assert drawn.depths == [len(ring) for ring in rings]
@@ -76,7 +76,7 @@ def assert_clear(graph: Graph, drawn: Nested) -> None:
         for item, box in enumerate(drawn.boxes):
             heights = inside(route, box)
             if item not in rings[source] and item not in rings[target]:
-                # Beside the box: above it all the time, or below. A stretch is level along boxes, frames or not.
+                # Next to the box: above it throughout, or below. Segments are level along boxes and frames.
                 assert all(y <= box[1] + SLACK for y in heights) or all(y >= box[1] + box[3] - SLACK for y in heights)
                 continue
             assert all(box[1] + graph.sizes[item][1] < y < box[1] + box[3] for y in heights)
@@ -86,7 +86,7 @@ def assert_clear(graph: Graph, drawn: Nested) -> None:
             if item not in rings[source]:
                 ports.setdefault((item, False), {}).setdefault(source, height_at(route, box[0]))
                 assert ports[item, False][source] == pytest.approx(height_at(route, box[0]), abs=SLACK)
-    for heights_by_wire in ports.values():  # one port for each value, well apart from the next
+    for heights_by_wire in ports.values():  # one port per value, well separated
         assert all(below - above > 5 for above, below in pairwise(sorted(heights_by_wire.values())))
 
 
@@ -117,7 +117,7 @@ def test_a_value_has_one_port_however_many_uses_it_has() -> None:
 
 
 def test_the_main_line_runs_straight_through_frames() -> None:
-    # 0 -> [2 with weight 3 -> [5 with weight 6]] -> 7: the weights are leaves, the line is what is computed
+    # 0 -> [2 with weight 3 -> [5 with weight 6]] -> 7: the weights are leaves, the rest is the main line
     outer = [-1, -1, 1, 1, 1, 4, 4, -1, -1]
     drawn = nest([BOX] * 9, outer, [(8, 0), (0, 2), (3, 2), (2, 5), (6, 5), (5, 7)])
     heights = {point[1] for edge in (0, 1, 3, 5) for point in drawn.routes[edge]}
@@ -125,7 +125,7 @@ def test_the_main_line_runs_straight_through_frames() -> None:
 
 
 def test_ports_stand_in_the_order_of_what_they_feed() -> None:
-    # Four values enter a block of four chains, in the opposite order: no edge crosses another, in the frame or outside.
+    # Four values enter a block of four chains, in reverse order: no edges cross, inside the frame or outside.
     outer = [-1] * 4 + [-1] + [4] * 4
     drawn = nest([BOX] * 9, outer, [(0, 8), (1, 7), (2, 6), (3, 5)])
     sides = [[route[0][1] for route in drawn.routes], [height_at(route, drawn.boxes[4][0]) for route in drawn.routes]]
@@ -172,7 +172,7 @@ def test_a_hundred_frames_in_each_other_and_5000_items_need_no_recursion() -> No
         ([-1, 0, -1], [(0, 2)], "edge (0, 2) must connect two of 3 items that are not frames"),
         ([-1, -1, -1], [(0, 3)], "edge (0, 3) must connect two of 3 items that are not frames"),
         ([-1, -1, -1], [(1, 1)], "the edges form a cycle through item 1; expected blocks without cycles"),
-        # 1 -> 2 -> 3, of which 1 and 3 are in block 0
+        # 1 -> 2 -> 3, where 1 and 3 are in block 0
         ([-1, 0, -1, 0], [(1, 2), (2, 3)], "the edges form a cycle through item 0; expected blocks without cycles"),
     ],
 )

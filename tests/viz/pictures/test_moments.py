@@ -191,7 +191,10 @@ def test_text_and_page_and_graphviz_of_a_step_know_no_more_than_the_picture():
     [
         (10, "draw: position 10 is out of range.\n  Positions go from 0, before the first operation, to 9."),
         (-1, "draw: position -1 is out of range.\n  Positions go from 0, before the first operation, to 9."),
-        (("b", "y"), "draw: no gradient flows over an edge from b to y.\n  Pass the two ends of an edge with a gradient."),
+        (
+            ("b", "y"),
+            "draw: no gradient flows over an edge from b to y.\n  Pass the two ends of an edge with a gradient.",
+        ),
         ("q", f"draw: 'q' is not in this graph.\n  {GIVE}"),
     ],
 )

@@ -1,4 +1,4 @@
-"""Alarms: the first NaN or infinity is found wherever it is planted; gradients that fade, grow, stop, are left over."""
+"""Alarms: the first NaN or infinity is found wherever it occurs; vanishing, exploding, blocked and stale gradients."""
 
 import math
 
@@ -19,11 +19,11 @@ def one(x, kind):
     return note
 
 
-# --- the first number that is not finite -----------------------------------------------------------------------------
+# --- the first value that is not finite ------------------------------------------------------------------------------
 
 
 def _scalar_cases():
-    """What is planted, by the name of the op that makes the first number which is not finite, and how it begins."""
+    """Yield the op that produces the first non-finite value, its kind, and a function that computes it."""
     x, zero, huge = 0.5, 0.0, 1e200
     yield "log", "inf", lambda v: mg.log(v(zero))
     yield "log", "nan", lambda v: mg.log(v(-x))

@@ -1,4 +1,4 @@
-"""Arrays in few numbers: every shape, what is not finite, and the same text whatever the last digits."""
+"""Summaries of arrays: every shape, non-finite elements, and text that does not depend on the last digits."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""Blocks: whichever are collapsed no cycle appears, few things lie side by side, and folds are what they say."""
+"""Blocks: collapsing any of them creates no cycle, each has few items, and folds group equal blocks."""
 
 import random
 from collections import Counter, defaultdict
@@ -13,7 +13,7 @@ from scoped_programs import GRAPH, Maker, network, random_program, widths
 
 
 def paths(blocks: list[TraceBlock]) -> list[list[int]]:
-    """The blocks around each block, from the graph to itself."""
+    """Return the blocks around each block, from the graph to itself."""
     found: list[list[int]] = []
     for k, block in enumerate(blocks):
         found.append([*(found[block.outer] if k else []), k])
@@ -21,7 +21,7 @@ def paths(blocks: list[TraceBlock]) -> list[list[int]]:
 
 
 def collapsed(blocks, where, edges, opened) -> Iterator[tuple[object, object]]:
-    """The wires between what is visible."""
+    """Return the wires between the visible items."""
     shown = [next((k for k in path if k not in opened), None) for path in paths(blocks)]
     items = [("node", i) if shown[k] is None else ("block", shown[k]) for i, k in enumerate(where)]
     return ((items[a], items[b]) for a, b in edges if items[a] != items[b])
@@ -87,7 +87,7 @@ def test_alike_neighbours_become_a_fold_with_their_number():
     blocks, where = divide(*network(4))
     assert blocks[1] == TraceBlock("layer0 … layer3", 0, "fold", 4)
     assert [(block.name, block.outer) for block in blocks[2:]] == [(f"layer{i}", 1) for i in range(4)]
-    assert where[0] == 2, "the input, used in layer0 only, lies there"
+    assert where[0] == 2, "the input, used in layer0 only, is there"
 
 
 def test_fold_that_would_make_a_cycle_is_not_made():
@@ -143,7 +143,7 @@ def test_runs_are_cut_where_few_values_cross():
     blocks, where = divide(scopes, where, ops, edges)
     crossings = {(a, where[a], where[b]) for a, b in edges if where[a] != where[b]}
     assert [block.kind for block in blocks] == ["graph", *["run"] * (len(blocks) - 1)]
-    assert len(crossings) == len(blocks) - 2, "one value goes from run to run"
+    assert len(crossings) == len(blocks) - 2, "one value passes from run to run"
 
 
 def test_hundred_thousand_nodes_are_divided_and_few_lie_side_by_side():

@@ -1,4 +1,4 @@
-"""Calls of modules that nobody watched are blocks as those that were recorded."""
+"""Module calls without a recording become the same blocks as recorded calls."""
 
 import gc
 import weakref
@@ -15,7 +15,7 @@ nn, F = mg.nn, mg.functional
 
 
 def tree(trace):
-    """Each block as its title and the block around it."""
+    """Return the title of each block and of its outer block."""
     found = []
     for k, block in enumerate(trace.blocks[1:], 1):
         about = trace.modules.get(k)
@@ -25,7 +25,7 @@ def tree(trace):
 
 
 def both(build):
-    """The traces of what `build` makes while nobody watches, and while it is recorded."""
+    """Return the traces of a graph built by `build` without recording, and while recording."""
     plain = to_trace(build(), namespaces=())
     with mg.record():
         recorded = build()
@@ -46,7 +46,7 @@ class Residual(nn.Module):
 
 
 class Branches(nn.Module):
-    """Takes two tensors and gives a dict, with a list of parts in it."""
+    """Takes two tensors and returns a dict; its submodules include a list."""
 
     def __init__(self):
         super().__init__()
@@ -167,7 +167,7 @@ def test_parameters_are_called_by_their_paths_and_what_a_user_labelled_as_it_is(
     at = trace.names.index("layers[0].neurons[0].w[0]")
     assert (trace.title(at), trace.title(at, near=True)) == ("…neurons[0].w[0]", "w[0]")
     assert trace.nodes[at].scope == "model/layers[0]/neurons[0]"
-    assert trace.nodes[trace.names.index("x")].scope == "", "what is given to a model is no part of it"
+    assert trace.nodes[trace.names.index("x")].scope == "", "the inputs of a model are not part of it"
 
 
 def test_parameters_of_two_models_begin_with_which_it_is():

@@ -1,4 +1,4 @@
-"""Differences: which nodes of two runs differ, and where the first difference comes from."""
+"""Differences: which nodes of two runs differ, and where the first difference originates."""
 
 import pytest
 
@@ -68,7 +68,7 @@ def test_a_constant_that_was_changed_is_an_input_too():
 
 
 def squares(*factors):
-    """Operations of a user: a squared, with gradients of which one factor each is wrong."""
+    """Return custom square ops whose gradients have one wrong factor each."""
     made = []
     for k, factor in enumerate(factors):
         made.append(mg.Op(f"square{k}", "{a}^2", vjp=(twice(factor),)))
@@ -169,8 +169,8 @@ def test_a_leaf_that_gets_a_gradient_in_one_run_alone_differs_there():
     found = compared(run(True), run(False))
     assert named(found, found.grads) == ["w"]
     assert found.findings()[0].endswith(
-        "agrees: w: only in the first run. In the second run no gradient arrives there: look for requires_grad, detach() "
-        "and no_grad()."
+        "agrees: w: only in the first run. In the second run no gradient arrives there: look for requires_grad, "
+        "detach() and no_grad()."
     )
 
 
@@ -294,14 +294,14 @@ def test_what_cannot_be_computed_again_is_not_compared_and_nothing_is_claimed_of
     def run(sign):
         w = mg.ones(2, 2, requires_grad=True)
         w.label = "w"
-        h = mg.ones(3, 2000, 2) @ w  # of an operand that nobody keeps
+        h = mg.ones(3, 2000, 2) @ w  # its operand is not saved
         loss = (h * h).mean() * sign
         loss.backward()
         return loss
 
     found = compared(run(1.0), run(-1.0))
     assert named(found, found.grads) == ["w"]
-    assert found.first_operation is None  # the loss differs, and so does the sign; the mean is not known
+    assert found.first_operation is None  # the loss differs, and so does the sign; the mean is unknown
     sentences = found.findings()
     assert any(
         said.startswith("The first gradient that differs, in backward order: w: 4 of 4 elements")

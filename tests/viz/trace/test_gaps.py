@@ -1,4 +1,4 @@
-"""Gaps: when two numbers or arrays differ, by how much, and what simple multiple one is of the other."""
+"""Gaps: when two numbers or arrays differ, by how much, and by which simple factor."""
 
 import math
 

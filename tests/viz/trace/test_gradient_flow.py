@@ -1,4 +1,4 @@
-"""Gradient flow: what stands in which column however long the training, and where which alarm begins."""
+"""Gradient flow: the columns of a long training, and where each alarm begins."""
 
 import math
 
@@ -10,7 +10,7 @@ NAN, INF = math.nan, math.inf
 
 
 def flow_of(*steps, **options):
-    """The flow of steps of which each is a list of sizes, None for a layer without one."""
+    """Return the flow of steps given as lists of sizes, None for a layer without a gradient."""
     flow = Flow()
     for step, sizes in enumerate(steps, 1):
         there = {row: size for row, size in enumerate(sizes) if size is not None}
@@ -63,7 +63,7 @@ def test_a_step_of_which_no_gradient_is_known_has_no_column():
 def test_gradients_that_vanish_and_explode_are_those_a_thousand_times_from_the_layer_nearest_the_loss():
     flow = flow_of([0.9e-3, 1.1e-3, 999.0, 1001.0, 1.0], [1e-9, 1e-9, 2e9, 2e9, 1.0])
     assert flow.alarms[:2] == [Alarm("vanishing", 1, 0, 0.9e-3, 1.0, 4), Alarm("exploding", 1, 3, 1001.0, 1.0, 4)]
-    assert begun(flow)[2:] == [("vanishing", 2, 1), ("exploding", 2, 2)]  # each layer once, where it begins
+    assert begun(flow)[2:] == [("vanishing", 2, 1), ("exploding", 2, 2)]  # once per layer, at its first step
 
 
 def test_the_layer_nearest_the_loss_is_the_last_called_that_has_a_gradient():

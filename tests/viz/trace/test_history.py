@@ -1,4 +1,4 @@
-"""The moments of a graph: what is known at each is what the engine says, which the player is held to as well."""
+"""The moments of a graph: the state at each equals the engine's and the player's."""
 
 import numpy as np
 import pytest

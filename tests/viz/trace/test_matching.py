@@ -1,4 +1,4 @@
-"""Matching: which traces are of one graph, and what is said of those that are not."""
+"""Matching: which traces are of one graph, and the error for those that are not."""
 
 import pytest
 
@@ -104,7 +104,7 @@ def test_the_second_comes_in_the_order_of_the_first():
 
 
 def first_edge(made, second, edge):
-    """The place in `made` of an edge of `second`: by the names of its ends and its slot."""
+    """Return the index in `made` of an edge of `second`, by the names of its ends and its slot."""
     names = second.names[second.operand[edge]], second.title(second.result[edge]), second.slot[edge]
     (found,) = [
         k

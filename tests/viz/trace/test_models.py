@@ -1,4 +1,4 @@
-"""Real models of tensors, as a reader writes them: what the drawing calls each part, and that its numbers are true."""
+"""Realistic tensor models: how the drawing names each part, and that its values are correct."""
 
 import pytest
 
@@ -10,7 +10,7 @@ F = mg.functional
 
 
 def made_by(trace):
-    """The formulas of the operations, by title."""
+    """Return the formulas of the operations, by title."""
     return {trace.title(i): plain(trace.formula(i)) for i, at in enumerate(trace.op) if at >= 0}
 
 

@@ -1,4 +1,4 @@
-"""The blocks that a model is drawn as: titled by names and types, and open as far as there is room."""
+"""The blocks of a model: titled by names and classes, and opened as far as the budget allows."""
 
 import json
 
@@ -12,13 +12,13 @@ nn, F = mg.nn, mg.functional
 
 
 def titles(trace, blocks=None):
-    """The titles of blocks as the player has them."""
+    """Return the titles of blocks as shown by the player."""
     data = json.loads(trace.json())["blocks"]
     return [data[k]["name"] for k in (range(1, len(data)) if blocks is None else sorted(blocks))]
 
 
 def closed(trace, opened):
-    """The titles of the closed blocks that are seen while these are open."""
+    """Return the titles of the visible closed blocks while `opened` are open."""
     return titles(trace, {k for k, block in enumerate(trace.blocks) if k not in opened and block.outer in opened})
 
 
@@ -92,7 +92,9 @@ def test_nested_modules_and_lists_of_them_are_blocks_in_blocks():
         "head · Linear",
     ]
     assert [title for title in titles(trace) if "Residual" in title] == ["0 · Residual", "1 · Residual"] * 2
-    assert closed(trace, begin_open(trace, 6)) == titles(trace)[1:5], "what does not fit begins with its parts closed"
+    assert closed(trace, begin_open(trace, 6)) == titles(trace)[1:5], (
+        "blocks beyond the budget start with their parts closed"
+    )
 
 
 def test_a_convolutional_net_and_a_transformer_begin_with_their_layers():

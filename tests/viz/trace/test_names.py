@@ -1,4 +1,4 @@
-"""Parameters are named by the module they belong to, however a variable leads there."""
+"""Parameters are named by the module they belong to, whatever variable leads there."""
 
 import minigrad as mg
 from minigrad_viz import to_trace

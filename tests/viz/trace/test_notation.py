@@ -1,4 +1,4 @@
-"""No attribute, formula or sentence of a trace shows how minigrad keeps something inside: it shows what was written."""
+"""No attribute, formula or sentence of a trace shows minigrad's internals: it shows what the user wrote."""
 
 import enum
 import re
@@ -26,7 +26,7 @@ INSIDE = re.compile(
 
 
 def trace_of(one):
-    """The trace of what a sample computes, or None where it has no graph."""
+    """Return the trace of a sample's result, or None if it has no graph."""
     inputs = [mg.tensor(x, requires_grad=x.dtype.kind == "f") if isinstance(x, np.ndarray) else x for x in one.inputs]
     with mg.record():
         ends = [x for x in instances_in(one.call(ours(), *inputs), mg.Tensor) if x.grad_fn is not None]
@@ -34,7 +34,7 @@ def trace_of(one):
 
 
 def said(trace):
-    """Everything that a trace says of its operations, by the name of the operation."""
+    """Return everything that a trace shows of its operations, by operation name."""
     for at, node in enumerate(trace.nodes):
         if node.op is not None:
             yield node.op.name, plain(trace.formula(at))
@@ -48,7 +48,7 @@ def said(trace):
 
 @pytest.fixture
 def on_numpy():
-    """What is shown depends on no device, and this one compiles nothing."""
+    """Use numpy, which compiles nothing; the text shown depends on no device."""
     mg.set_default_device("numpy")
     yield
     mg.set_default_device(None)
@@ -64,7 +64,7 @@ def test_nothing_inside_is_shown_of_any_operation(on_numpy):
                 shown += [f"{key}: {name} shows {text}" for name, text in said(trace) if INSIDE.search(text)]
     assert shown == []
     alone = {name for name, op in mg.OPS.items() if op.differentiable} - seen
-    assert alone <= {"move"}, "from one device to another"
+    assert alone <= {"move"}, "it copies between devices"
 
 
 def test_a_transformer_shows_what_was_written():
@@ -73,7 +73,7 @@ def test_a_transformer_shows_what_was_written():
     texts = [text for _, text in said(trace)]
     assert not [text for text in texts if INSIDE.search(text)]
     assert any(re.search(r"^Split\(v.*, into=3, dim=−1\)", text) for text in texts)
-    assert "c" not in trace.kinds, "what it is cut into is no operand"
+    assert "c" not in trace.kinds, "split sizes are not operands"
     cut = next(at for at, node in enumerate(trace.nodes) if node.op and node.op.name == "Split")
     assert "Split(v" in explain(f"v{str(cut).translate(str.maketrans('0123456789', '₀₁₂₃₄₅₆₇₈₉'))}", of=trace)
 

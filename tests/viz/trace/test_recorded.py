@@ -1,4 +1,4 @@
-"""`draw(step)`: a recorded step is drawn by its kernel calls; each compiled kernel is the block of those it does."""
+"""`draw(step)`: a captured step is drawn as its kernel calls, with a block for each compiled kernel."""
 
 import html
 import json
@@ -15,7 +15,7 @@ nn, F = mg.nn, mg.functional
 
 
 def trained(calls, device="cpu"):
-    """A step of training a small perceptron on `device`, which ran so often."""
+    """Return a training step of a small perceptron on `device`, after this many calls."""
     mg.manual_seed(0)
     before = mg.get_default_device()
     mg.set_default_device(device)
@@ -40,7 +40,7 @@ def trained(calls, device="cpu"):
 
 
 def called(trace, name):
-    """The places of the nodes that an operation made."""
+    """Return the indices of the nodes of an operation."""
     return [k for k, at in enumerate(trace.op) if at >= 0 and trace.ops[at].name == name]
 
 
@@ -74,7 +74,7 @@ def test_what_an_update_writes_has_a_prime_and_reads_the_gradient_by_name():
 
 
 def blocks(trace):
-    """The blocks as title, note and the title of the block around."""
+    """Return the title and note of each block, and the title of its outer block."""
     found = trace.blocks
     return [(block.name, block.note, found[block.outer].name if block.outer else "") for block in found[1:]]
 
@@ -131,7 +131,7 @@ def test_numbers_are_there_where_memory_still_holds_them():
     names = ("model.0.weight", "model.0.bias", "model.2.weight", "model.2.bias")
     assert held == {f"{name}{end}" for name in names for end in ("′", ".grad")}
     loss = called(trace, "cross_entropy")[0]
-    assert trace.tensors[loss].array.size == 1, "what was given back"
+    assert trace.tensors[loss].array.size == 1, "the returned values"
     assert trace.tensors[called(trace, "relu")[0]].array is None
 
 
@@ -156,7 +156,7 @@ def test_a_step_is_played_call_by_call_from_before_the_first_one():
     assert json.loads(html.unescape(begins)) == {"expanded": [0, 1, 2], "position": 0}
     data = json.loads(player.trace.json())
     assert data["how"] == player.trace.how
-    assert data["passes"] == [], "there is no way back"
+    assert data["passes"] == [], "there is no backward pass"
     kinds = [block["name"] for block in data["blocks"]]
     assert kinds[1:4] == ["forward", "backward", "SGD update of 4 parameters"]
     assert re.match(r"fused_[0-9a-f]{8}: 2 calls", data["blocks"][4]["about"])
@@ -245,10 +245,10 @@ def test_kernels_and_ways_are_called_after_what_they_compute(build, titles):
 def test_the_picture_of_a_step_can_be_read_on_a_page_of_1280_pixels(build):
     mg.manual_seed(0)
     svg = draw(build()).svg()
-    assert int(re.search(r'width="(\d+)"', svg)[1]) <= 1184, "what the page leaves of 1280"
+    assert int(re.search(r'width="(\d+)"', svg)[1]) <= 1184, "the width left on a page of 1280"
     rules = dict(re.findall(r"\.mg \.(\w+)\{[^}]*font-size:([\d.]+)px", svg))
     used = {name for text in re.findall(r'<(?:text|tspan)[^>]*class="([^"]*)"', svg) for name in text.split()}
-    assert all(float(rules[name]) >= 11 for name in used & rules.keys() - {"cap"}), "cap: of constants, one word"
+    assert all(float(rules[name]) >= 11 for name in used & rules.keys() - {"cap"}), "cap: constants are one word"
 
 
 def test_a_large_step_is_drawn_by_the_modules_that_its_calls_belong_to():

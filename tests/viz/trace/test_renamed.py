@@ -1,4 +1,4 @@
-"""Names that changed: the old ones are importable for one release, and warn."""
+"""Renamed classes: deprecated names still work for one release, and warn."""
 
 import importlib
 

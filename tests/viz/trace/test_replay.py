@@ -1,4 +1,4 @@
-"""A graph that backward() freed is drawn as if it had been recorded; where it cannot be, the drawing says why."""
+"""A graph that backward() freed is drawn as if it had been recorded; if that fails, the drawing reports why."""
 
 import gc
 import weakref
@@ -31,7 +31,7 @@ COLUMNS = ("kinds", "op", "names", "values", "states", "operand", "result", "slo
 
 
 def run(program, *, recorded, backward=True):
-    gc.freeze()  # what is collected below is the program's: all else is a million objects, a quarter of a second
+    gc.freeze()  # freeze the million other objects, which take a quarter of a second to collect
     mg.manual_seed(3)
     with mg.record() if recorded else mg.enable_grad():
         loss, space = program()
@@ -42,7 +42,7 @@ def run(program, *, recorded, backward=True):
 
 
 def numbers(trace):
-    """All arrays of a trace, with their types."""
+    """Return all arrays of a trace, with their dtypes."""
     steps = [step for run in trace.passes for step in run.steps]
     found = [node.array for node in trace.nodes] + [node.grad for node in trace.nodes]
     found += [x for step in steps for x in (step.upstream, step.contribution, step.total)]
@@ -62,7 +62,7 @@ def test_trace_is_that_of_the_same_program_inside_record(program, backward, devi
     assert found.fresh() is recorded.fresh()
 
 
-# --- leaves that were written since ----------------------------------------------------------------------------------
+# --- leaves modified in-place since ----------------------------------------------------------------------------------
 
 
 def test_a_leaf_written_since_is_drawn_as_it_is_now_and_the_note_says_what_became_of_the_loss():
@@ -140,7 +140,7 @@ def test_gradients_of_several_passes_are_not_taken_for_those_of_one():
     assert note.text.startswith("The gradient of w is 2 times that of one pass")
 
 
-# --- what cannot be computed again -----------------------------------------------------------------------------------
+# --- steps that cannot be recomputed ----------------------------------------------------------------------------------
 
 
 def test_a_large_constant_that_was_freed_is_missing_and_the_rest_is_drawn():
@@ -238,7 +238,7 @@ def test_of_what_tidy_freed_only_a_large_constant_is_missing():
     assert trace.tensors[trace.outputs[0]].array == 20_000.0
 
 
-# --- it only looks ---------------------------------------------------------------------------------------------------
+# --- no side effects --------------------------------------------------------------------------------------------------
 
 
 def test_nothing_is_kept_alive_written_drawn_or_heard():
@@ -251,7 +251,7 @@ def test_nothing_is_kept_alive_written_drawn_or_heard():
     alive = weakref.ref(large)
     loss.backward()
     del hidden, large, called[:]
-    assert (alive(), between()) == (None, None), "backward and the end of the variables have freed both"
+    assert (alive(), between()) == (None, None), "backward and the deleted variables have freed both"
     large = mg.ones(100, 100)
     loss = F.dropout(w * large, 0.5).sum()
     loss.backward()
@@ -296,7 +296,7 @@ def test_results_have_gradients_though_the_graph_was_retained():
     assert "".join(trace.states) == "ffff"
     assert [trace.grads[at].tolist() for at in (2, 3)] == [[1.0, 1.0], 1.0]
     w.grad.mul_(2.0)
-    assert "".join(to_trace(loss).states) == "fnnn", "of which pass that is, is not known"
+    assert "".join(to_trace(loss).states) == "fnnn", "its pass is unknown"
 
 
 def test_gradients_behind_a_given_gradient_are_not_known():

@@ -1,4 +1,4 @@
-"""The player writes numbers and formulas as Python does, character by character."""
+"""The player formats numbers and formulas as Python does, character by character."""
 
 import math
 import random
@@ -60,7 +60,7 @@ NUMBERS = [2.0, -3.0, 0.5, -1.5, 1e-7, -2.5e-6, 3e20, 0.0, -0.0, 1.0, 12.0, -1.0
 
 
 def put_in(formula, parts):
-    """`formula` with `parts` in its places, and nothing simplified."""
+    """Substitute `parts` into the placeholders of `formula`, without simplification."""
     if formula.op is None:
         number = isinstance(formula.value, str) and len(formula.value) == 1 and ord(formula.value) - HOLES
         return formula if number is False or not 0 <= number < 800 else Formula(parts[number // 8])
@@ -68,7 +68,7 @@ def put_in(formula, parts):
 
 
 def written(op, constants, attrs):
-    """Each formula of `op` with its template: that of the value, and those of the rules."""
+    """Return each formula of `op` with its template: that of the value, and those of the rules."""
     places = [chr(HOLES + 8 * (k + 1)) if x is None else x for k, x in enumerate(constants)]
     yield expression(op, places, attrs), template(op, constants, attrs)
     for slot in range(len(op.inputs)):
@@ -82,7 +82,7 @@ def test_templates_are_filled_with_names_and_numbers_as_python_writes_them():
     generator, fills, expected = random.Random(0), [], []
     for op in mg.OPS.values():
         if isinstance(notation.formula_of(op, op.inputs), str):
-            continue  # it cannot be read, and is a call
+            continue  # it has no formula, and is written as a call
         count = len(op.inputs)
         for _ in range(10):
             constants = [generator.choice(NUMBERS) if generator.random() < 0.3 else None for _ in range(count)]

@@ -1,4 +1,4 @@
-"""Traces of graphs of tensors: what is known, what is not, the events, and that looking changes nothing."""
+"""Traces of graphs of tensors: known and unknown values, events, and that tracing has no side effects."""
 
 import json
 
@@ -65,7 +65,7 @@ def test_values_of_an_unrecorded_graph_are_computed_again():
     names = [node.name for node in trace.nodes]
     assert names[0] == "x"
     assert names[2] == "held"
-    assert arrays(trace)[:5] == [[1, 2], None, [2, 4], None, [5, 7]], "though no rule reads the 3, nor the sum"
+    assert arrays(trace)[:5] == [[1, 2], None, [2, 4], None, [5, 7]], "although no rule reads the 3 or the sum"
     assert [trace.title(i) for i in (1, 3)] == ["2.0", "3.0"]
     assert len(trace.passes[0].edge) == 4
 
@@ -194,7 +194,7 @@ def test_unrecorded_write_into_a_held_result_is_noted(recorded):
     at = trace.names.index("held")
     assert (note.kind, note.node) == ("overwritten", at)
     assert note.text.startswith("held was modified in-place after it was computed, unrecorded, by ")
-    assert arrays(trace)[at] == [2.0, 3.0], "not the zeros that it holds now"
+    assert arrays(trace)[at] == [2.0, 3.0], "not its current zeros"
 
 
 def test_write_that_is_recorded_is_no_alarm():
@@ -325,7 +325,7 @@ def test_deep_graph_needs_no_recursion():
     assert len(trace.passes[0].edge) == 3000
 
 
-# --- what is refused -------------------------------------------------------------------------------------------------
+# --- invalid inputs --------------------------------------------------------------------------------------------------
 
 
 def test_values_and_tensors_are_not_drawn_together():

@@ -1,4 +1,4 @@
-"""What compiled kernels and runs of operations are called: by what they compute, and never by more than that."""
+"""Titles of compiled kernels and runs: what they compute, and never more than that."""
 
 import pytest
 
@@ -7,7 +7,7 @@ from minigrad_viz.trace.titles import UPDATES, WORDS, TitledCall, joint_name, ti
 
 
 def calls(*lines: str) -> list[TitledCall]:
-    """Calls written as ``y = op a b``, all of matrices but for b, which is a vector."""
+    """Parse calls written as ``y = op a b``, all matrices except b, a vector."""
     found = []
     for line in lines:
         gives, _, op, *reads = line.split()
@@ -49,10 +49,10 @@ def test_a_kernel_is_called_after_what_it_computes(lines, title):
 @pytest.mark.parametrize(
     "lines",
     [
-        ["e = exp x", "s = sum other", "p = div e s"],  # of another sum
+        ["e = exp x", "s = sum other", "p = div e s"],  # the sum of another value
         ["e = exp x", "f = exp other", "s = sum f", "p = div e s"],
         ["s = sigmoid other", "y = mul s x"],
-        ["m = matmul x w", "y = add m residual"],  # of as many dimensions as the product: no bias
+        ["m = matmul x w", "y = add m residual"],  # as many dimensions as the product: not a bias
     ],
 )
 def test_who_reads_something_else_is_no_composition(lines):

@@ -365,7 +365,7 @@ def test_blank_label_counts_as_none():
     assert to_trace([mg.Value(1.0, " \n")]).title(0) == "v₀"
 
 
-# --- what is refused ---
+# --- invalid inputs ------
 
 
 def test_drawing_a_float_says_what_to_draw():

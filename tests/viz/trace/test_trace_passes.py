@@ -1,4 +1,4 @@
-"""Passes of Values are the engine's, to the bit; large graphs and hostile texts are traced like others."""
+"""Passes of Values equal the engine's bit for bit; large graphs and hostile strings are traced like others."""
 
 import json
 import math
@@ -16,7 +16,7 @@ HOSTILE = ["x" * 10_000, "<script>alert('x')</script>", "\u202e🙂é\x00", "a\n
 
 
 def graph(seed, count=60):
-    """A random graph of Values, with constants, attributes, repeats and gradients that are blocked."""
+    """Return a random graph of Values, with constants, attributes, repeated operands and blocked gradients."""
     rng = random.Random(seed)
     values = [mg.Value(rng.uniform(0.2, 2.0)) for _ in range(4)]
     values.append(values[0].detach())
@@ -95,7 +95,7 @@ def test_hundred_thousand_nodes_are_traced_without_recursion():
     assert data["nodes"]["kind"].count("o") == 100_000
 
 
-# --- hostile texts ---------------------------------------------------------------------------------------------------
+# --- hostile strings -------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", HOSTILE)

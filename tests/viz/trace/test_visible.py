@@ -1,4 +1,4 @@
-"""What is visible: the blocks that are open at first fit a budget, and the player shows the same items and wires."""
+"""Visibility: the initially open blocks fit a budget, and the player shows the same items and wires."""
 
 import json
 import random
@@ -18,7 +18,7 @@ def test_start_opens_from_the_outside_in_while_there_is_room():
     sizes = widths(blocks, where)
     most = sum(sizes[k] - 1 for k in sizes) + 1
     assert start_expanded(blocks, where, most) == {0, 1, 2, 3, 4, 5}
-    assert start_expanded(blocks, where, most - 1) == {0}, "the fold and all its layers, or nothing"
+    assert start_expanded(blocks, where, most - 1) == {0}, "the fold and all its layers, or neither"
 
 
 @pytest.mark.parametrize("seed", range(10))
@@ -32,7 +32,7 @@ def test_start_shows_no_more_than_its_budget(seed):
 
 
 def played(code: str, cases: object) -> object:
-    """What the player's blocks.js makes of `cases`, in `code`."""
+    """Run the player's blocks.js on `cases` with `code`, and return its output."""
     player = (Path(__file__).parents[3] / "viz" / "frontend" / "src" / "model" / "blocks.js").as_uri()
     script = f"""
 import {{ readFileSync }} from "node:fs";
@@ -47,7 +47,7 @@ console.log(JSON.stringify(cases.map((one) => {code})));
 
 
 def graph_data(blocks, where, edges) -> dict[str, object]:
-    """What blocks.js reads of a graph."""
+    """Return the input of blocks.js for a graph."""
     return {
         "count": len(where),
         "edgeCount": len(edges),
@@ -93,6 +93,6 @@ def test_player_shows_the_same_items_and_wires():
 
 
 def blocks_around(items, at: int) -> int:
-    """The open block that an item lies in."""
+    """Return the open block of an item."""
     outer = items[at].outer
     return 0 if outer < 0 else items[outer].block

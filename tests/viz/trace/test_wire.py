@@ -73,7 +73,7 @@ def test_each_entry_of_a_scope_is_a_block_after_its_outer_one():
         ("<b>neuron</b>", 1, "scope"),
         ("<b>neuron</b>", 3, "scope"),
     ]
-    assert data["nodes"]["block"] == [5, 5, 5, 2, 6, 6, 4], "x and the constants lie where they are used"
+    assert data["nodes"]["block"] == [5, 5, 5, 2, 6, 6, 4], "x and the constants are where they are used"
 
 
 def test_attributes_of_an_op_are_told_by_name():

@@ -1,4 +1,4 @@
-"""`compare`: what it takes, what it refuses, and how its result is shown and saved."""
+"""`compare`: accepted and rejected arguments, and how its result is shown and saved."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""What IPython shows: Values by themselves, and under ``%%trace`` what a cell computes, or where it broke."""
+"""IPython display: Values are drawn, and ``%%trace`` shows the graph of a cell, or where it failed."""
 
 import json
 
@@ -37,7 +37,7 @@ def bundles(seen):
 
 
 def traced(seen):
-    """The traces that a cell showed, as JSON has them in the figures."""
+    """Return the traces that a cell showed, as JSON in the figures."""
     found = []
     for bundle in bundles(seen):
         html = bundle["text/html"]

@@ -1,4 +1,4 @@
-"""What the hooks of `watch` find: which relus follow which layers, and which of their units are dead."""
+"""The hooks of `watch`: which ReLUs follow which layers, and which of their units are dead."""
 
 import minigrad as mg
 from minigrad import nn
@@ -24,7 +24,7 @@ class Residual(nn.Module):
 
 
 class Gate(nn.Module):
-    """Has a parameter and calls relu, but holds no modules."""
+    """Has a parameter and calls relu, but has no submodules."""
 
     def __init__(self):
         super().__init__()
@@ -35,7 +35,7 @@ class Gate(nn.Module):
 
 
 def dead_after_a_step(net, x, **options):
-    """By row what the picture says is dead."""
+    """Return by row the dead fraction that the picture shows."""
     seen = watch(net, **options)
     loss = net(x).sum()
     loss.backward()

@@ -1,4 +1,4 @@
-"""`watch`: what it measures, that it costs little and leaves the training as it is, and what it shows."""
+"""`watch`: what it measures and shows, that it costs little and does not affect training."""
 
 import html
 import re
@@ -22,7 +22,7 @@ def model(seed=0):
 
 
 def steps(net, count, seen=None, lr=0.1):
-    """Train on the same batch; returns the losses."""
+    """Train on the same batch, and return the losses."""
     mg.manual_seed(1)
     x, t = mg.randn(16, 3).detach(), mg.randint(0, 2, (16,))
     optimizer, found = mg.optim.SGD(net.parameters(), lr=lr), []
@@ -38,7 +38,7 @@ def steps(net, count, seen=None, lr=0.1):
 
 
 def always(seen):
-    """Measure each step, whatever it takes."""
+    """Measure each step, whatever the cost."""
     seen._clock.may = lambda share: True
     return seen
 
@@ -130,11 +130,13 @@ def test_dead_units_are_an_alarm_where_they_are_half():
             net[0].bias[:] = -100.0
         steps(net, 1, seen)
     assert ("dead", 3, "1") in alarms(seen)
-    assert ("vanishing", 3, "0") in alarms(seen)  # nothing gets there
+    assert ("vanishing", 3, "0") in alarms(seen)  # no gradient arrives there
 
 
 def trained(forget, micro=1):
-    """The alarms of three steps, each of `micro` backward passes, of a loop that forgets gradients by `forget`."""
+    """Return the alarms of three steps of `micro` backward passes each, in a loop that clears gradients with
+    `forget`.
+    """
     net = model()
     optimizer, x = mg.optim.SGD(net.parameters(), lr=0.01), mg.ones(4, 3)
     with always(watch(net)) as seen:
@@ -221,7 +223,7 @@ def test_measuring_waits_until_it_was_earned():
     waited = 0
     while not clock.may(0.1):
         waited += 1
-    assert 29 <= waited <= 31  # three steps' time at a tenth of each
+    assert 29 <= waited <= 31  # the time of three steps, at a tenth of each
 
 
 def test_fit_tells_the_losses_and_those_of_validation():

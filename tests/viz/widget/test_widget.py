@@ -1,4 +1,4 @@
-"""The player as a widget: what Python sees of it, and what a notebook stores."""
+"""The player as a widget: its Python interface, and what a notebook stores."""
 
 import gc
 import json
@@ -64,7 +64,7 @@ def test_every_scalar_leaf_has_a_trait():
     w = [mg.Value(1.0, "w[0]"), mg.Value(2.0, "w₀"), mg.Value(3.0, "w.0"), mg.Value(math.nan, "n")]
     player = step(w[0] + w[1] + w[2] + w[3] + mg.Value(5.0))
     assert (player.leaf_w_0, player.leaf_w0, player.leaf_w_0_2) == (1.0, 2.0, 3.0)
-    assert not hasattr(player, "leaf_n")  # what JSON has no number for cannot be linked
+    assert not hasattr(player, "leaf_n")  # non-finite values cannot be linked
     assert list(player.leaves.items())[-1] == ("leaf_v7", ("v₇", 5.0))
     many = sum((mg.Value(float(n)) for n in range(300)), mg.Value(0.0))
     assert len(step(many).leaves) == 200
@@ -76,9 +76,7 @@ def test_slider_is_linked_to_its_leaf():
     assert (slider.value, slider.min, slider.max, slider.description) == (1.5, -1, 1.5, "a")
     wide = player.slider("b")
     assert (wide.value, wide.min, wide.max) == (-3.0, -9.0, 3.0)
-    with pytest.raises(
-        mg.errors.ArgumentError, match=r"slider: there is no scalar leaf 'c'.\n.*'a', 'b'"
-    ):
+    with pytest.raises(mg.errors.ArgumentError, match=r"slider: there is no scalar leaf 'c'.\n.*'a', 'b'"):
         player.slider("c")
 
 
@@ -196,7 +194,8 @@ def test_tour_says_which_stop_is_none(caption):
 
 def test_player_refuses_a_state_that_it_has_not():
     with pytest.raises(
-        mg.errors.ArgumentError, match=r"Player: unexpected keyword argument 'positon'.\n.*The state has position, playing"
+        mg.errors.ArgumentError,
+        match=r"Player: unexpected keyword argument 'positon'.\n.*The state has position, playing",
     ):
         step(product()[2], positon=3)
     assert step(product()[2], leaf_a=5.0).leaf_a == 5.0
@@ -290,7 +289,7 @@ def test_player_that_nobody_sees_and_no_variable_holds_is_closed():
     del gone, player
     release_unseen(namespace)
     gc.collect()
-    assert there() is None, "ipywidgets and Out held it"
+    assert there() is None, "ipywidgets and Out referred to it"
     assert (seen.comm is not None, held.comm is not None) == (True, True)
     assert namespace == {"player": held, "_oh": {}, "_": 3}
     del namespace["player"]
