@@ -80,8 +80,8 @@ def test_a_leaf_written_since_is_drawn_as_it_is_now_and_the_note_says_what_becam
     assert (note.kind, note.node, note.nodes) == ("replayed", None, ())
     assert note.text == (
         "w and b were modified in-place after this was computed, by sgd_step in `optimizer.step()`. The drawing is "
-        "recomputed from the current values: loss was 6.0 and is 2.0. .grad belongs to the earlier values; draw before "
-        "that line to see that pass."
+        "recomputed from the current values: loss was 6.0 and is 2.0. Their .grad is from before the change; draw "
+        "before that line to see that pass."
     )
     assert not trace.fresh()
     optimizer.zero_grad()
@@ -217,9 +217,7 @@ def test_a_function_that_cannot_be_called_again_is_named_with_the_reason(how, na
     loss.backward()
     state = mg.get_rng_state().tolist()
     (note,) = to_trace(loss).notes
-    assert (
-        note.text == f"v₁ cannot be recomputed: {why}. Build the graph inside `with mg.record():`, and it is retained."
-    )
+    assert note.text == f"v₁ cannot be recomputed: {why}. Build the graph inside `with mg.record():` to retain it."
     assert mg.get_rng_state().tolist() == state
 
 

@@ -263,7 +263,7 @@ def test_explain_says_what_it_needs_and_why_there_is_no_gradient():
     with mg.no_grad():
         x.add_(1.0)
     assert str(explain(x, of=y)).endswith(
-        ".grad belongs to the earlier values; draw before that line to see that pass."
+        "Their .grad is from before the change; draw before that line to see that pass."
     )
     x = mg.ones(100, 100, requires_grad=True)
     y = (x + mg.ones(100, 100)).sum()

@@ -151,7 +151,7 @@ def _gradient_not_finite(trace: Trace) -> Iterable[Note]:
             return
 
 
-# --- gradients that fade or grow -------------------------------------------------------------------------------------
+# --- vanishing and exploding gradients -------------------------------------------------------------------------------
 
 
 def _faded(trace: Trace) -> Iterable[Note]:
@@ -274,7 +274,7 @@ def _saturated(trace: Trace) -> Iterable[Note]:
         yield Note("saturated", index, text, tuple(sorted(index for index, _, _ in found)))
 
 
-# --- gradients of another pass ---------------------------------------------------------------------------------------
+# --- gradients from another pass -------------------------------------------------------------------------------------
 
 
 def _left_over(trace: Trace) -> Iterable[Note]:

@@ -139,7 +139,7 @@ class Columns:
         """Whether the graph is small enough to show every node with its text."""
         return len(self.kinds) <= FULL
 
-    # --- in words ---
+    # --- text ---
 
     def title(self, index: int, limit: int = 24, near: bool = False) -> str:
         """Return the display name of a node: its name, the value of a constant, or else v and its tape index. With

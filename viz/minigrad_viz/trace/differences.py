@@ -128,7 +128,9 @@ class Differences:
         return "; ".join(f"{tolerance} of {dtype}" for dtype, tolerance in floats.items())
 
     def findings(self) -> list[str]:
-        """Return a sentence or two for each place the user should look at next, and what could not be compared."""
+        """Return the findings that the user should look at next, in a sentence or two each, and what could not be
+        compared.
+        """
         return [*self._about_values(), *self._about_gradients(), *self._about_the_unknown()]
 
     def _about_values(self) -> Iterator[str]:

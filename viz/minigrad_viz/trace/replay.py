@@ -45,7 +45,7 @@ _RECORD = "build the graph inside `with mg.record():`"
 class _Lost(Exception):
     """A step that cannot be recomputed although its operands are known, with the reason and advice."""
 
-    def __init__(self, why: str, advice: str = f"{_RECORD[0].upper()}{_RECORD[1:]}, and it is retained.") -> None:
+    def __init__(self, why: str, advice: str = f"{_RECORD[0].upper()}{_RECORD[1:]} to retain it.") -> None:
         super().__init__(why)
         self.advice = advice
 

@@ -331,7 +331,7 @@ def _fill_gradients(builder: _Builder, records: _Records, arrived: dict[int, Any
     """Set the gradients of steps that a backward pass went through, which the engine frees.
 
     A pass went through freed steps, and through all steps if the leaves' ``.grad`` equals what arrived there. Otherwise
-    the seed of a non-scalar output is unknown, and with it all gradients before it.
+    the seed of a non-scalar output is unknown, and with it all gradients computed from it.
     """
     trace = builder.trace
     leaves = [at for at in arrived if trace.kinds[at] == "l"]
@@ -378,7 +378,7 @@ def _note_changed(trace: Trace, places: Mapping[Any, int], held: _Held, ends: Ma
             f"{f': {changed}' if changed else ''}."
         )
         if any(x.grad is not None for x in written):
-            text += " .grad belongs to the earlier values; draw before that line to see that pass."
+            text += " Their .grad is from before the change; draw before that line to see that pass."
     elif changed and not held.replay.lost:
         text = (
             f"{changed} when recomputed: something that it depends on was changed, such as a NumPy array that shares "

@@ -219,7 +219,7 @@ def _leaving(trace: Columns) -> dict[int, str]:
             leaving.setdefault(k, {})[operand] = None
             k = trace.blocks[k].outer
     shapes = {k: {trace.tensors[x].shape for x in nodes if x in trace.tensors} for k, nodes in leaving.items()}
-    return {k: "×".join(map(str, one.pop())) or "a number" for k, one in shapes.items() if len(one) == 1}
+    return {k: "×".join(map(str, one.pop())) or "scalar" for k, one in shapes.items() if len(one) == 1}
 
 
 class _Formulas:

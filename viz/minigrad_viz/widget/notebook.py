@@ -101,7 +101,7 @@ def _run(shell: Any, cell: str) -> Any:
     from IPython.core.error import UsageError
 
     __tracebackhide__ = True
-    code = "\n" + shell.transform_cell(cell)  # the line of the magic counts, as the cell shows it
+    code = "\n" + shell.transform_cell(cell)  # stands for the line of the magic, so that line numbers match the cell
     name = shell.compile.cache(code, shell.execution_count, raw_code=cell)
     tree = ast.parse(code, name)
     if _awaits(tree):

@@ -151,7 +151,7 @@ def _steps_of(x: Any) -> list[Any]:
 
 
 def _stride(size: int) -> int:
-    """Return a sampling step that divides no side of a tensor of that size, so that all positions occur.
+    """Return a sampling step coprime to `size`, so that every index along each side of the tensor is sampled.
 
     >>> _stride(100), _stride(32 * 16 * 64)
     (1, 129)

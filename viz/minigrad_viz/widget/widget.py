@@ -80,7 +80,7 @@ class Player(anywidget.AnyWidget):
         if len(text) > _MOST_TEXT:
             state["trace_packed"] = zlib.compress(
                 text.encode(), 1
-            )  # level 6 takes five times as long for a seventh less
+            )  # level 6 takes five times as long and saves a seventh
         else:
             state["trace_text"] = text
         leaves = {trait: (name, numbers[name]) for trait, name in traits.items()}
