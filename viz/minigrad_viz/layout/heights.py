@@ -11,8 +11,8 @@ __all__ = ["place_ports", "settle_heights", "straighten"]
 def straighten(graph: Layered) -> None:
     """Choose the links that are drawn level: no two of them cross, or share an end on the same side.
 
-    Lanes come first, then the link from each node's deepest input, which carries the main line of the computation.
-    Inputs of equal depth leave their node free to lie between them, and several consumers in one column their source.
+    Lanes come first, then the link from each node's deepest input, which carries the main line of the computation. With
+    inputs of equal depth, a node is free to lie between them; so is the source of several consumers in one column.
     """
     graph.mate = [-1] * len(graph.rank)
     for left, right in pairwise(graph.columns):
@@ -143,7 +143,9 @@ def _row_pulls(graph: Layered, row: list[int], shift: list[float], count: int) -
 
 
 def _pull(some: list[tuple[int, float]], y: list[float]) -> float:
-    """Return where the links of a row would be level on average. `sum` would round differently from Python 3.12 on."""
+    """Return where the links of a row would be level on average. Not by `sum`, whose rounding changed in Python
+    3.12.
+    """
     total = 0.0
     for other, down in some:
         total += y[other] + down

@@ -53,7 +53,7 @@ def nest(
     An item that contains others is an open block, drawn as a frame. Its size is that of its header, the strip on top in
     which nothing else is drawn; the frame is at least that wide. The size of any other item is that of its box. A block
     precedes its parts. `edges` (from, to) connect items that are not frames; the edges into one item are its inputs, in
-    slot order. `ports` uses `wires`, `leave` and `arrive` only. Coordinates are rounded to 0.01.
+    slot order. Of `ports`, only `wires`, `leave` and `arrive` are used. Coordinates are rounded to 0.01.
 
     Raises ValueError for an item that precedes its block, for an edge that ends at a frame or at no item, for edges
     that form a cycle between blocks, and for sizes as `layout` does.

@@ -132,9 +132,7 @@ def _follow_fellows(graph: Layered, column: list[int], key: dict[int, float]) ->
 
 
 def _mean(numbers: list[float]) -> float:
-    """Return the mean, added in order: `sum` rounds differently from Python 3.12 on, and the drawing must not
-    change.
-    """
+    """Return the mean, added in order: the rounding of `sum` changed in Python 3.12, and the drawing must not."""
     total = 0.0
     for number in numbers:
         total += number

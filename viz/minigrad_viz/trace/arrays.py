@@ -81,7 +81,7 @@ def grid(shape: tuple[int, ...]) -> tuple[int, int, int]:
 
 
 def _step(rows: int, cols: int, most: int) -> tuple[int, int]:
-    """Return the row and column steps: the shorter side is complete if that leaves a picture of the longer one."""
+    """Return the row and column strides of subsampling; a side of at most sqrt(most) is stored in full."""
     if rows * cols <= most:
         return 1, 1
     side = math.isqrt(most)  # rows and columns to store if both are many
@@ -93,9 +93,7 @@ def _step(rows: int, cols: int, most: int) -> tuple[int, int]:
 
 
 def _statistics(finite: Any) -> dict[str, Any]:
-    """Compute statistics of finite values, scaled by a power of two, which is exact, so that the square of 1e300 is
-    finite.
-    """
+    """Compute statistics of finite values, scaled by a power of two (exact) so that squares do not overflow."""
     import numpy as np
 
     if not finite.size:
@@ -116,7 +114,7 @@ def _statistics(finite: Any) -> dict[str, Any]:
 def line(short: Mapping[str, Any]) -> str:
     """Format a summary on one line, to 3 digits and with rounding errors shown as 0.
 
-    So it is the same on every machine.
+    The text is the same on every machine.
 
     >>> import numpy as np
     >>> line(summary(np.array([[1.0, 2.0, 2.0], [4.0, np.nan, 1e-17]], np.float32)))

@@ -132,7 +132,7 @@ def _place_leaves(tree: _Tree, inputs: Collection[int]) -> None:
 def _fill(tree: _Tree) -> set[int]:
     """Assign items and links to their blocks, in order, and return the blocks on cycles.
 
-    `with` blocks of one thread form none; if threads alternated, their scopes are not parts of the graph.
+    Scopes of one thread form no cycle; if threads alternate, their scopes may.
     """
     blocks, where, nodes = tree.blocks, tree.where, len(tree.where)
     tree.measure()

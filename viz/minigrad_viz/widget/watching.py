@@ -1,4 +1,4 @@
-"""`watch`: monitor a model during training. When to measure what, and where to show it.
+"""`watch`: monitor a model during training.
 
 Most steps are not measured. For a measured step, hooks are added before it and removed after it; samples of the
 captured tensors, and all norms, are copied to the host as one tensor: one transfer per measured step, however many
@@ -97,7 +97,7 @@ class Watch:
     # --- called by the user, or by `fit` ---
 
     def log(self, loss: Any) -> None:
-        """Record the end of a step with this loss."""
+        """Record the loss at the end of a step."""
         self._clock.step_ends(self._probe is not None)
         self.view.step += 1
         if isinstance(loss, mg.Tensor) and loss.device not in _HERE:
