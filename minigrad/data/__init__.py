@@ -1,6 +1,7 @@
-"""Data to learn from: datasets and loaders with PyTorch's names, file formats, and what is shipped with the package.
+"""Datasets, samplers and `DataLoader` with PyTorch's names, file readers, and the datasets shipped with the package.
 
-`minigrad data` lists what there is. Iris, the names and the text need no NumPy; all else comes when it is asked for.
+`minigrad data` lists the available datasets. `iris`, `names` and `corpus` do not need NumPy; everything else is
+imported lazily.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from minigrad.data.shipped import Digits, Iris, corpus, digits, iris, names
 
 if TYPE_CHECKING:
     from minigrad.data import transforms as transforms
-    from minigrad.data.collate import *  # noqa: F403 -- the rooms list their names
+    from minigrad.data.collate import *  # noqa: F403 -- each module defines __all__
     from minigrad.data.dataset import *  # noqa: F403
     from minigrad.data.idx import *  # noqa: F403
     from minigrad.data.loader import *  # noqa: F403
@@ -36,7 +37,7 @@ _ROOMS = {
     "official": "cifar10 fashion_mnist mnist read_images",
     "tables": "Table read_csv",
     "text": "Vocabulary read_text",
-}  # what is public of each file
+}  # the public names of each module
 
 _HOME = {name: room for room, names in _ROOMS.items() for name in names.split()}
 __all__ = ["Digits", "Iris", "corpus", "data_folder", "digits", "iris", "names", "transforms"]
@@ -45,7 +46,7 @@ __all__ += list(_HOME)
 
 @explained()
 def __getattr__(name: str) -> Any:
-    """What needs NumPy comes when it is first asked for."""
+    """Import a name on first access, so that NumPy is loaded only when needed."""
     if name == "transforms":
         return import_module("minigrad.data.transforms")
     if name in _HOME:

@@ -1,4 +1,4 @@
-"""CIFAR-10's binary format: records of one byte for the label and 3,072 for a picture, red, green, blue, row by row.
+"""Read CIFAR-10's binary format: records of one label byte and 3,072 pixel bytes (red, green, blue; row-major).
 
 A. Krizhevsky, "Learning Multiple Layers of Features from Tiny Images", 2009; www.cs.toronto.edu/~kriz/cifar.html.
 """
@@ -20,17 +20,17 @@ from minigrad.data.idx import read_exactly, unpacked
 __all__ = ["read_archive", "read_batch"]
 
 _RECORD = 1 + 3 * 32 * 32
-_LARGEST = 2**26  # no member of the archive is half as large
-_WHOLE = 2**28  # nor are all of them together so large
-_HEADER = 2**11  # bytes of a header, and how often one may be read, two or three times for each member
+_LARGEST = 2**26  # more than twice the size of the largest member
+_WHOLE = 2**28  # more than the size of the entire archive
+_HEADER = 2**11  # bytes per read of a header; tarfile reads two or three times per member
 _READS = 200
-_WRONG = (ArithmeticError, EOFError, LookupError, OSError, RecursionError, ValueError)  # what tarfile raises besides
+_WRONG = (ArithmeticError, EOFError, LookupError, OSError, RecursionError, ValueError)  # tarfile raises these as well
 
 
 def read_batch(path: str | PathLike[str], records: int = 10_000) -> tuple[Any, Any]:
-    """The pictures, (N, 3, 32, 32), and labels, (N,), of a file of so many records, as NumPy arrays of uint8.
+    """Read images, (N, 3, 32, 32), and labels, (N,), from a file of N = `records` records, as uint8 NumPy arrays.
 
-    Raises FileFormatError for a file of another size, or with a label above 9.
+    Raises FileFormatError if the file size is wrong, or a label is above 9.
     """
     path = Path(path)
     size = path.stat().st_size
@@ -43,9 +43,9 @@ def read_batch(path: str | PathLike[str], records: int = 10_000) -> tuple[Any, A
 
 
 def read_archive(path: str | PathLike[str], names: Sequence[str], records: int = 10_000) -> list[tuple[Any, Any]]:
-    """What `read_batch` gives, for files inside a packed archive. Nothing is unpacked to the disk.
+    """Read several files as `read_batch` does from a compressed tar archive, without extracting it to disk.
 
-    Raises FileFormatError for what is no such archive, or lacks a file.
+    Raises FileFormatError if the archive is invalid or a file is missing.
     """
     found: dict[str, tuple[Any, Any]] = {}
     try:
@@ -56,7 +56,7 @@ def read_archive(path: str | PathLike[str], names: Sequence[str], records: int =
                 name = member.name.rpartition("/")[2]
                 if member.size > _LARGEST:
                     raise FileFormatError(
-                        f"{path}: {member.name} is of {member.size:,} bytes, and CIFAR-10 has none such."
+                        f"{path}: {member.name} has {member.size:,} bytes, more than any file of CIFAR-10."
                     )
                 if name not in names or not member.isfile() or member.issparse():
                     continue
@@ -70,16 +70,16 @@ def read_archive(path: str | PathLike[str], names: Sequence[str], records: int =
     except MinigradError:
         raise
     except (tarfile.TarError, zlib.error, *_WRONG) as error:
-        raise FileFormatError(f"{path}: it cannot be unpacked: {error}.\n  Fetch or copy it again.") from None
+        raise FileFormatError(f"{path}: cannot extract: {error}.\n  Download or copy it again.") from None
     if missing := [name for name in names if name not in found]:
-        raise FileFormatError(f"{path}: {', '.join(missing)} is not in it: it is not CIFAR-10's binary version.")
+        raise FileFormatError(f"{path}: {', '.join(missing)} not found: not the binary version of CIFAR-10.")
     return [found[name] for name in names]
 
 
 class _Sparing:
-    """The headers of an archive, for tarfile: it reads at once as much as one says, which may be anything.
+    """File object that limits what tarfile reads, since it allocates whatever size a header declares.
 
-    And it searches an extended header in a time that grows with its square (CVE-2024-6232, in Python before 3.11.10).
+    tarfile also parses extended headers in quadratic time (CVE-2024-6232, in Python before 3.11.10).
     """
 
     def __init__(self, file: Any) -> None:
@@ -90,12 +90,12 @@ class _Sparing:
     def read(self, size: int) -> bytes:
         self._left -= 1
         if size > _HEADER or self._left < 0:
-            raise tarfile.ReadError("its headers are longer, or more, than CIFAR-10's")
+            raise tarfile.ReadError("its headers are longer, or more numerous, than CIFAR-10's")
         return bytes(self._file.read(size))
 
     def seek(self, place: int) -> int:
         if place > _WHOLE:
-            raise tarfile.ReadError(f"it is of more than {_WHOLE:,} bytes, and CIFAR-10 is not")
+            raise tarfile.ReadError(f"its size exceeds {_WHOLE:,} bytes, unlike CIFAR-10's")
         return int(self._file.seek(place))
 
 
@@ -103,16 +103,16 @@ def _parsed(data: bytearray, path: Any) -> tuple[Any, Any]:
     table = np.frombuffer(data, np.uint8).reshape(-1, _RECORD)
     if (table[:, 0] > 9).any():
         row = int((table[:, 0] > 9).argmax())
-        raise FileFormatError(f"{path}: the label of picture {row} is {table[row, 0]}, where they are from 0 to 9.")
+        raise FileFormatError(f"{path}: the label of image {row} is {table[row, 0]}, but labels range from 0 to 9.")
     return table[:, 1:].reshape(-1, 3, 32, 32), table[:, 0]
 
 
 def _wrong_size(path: Any, size: int, records: int, start: bytes) -> str:
-    why = "it is cut short, or of another kind"
+    why = "it is truncated, or not CIFAR-10"
     if start[:1] == b"\x80":
-        why = "it seems to be the Python version, a pickle, which is not read: get the binary version"
+        why = "it looks like the Python version, a pickle, which is not supported: download the binary version"
     elif start == b"\x1f\x8b":
-        why = "it is packed by gzip: unpack it"
+        why = "it is gzip-compressed: decompress it"
     elif size == records * (_RECORD + 1):
-        why = "it seems to be of CIFAR-100"
-    return f"{path}: it has {size:,} bytes, where {records:,} pictures take {records * _RECORD:,}: {why}."
+        why = "it looks like CIFAR-100"
+    return f"{path}: expected {records * _RECORD:,} bytes for {records:,} images, but got {size:,}: {why}."

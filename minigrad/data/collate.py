@@ -1,6 +1,6 @@
-"""How examples become a batch: numbers, arrays and tensors are stacked, inside tuples, lists and dicts of any depth.
+"""Collate functions: stack scalars, arrays and tensors into batches, inside nested tuples, lists and dicts.
 
-The rules are PyTorch's `default_collate` and `default_convert`.
+The rules are those of PyTorch's `default_collate` and `default_convert`.
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ __all__ = ["default_collate", "default_convert", "mapped"]
 
 
 def default_collate(batch: Sequence[Any]) -> Any:
-    """Examples as one batch, with the batch as the first dimension of each tensor.
+    """Collate a list of samples into a batch, with the batch as the first dimension of each tensor.
 
-    Tensors, arrays, floats (as float64), ints (int64) and bools are stacked; strings and bytes stay as they are. Of
-    dicts each entry is a batch, of tuples and lists each place: a list of batches, a named tuple of one. Raises
-    ShapeError for examples of different shapes or lengths, DTypeError for what it does not know.
+    Tensors, arrays, floats (as float64), ints (int64) and bools are stacked; strings and bytes are left unchanged.
+    Dicts are collated per key, tuples and lists per position: into a list, or a named tuple if the samples are named
+    tuples. Raises ShapeError for samples of different shapes or lengths, DTypeError for unsupported types.
 
     >>> x, (y, name) = default_collate([((1, 2), (0.5, "a")), ((3, 4), (1.5, "b"))])
     >>> x, y, name
     ([tensor([1, 3]), tensor([2, 4])], tensor([0.5000, 1.5000], dtype=minigrad.float64), ('a', 'b'))
     """
     if not batch:
-        raise ShapeError("default_collate: a batch of no examples.")
+        raise ShapeError("default_collate: the batch is empty.")
     first = batch[0]
     kind = type(first)
     if isinstance(first, Tensor):
@@ -53,16 +53,16 @@ def default_collate(batch: Sequence[Any]) -> Any:
         for k, one in enumerate(batch):
             if one.keys() != first.keys():
                 raise ShapeError(
-                    f"default_collate: example 0 of this batch has {list(first)}, and example {k} has {list(one)}.\n"
-                    "  Give all the same keys, or the loader a collate_fn of your own."
+                    f"default_collate: sample 0 of this batch has keys {list(first)}, but sample {k} has {list(one)}.\n"
+                    "  Use the same keys in all samples, or pass a custom collate_fn to the loader."
                 )
         return _mapping(kind, {key: default_collate([x[key] for x in batch]) for key in first})
     if isinstance(first, Sequence):
         lengths = {len(x) for x in batch}
         if len(lengths) > 1:
             raise ShapeError(
-                "default_collate: each element in list of batch should be of equal size, and these have "
-                f"{', '.join(map(str, sorted(lengths)))}.\n  Pad them, or give the loader a collate_fn of your own."
+                "default_collate: each element in list of batch should be of equal size, but got sizes "
+                f"{', '.join(map(str, sorted(lengths)))}.\n  Pad them, or pass a custom collate_fn to the loader."
             )
         columns = [default_collate(column) for column in zip(*batch, strict=True)]
         return kind(*columns) if hasattr(first, "_fields") else columns
@@ -70,7 +70,7 @@ def default_collate(batch: Sequence[Any]) -> Any:
 
 
 def default_convert(data: Any) -> Any:
-    """`data` with the arrays in it as tensors, and all else as it is, but for tuples, which become lists."""
+    """Convert NumPy arrays in nested `data` to tensors; tuples become lists, other objects are left unchanged."""
 
     def convert(x: Any) -> Any:
         if isinstance(x, np.ndarray | np.generic) and np.asarray(x).dtype.kind in "fiub":
@@ -81,7 +81,7 @@ def default_convert(data: Any) -> Any:
 
 
 def mapped(function: Callable[[Any], Any], data: Any, tuples: type = tuple) -> Any:
-    """`data` with `function` applied to all that is in its tuples, which may become lists, lists and dicts."""
+    """Apply `function` to every leaf of nested dicts, lists and tuples; tuples are rebuilt as `tuples`."""
     if isinstance(data, Mapping):
         return _mapping(type(data), {key: mapped(function, x, tuples) for key, x in data.items()})
     if isinstance(data, tuple) and hasattr(data, "_fields"):
@@ -94,7 +94,7 @@ def mapped(function: Callable[[Any], Any], data: Any, tuples: type = tuple) -> A
 
 
 def _mapping(kind: type, entries: dict[Any, Any]) -> Any:
-    """As the type of mapping that the examples were; one that cannot be made of a dict becomes a dict."""
+    """Return `entries` as a mapping of type `kind`, or as a dict if `kind` cannot be constructed from one."""
     try:
         return kind(entries)
     except TypeError:
@@ -106,12 +106,12 @@ def _check_shapes(shapes: list[tuple[int, ...]]) -> None:
         if shape != shapes[0]:
             raise ShapeError(
                 f"default_collate: stack expects each tensor to be equal size, but got {shapes[0]} at entry 0 and "
-                f"{shape} at entry {k}.\n  Crop or pad them, or give the loader a collate_fn of your own."
+                f"{shape} at entry {k}.\n  Crop or pad them, or pass a custom collate_fn to the loader."
             )
 
 
 def _unknown(what: str) -> DTypeError:
     return DTypeError(
         f"default_collate: batch must contain tensors, numpy arrays, numbers, dicts or lists; found {what}.\n"
-        "  Give the loader a collate_fn of your own."
+        "  Pass a custom collate_fn to the loader."
     )

@@ -1,4 +1,4 @@
-"""Datasets: what has examples, by number or one after another. Names and meaning are PyTorch's (`torch.utils.data`)."""
+"""Map-style and iterable-style datasets, with the names and semantics of `torch.utils.data`."""
 
 from __future__ import annotations
 
@@ -30,7 +30,9 @@ T_co = TypeVar("T_co", covariant=True)
 
 
 class Dataset(Generic[T_co]):
-    """Examples by number: a subclass says what ``dataset[k]`` is, and mostly ``len(dataset)``. ``a + b`` joins two.
+    """Base class of map-style datasets: subclasses implement `__getitem__` and usually `__len__`.
+
+    ``a + b`` concatenates two datasets.
 
     >>> class Squares(Dataset):
     ...     def __len__(self):
@@ -42,31 +44,33 @@ class Dataset(Generic[T_co]):
     """
 
     def __getitem__(self, index: Any) -> T_co:
-        """Example number `index`."""
-        raise NotImplementedError(f"{type(self).__name__}: say in __getitem__ what example number {index} is.")
+        """Return sample `index`."""
+        raise NotImplementedError(
+            f"{type(self).__name__}: implement __getitem__ to return the sample at index {index}."
+        )
 
     def __add__(self, other: Dataset[Any]) -> Dataset[Any]:
         return ConcatDataset([self, other])
 
 
 class IterableDataset(Dataset[T_co]):
-    """Examples one after another: a subclass says in ``__iter__`` which. It has no numbers, so nothing shuffles it.
+    """Base class of iterable-style datasets: subclasses implement `__iter__`. Samples have no index: no shuffling.
 
-    With worker processes each goes through a copy of its own; `get_worker_info` says there which part to take.
+    Each worker process iterates over its own copy; use `get_worker_info` there to select the worker's shard.
     """
 
     def __iter__(self) -> Iterator[T_co]:
-        """The examples, from the first."""
-        raise NotImplementedError(f"{type(self).__name__}: yield its examples in __iter__.")
+        """Iterate over the samples."""
+        raise NotImplementedError(f"{type(self).__name__}: implement __iter__ to yield the samples.")
 
     def __add__(self, other: Dataset[Any]) -> Dataset[Any]:
         return ChainDataset([self, other])
 
 
 class TensorDataset(Dataset[tuple[Tensor, ...]]):
-    """The rows of one or more tensors: example k is ``(a[k], b[k], …)``. Raises ShapeError if they have not as many.
+    """Dataset wrapping tensors: sample k is ``(a[k], b[k], …)``. Raises ShapeError if their first dimensions differ.
 
-    A `DataLoader` takes a batch of them by one gather a tensor, on the device where they are.
+    A `DataLoader` fetches a batch with one gather per tensor, on the tensors' device.
 
     >>> import minigrad as mg
     >>> data = TensorDataset(mg.tensor([[1.0], [2.0]]), mg.tensor([0, 1]))
@@ -76,17 +80,18 @@ class TensorDataset(Dataset[tuple[Tensor, ...]]):
 
     def __init__(self, *tensors: Tensor) -> None:
         if not tensors:
-            raise ArgumentError("TensorDataset: it takes one tensor or more, none were given.")
+            raise ArgumentError("TensorDataset: expected at least one tensor, but got none.")
         for k, tensor in enumerate(tensors):
             if not isinstance(tensor, Tensor):
                 raise DTypeError(
-                    f"TensorDataset: argument {k} is {a_kind(tensor)}, not a tensor.\n  Write mg.tensor(…)."
+                    f"TensorDataset: expected argument {k} to be a tensor, but got {a_kind(tensor)}.\n"
+                    "  Write mg.tensor(…)."
                 )
             if not tensor.ndim:
-                raise ShapeError(f"TensorDataset: tensor {k} is one number, without rows.")
+                raise ShapeError(f"TensorDataset: tensor {k} is 0-dimensional, so it has no rows to index.")
         if len({len(tensor) for tensor in tensors}) > 1:
             counts = ", ".join(str(len(tensor)) for tensor in tensors)
-            raise ShapeError(f"TensorDataset: its tensors have {counts} rows, where all have as many.")
+            raise ShapeError(f"TensorDataset: size mismatch between tensors: their first dimensions are {counts}.")
         self.tensors = tensors
 
     def __getitem__(self, index: Any) -> tuple[Tensor, ...]:
@@ -96,23 +101,23 @@ class TensorDataset(Dataset[tuple[Tensor, ...]]):
         return len(self.tensors[0])
 
     def to(self, device: str) -> TensorDataset:
-        """The same rows on `device`, to which they go once."""
+        """Return a dataset with the tensors copied to `device`."""
         return TensorDataset(*[tensor.to(device) for tensor in self.tensors])
 
 
 class StackDataset(Dataset[Any]):
-    """Several datasets side by side: example k is ``(a[k], b[k], …)``, or a dict if they are given by name.
+    """Dataset zipping several datasets: sample k is ``(a[k], b[k], …)``, or a dict for keyword arguments.
 
-    Raises ArgumentError for none or for both ways at once, ShapeError if they have not as many examples.
+    Raises ArgumentError for no datasets or a mix of both forms, ShapeError if the lengths differ.
     """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         if bool(args) == bool(kwargs):
-            raise ArgumentError("StackDataset: give datasets, either all by place or all by name.")
+            raise ArgumentError("StackDataset: pass datasets either all as positional or all as keyword arguments.")
         self.datasets: Any = args or kwargs
         lengths = [len(dataset) for dataset in args or kwargs.values()]
         if len(set(lengths)) > 1:
-            raise ShapeError(f"StackDataset: they have {lengths} examples, where all have as many.")
+            raise ShapeError(f"StackDataset: size mismatch between datasets: their lengths are {lengths}.")
         self._length = lengths[0]
 
     def __getitem__(self, index: Any) -> Any:
@@ -121,7 +126,7 @@ class StackDataset(Dataset[Any]):
         return tuple([dataset[index] for dataset in self.datasets])
 
     def __getitems__(self, indices: list[int]) -> list[Any]:
-        """Several examples at once, from datasets that give those."""
+        """Return the samples at `indices`, fetched in one call from datasets with `__getitems__`."""
         named = self.datasets if isinstance(self.datasets, dict) else dict(enumerate(self.datasets))
         columns = [examples(dataset, indices, "StackDataset") for dataset in named.values()]
         if isinstance(self.datasets, dict):
@@ -133,7 +138,7 @@ class StackDataset(Dataset[Any]):
 
 
 class Subset(Dataset[T_co]):
-    """Some examples of a dataset, in the order of `indices`."""
+    """Subset of a dataset at `indices`, in that order."""
 
     def __init__(self, dataset: Dataset[T_co], indices: Sequence[int]) -> None:
         self.dataset = dataset
@@ -145,7 +150,7 @@ class Subset(Dataset[T_co]):
         return self.dataset[self.indices[index]]
 
     def __getitems__(self, indices: list[int]) -> list[Any]:
-        """Several examples at once, from a dataset that gives those."""
+        """Return the samples at `indices`, fetched in one call if the dataset has `__getitems__`."""
         return examples(self.dataset, [self.indices[k] for k in indices], "Subset")
 
     def __len__(self) -> int:
@@ -153,19 +158,19 @@ class Subset(Dataset[T_co]):
 
 
 class ConcatDataset(Dataset[T_co]):
-    """Several datasets one after another. Raises ArgumentError for none, DTypeError for those without numbers."""
+    """Concatenation of map-style datasets. Raises ArgumentError for none, DTypeError for an iterable-style dataset."""
 
     def __init__(self, datasets: Iterable[Dataset[T_co]]) -> None:
         self.datasets = list(datasets)
         if not self.datasets:
             raise ArgumentError("ConcatDataset: datasets should not be an empty iterable.")
         if any(isinstance(dataset, IterableDataset) for dataset in self.datasets):
-            raise DTypeError("ConcatDataset: an IterableDataset has no example number k.\n  Write ChainDataset([…]).")
+            raise DTypeError("ConcatDataset does not support IterableDataset.\n  Write ChainDataset([…]).")
         self.cumulative_sizes = list(accumulate(_count(dataset, "ConcatDataset") for dataset in self.datasets))
 
     def __getitem__(self, index: Any) -> Any:
         if not -len(self) <= index < len(self):
-            raise ShapeError(f"ConcatDataset: there is no example {index}: it has {len(self)}.")
+            raise ShapeError(f"ConcatDataset: index {index} is out of range for a dataset of length {len(self)}.")
         index %= len(self)
         which = bisect_right(self.cumulative_sizes, index)
         return self.datasets[which][index - (self.cumulative_sizes[which - 1] if which else 0)]
@@ -175,7 +180,7 @@ class ConcatDataset(Dataset[T_co]):
 
 
 class ChainDataset(IterableDataset[T_co]):
-    """Several iterable datasets one after another. Raises DTypeError where one is not iterable."""
+    """Concatenation of iterable-style datasets. Raises DTypeError for other datasets."""
 
     def __init__(self, datasets: Iterable[Dataset[T_co]]) -> None:
         self.datasets = datasets
@@ -183,7 +188,7 @@ class ChainDataset(IterableDataset[T_co]):
     def __iter__(self) -> Iterator[T_co]:
         for dataset in self.datasets:
             if not isinstance(dataset, IterableDataset):
-                raise DTypeError(f"ChainDataset: {type(dataset).__name__} is not an IterableDataset.")
+                raise DTypeError(f"ChainDataset only supports IterableDataset, but got {type(dataset).__name__}.")
             yield from dataset
 
     def __len__(self) -> int:
@@ -193,10 +198,10 @@ class ChainDataset(IterableDataset[T_co]):
 def random_split(
     dataset: Dataset[T_co], lengths: Sequence[int | float], generator: Generator | None = None
 ) -> list[Subset[T_co]]:
-    """`dataset` cut at random into parts of the given lengths, or shares that add up to 1; what is left over of shares
-    goes one each to the first parts. The same generator gives the same parts on every device.
+    """Randomly split `dataset` into non-overlapping subsets of the given lengths, or fractions that sum to 1.
 
-    Raises ArgumentError if the lengths do not add up to the number of examples, or the shares to 1.
+    Samples left over after rounding fractions down go to the first subsets, one each. The split depends only on the
+    generator, not on the device. Raises ArgumentError if the lengths sum neither to the dataset's length nor to 1.
 
     >>> import minigrad as mg
     >>> train, test = random_split(range(10), [0.8, 0.2], generator=mg.Generator(0))
@@ -212,23 +217,26 @@ def random_split(
 def _sizes(count: int, lengths: Sequence[int | float]) -> list[int]:
     if math.isclose(sum(lengths), 1) and any(isinstance(share, float) for share in lengths):
         if min(lengths) < 0:
-            raise ArgumentError(f"random_split: shares are from 0 to 1, not {list(lengths)}.")
+            raise ArgumentError(f"random_split: fractions must be between 0 and 1, but got {list(lengths)}.")
         sizes = [math.floor(count * share) for share in lengths]
         for k in range(count - sum(sizes)):
             sizes[k % len(sizes)] += 1
         if 0 in sizes:
-            warnings.warn(f"random_split: of {count} examples, {sizes} leave a part empty.", stacklevel=3)
+            warnings.warn(
+                f"random_split: splitting {count} samples into lengths {sizes} results in an empty dataset.",
+                stacklevel=3,
+            )
         return sizes
     if sum(lengths) != count or min(lengths, default=0) < 0 or not all(isinstance(n, int) for n in lengths):
         raise ArgumentError(
-            f"random_split: the lengths {list(lengths)} add up to {sum(lengths)}, but there are {count} examples.\n"
-            "  Give whole numbers that add up to that, or shares that add up to 1."
+            f"random_split: the sum of lengths {list(lengths)} is {sum(lengths)}, but the dataset has length {count}.\n"
+            "  Pass integers that sum to that length, or fractions that sum to 1."
         )
     return [int(n) for n in lengths]
 
 
 def examples(dataset: Any, indices: Iterable[Any], asked: str = "DataLoader") -> list[Any]:
-    """The examples of these numbers, which a dataset with `__getitems__` gives at once. Raises as `example`."""
+    """Return the samples at `indices`, in one call if the dataset has `__getitems__`. Raises as `example`."""
     together = getattr(dataset, "__getitems__", None)
     if not together:
         return [example(dataset, index) for index in indices]
@@ -236,22 +244,21 @@ def examples(dataset: Any, indices: Iterable[Any], asked: str = "DataLoader") ->
     found = list(together(wanted))
     if len(found) != len(wanted):
         raise ShapeError(
-            f"{asked}: {len(wanted)} examples were asked of {type(dataset).__name__}.__getitems__, and it gave "
-            f"{len(found)}."
+            f"{asked}: {type(dataset).__name__}.__getitems__ returned {len(found)} samples for {len(wanted)} indices."
         )
     return found
 
 
 def example(dataset: Any, index: Any) -> Any:
-    """Example `index`; what it raises says which it was."""
+    """Return ``dataset[index]``; a note with the index is added to any exception."""
     try:
         return dataset[index]
     except Exception as error:
-        error.add_note(f"It was raised by dataset[{index}] of {type(dataset).__name__}.")
+        error.add_note(f"Raised by dataset[{index}] of {type(dataset).__name__}.")
         raise
 
 
 def _count(dataset: Any, asked: str) -> int:
     if not hasattr(dataset, "__len__"):
-        raise DTypeError(f"{asked}: {type(dataset).__name__} does not say how many examples it has, by __len__.")
+        raise DTypeError(f"{asked}: object of type {type(dataset).__name__} has no len(); implement __len__.")
     return len(dataset)

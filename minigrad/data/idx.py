@@ -1,9 +1,8 @@
-"""IDX, the format of MNIST: a header that says which numbers in which dimensions, then the numbers.
+"""Read and write IDX, the file format of MNIST: a header with dtype and shape, then the elements.
 
-Y. LeCun, C. Cortes, C. Burges, "The MNIST database": two bytes 0, a byte for the type, one for the number of
-dimensions, an int of 32 bits for each, all with the highest byte first. A file may be packed by gzip; its first bytes
-say so, not its name. Nothing is believed that the header says: a file is read up to there and no further, and no memory
-is taken for what is not in it.
+Y. LeCun, C. Cortes, C. Burges, "The MNIST database": the header is two zero bytes, a byte for the dtype, one for the
+number of dimensions, and a 32-bit integer per dimension, all big-endian. Gzip compression is detected from the first
+bytes, not from the file name. The header is not trusted: no memory is allocated for data that the file does not have.
 """
 
 from __future__ import annotations
@@ -26,21 +25,21 @@ _TYPES = {0x08: ">u1", 0x09: ">i1", 0x0B: ">i2", 0x0C: ">i4", 0x0D: ">f4", 0x0E:
 _CODES = {np.dtype(name).newbyteorder("="): code for code, name in _TYPES.items()}
 _CHUNK = 2**20
 MOST = 2**32
-_RATIO = 1040  # gzip packs at most 1,032 bytes into one, and a header
+_RATIO = 1040  # gzip compresses by a factor of at most 1,032; the rest allows for its header
 
 
 class Openable(Protocol):
-    """What can be opened as a path can: a file among a package's resources."""
+    """An object with the `open` method of a path, such as a package resource."""
 
     def open(self, mode: Literal["rb"]) -> Any:
-        """Open it for reading, as bytes."""
+        """Open for reading in binary mode."""
 
 
 def read_idx(path: str | PathLike[str] | Openable, *, most: int = MOST) -> Any:
-    """The numbers of an IDX file as a NumPy array, packed by gzip or not.
+    """Read an IDX file, gzip-compressed or not, into a NumPy array.
 
-    Raises FileFormatError for a file that is none, that is cut short or goes on after its end, or whose header speaks
-    of more than `most` bytes (4 GiB); OSError if it cannot be read.
+    Raises FileFormatError if the file is not IDX, is truncated, has trailing data, or declares more than `most` bytes
+    (4 GiB); OSError if it cannot be read.
 
     >>> import os, tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -59,47 +58,47 @@ def read_idx(path: str | PathLike[str] | Openable, *, most: int = MOST) -> Any:
             length = prod(shape) * kind.itemsize
             if length > most:
                 raise FileFormatError(
-                    f"{path}: its header speaks of {length:,} bytes, in {_text(shape)}; at most {most:,} are read.\n"
-                    "  If it is right, say most=."
+                    f"{path}: the header declares {length:,} bytes (shape {_text(shape)}), but the limit is {most:,}.\n"
+                    "  Pass most= to raise the limit."
                 )
             room = size * _RATIO if packed else size
             if length > room:
                 raise FileFormatError(
-                    f"{path}: its header speaks of {length:,} bytes, in {_text(shape)}, and the file has {size:,} "
-                    f"{'packed ones ' if packed else ''}in all: it is cut short, or the header is wrong."
+                    f"{path}: the header declares {length:,} bytes (shape {_text(shape)}), but the file has only "
+                    f"{size:,}{' compressed' if packed else ''}: it is truncated, or the header is corrupt."
                 )
             numbers = read_exactly(file, length, path)
             check_end(file, length, path)
     try:
         array = np.frombuffer(numbers, kind).reshape(shape)
-    except ValueError as error:  # more than 64 dimensions, or no numbers in huge ones
-        raise FileFormatError(f"{path}: its header speaks of {_text(shape)} numbers: {error}.") from None
+    except ValueError as error:  # more than 64 dimensions, or an empty array with huge dimensions
+        raise FileFormatError(f"{path}: the header declares shape {_text(shape)}: {error}.") from None
     return array.astype(kind.newbyteorder("="), copy=False)
 
 
 def write_idx(path: str | PathLike[str], array: Any) -> None:
-    """Write a NumPy array as IDX, packed by gzip if the name ends in ``.gz``; the same numbers give the same file.
+    """Write a NumPy array as IDX, gzip-compressed if the name ends in ``.gz``. The output is deterministic.
 
-    Raises DTypeError for a type that IDX has not: it has uint8, int8, int16, int32, float32 and float64.
+    Raises DTypeError for dtypes other than uint8, int8, int16, int32, float32 and float64.
     """
     array = np.asarray(array)
     code = _CODES.get(array.dtype.newbyteorder("="))
     if code is None:
-        raise DTypeError(f"write_idx: IDX has no {array.dtype}; it has {', '.join(map(str, _CODES))}.")
+        raise DTypeError(f"write_idx: IDX does not support dtype {array.dtype}, only {', '.join(map(str, _CODES))}.")
     if array.ndim > 255 or any(n >= 2**32 for n in array.shape):
-        raise ArgumentError(f"write_idx: the shape {array.shape} does not fit into the header.")
+        raise ArgumentError(f"write_idx: shape {array.shape} does not fit into the IDX header.")
     header = bytes([0, 0, code, array.ndim]) + np.array(array.shape, ">u4").tobytes()
     whole = header + array.astype(_TYPES[code]).tobytes()
     write_all(path, gzip.compress(whole, mtime=0) if str(path).endswith(".gz") else whole)
 
 
 def unpacked(raw: IO[bytes], path: Any) -> Any:
-    """What gzip packed in a file, to be read in pieces."""
+    """Return a file object that decompresses the gzip stream `raw`."""
     return gzip.GzipFile(fileobj=raw, filename=str(path), mode="rb")
 
 
 def read_exactly(file: Any, length: int, path: Any) -> bytearray:
-    """The next `length` bytes, taken in pieces, so that nothing is taken for bytes that are not there."""
+    """Read `length` bytes in chunks, so that no memory is allocated for bytes that a truncated file lacks."""
     found = bytearray()
     try:
         while len(found) < length:
@@ -108,37 +107,37 @@ def read_exactly(file: Any, length: int, path: Any) -> bytearray:
                 break
             found += piece
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise FileFormatError(f"{path}: it cannot be unpacked: {error}.\n  Fetch or copy it again.") from None
+        raise FileFormatError(f"{path}: cannot decompress: {error}.\n  Download or copy it again.") from None
     if len(found) < length:
         raise FileFormatError(
-            f"{path}: it is cut short: {length:,} bytes were to come, and there are {len(found):,}.\n"
-            "  Fetch or copy it again."
+            f"{path}: the file is truncated: expected {length:,} more bytes, but got {len(found):,}.\n"
+            "  Download or copy it again."
         )
     return found
 
 
 def check_end(file: Any, length: int, path: Any) -> None:
-    """Raise FileFormatError if a file goes on after its `length` bytes, or its checksum is wrong."""
+    """Raise FileFormatError if data follows the `length` bytes already read, or if the gzip checksum is wrong."""
     try:
         rest = file.read(1)
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise FileFormatError(f"{path}: it cannot be unpacked: {error}.\n  Fetch or copy it again.") from None
+        raise FileFormatError(f"{path}: cannot decompress: {error}.\n  Download or copy it again.") from None
     if rest:
-        raise FileFormatError(f"{path}: it goes on after the {length:,} bytes that it should have.")
+        raise FileFormatError(f"{path}: trailing data after the expected {length:,} bytes.")
 
 
 def _header(file: Any, path: Any) -> tuple[Any, tuple[int, ...]]:
-    """The type of the numbers, and the sizes of the dimensions."""
+    """Read the dtype and shape from the header."""
     start = bytes(read_exactly(file, 4, path))
     if start[:2] != b"\0\0" or start[2] not in _TYPES:
         what = "a web page" if start[:1] == b"<" else "a zip archive" if start[:2] == b"PK" else "something else"
         raise FileFormatError(
-            f"{path}: it is no IDX file: it begins with {start!r}, where an IDX file begins with two bytes 0 and the "
-            f"code of a type. It seems to be {what}."
+            f"{path}: not an IDX file: it begins with {start!r}, where an IDX file begins with two zero bytes and a "
+            f"dtype code. It looks like {what}."
         )
     sizes = read_exactly(file, 4 * start[3], path)
     return np.dtype(_TYPES[start[2]]), tuple(np.frombuffer(sizes, ">u4").tolist())
 
 
 def _text(shape: tuple[int, ...]) -> str:
-    return "x".join(map(str, shape)) or "one number"
+    return "x".join(map(str, shape)) or "()"

@@ -1,6 +1,6 @@
-"""What data there is: what is shipped, and what is read from files of the reader's, with where, from whom and which.
+"""Catalogue of datasets, shipped or read from the user's files: their files, checksums, authors and licences.
 
-It needs no NumPy: `minigrad data` prints it.
+It does not need NumPy; `minigrad data` prints it.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ __all__ = [
 
 
 class Shipped(NamedTuple):
-    """Data that comes with the package: how to get it, what it is, the files it is in, where it is from."""
+    """A dataset shipped with the package: the call that loads it, a description, its files and its source."""
 
     call: str
     what: str
@@ -52,15 +52,15 @@ SHIPPED = (
     Shipped('names("countries")', "195 countries", ("countries.txt",), "United Nations 2024; facts"),
     Shipped('names("stars")', "330 stars", ("stars.txt",), "IAU star names 2018; CC BY 4.0"),
     Shipped("corpus()", "minigrad's own text", ("corpus.txt.gz",), "minigrad; MIT"),
-    Shipped("moons(), circles(),", "points in the plane, in classes", (), "made from a seed"),
+    Shipped("moons(), circles(),", "labelled points in the plane", (), "generated from a seed"),
     Shipped("spirals(), blobs()", "", (), ""),
 )
 
 
 class Official(NamedTuple):
-    """A data set that the reader may have: its folders, its packed files with their MD5, what they unpack to.
+    """A dataset that the user may have downloaded: its folders, compressed files with MD5, and extracted files.
 
-    The MD5 of MNIST are torchvision's, since its authors publish none; the others' stand where the files are.
+    The MD5 checksums of MNIST are torchvision's, as its authors publish none; the others come from their authors.
     """
 
     name: str
@@ -129,12 +129,12 @@ OFFICIAL = (MNIST, FASHION_MNIST, CIFAR10)
 
 
 def data_folder() -> Path:
-    """Where data sets are looked for: ``$MINIGRAD_DATA``, else ``~/.cache/minigrad/data``."""
+    """Return the folder searched for datasets: ``$MINIGRAD_DATA``, else ``~/.cache/minigrad/data``."""
     return Path(os.path.expanduser(os.environ.get("MINIGRAD_DATA") or "~/.cache/minigrad/data"))
 
 
 def find(one: Official, folder: str | os.PathLike[str] | None = None) -> list[Path]:
-    """The files of a data set that are there, packed or not, of the first folder that has any."""
+    """Return the existing files of a dataset, compressed or not, from the first folder that has any."""
     for place in places(one, folder):
         if found := [place / name for name in (*one.files, *one.unpacked) if (place / name).is_file()]:
             return found
@@ -142,12 +142,12 @@ def find(one: Official, folder: str | os.PathLike[str] | None = None) -> list[Pa
 
 
 def places(one: Official, folder: str | os.PathLike[str] | None = None) -> list[Path]:
-    """The folders in which a data set is looked for: below the one of all data, or below and in `folder`."""
+    """Return the folders to search for a dataset: below the data folder, or in and below `folder`."""
     root = data_folder() if folder is None else Path(folder)
     return [root / name for name in one.folders] + ([] if folder is None else [root])
 
 
 def md5_of(path: Path) -> str:
-    """The MD5 of a file, which is what its authors publish."""
+    """Return the MD5 checksum of a file; dataset authors publish MD5."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "md5").hexdigest()

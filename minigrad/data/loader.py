@@ -1,8 +1,8 @@
-"""DataLoader: the batches of a dataset, epoch after epoch.
+"""DataLoader: iterate over the batches of a dataset.
 
-What PyTorch's has, and three things more. A `TensorDataset` (or a `Subset` of one) is cut where its numbers are: an
-epoch's order is drawn on the device, and a batch is one gather a tensor; with `device=` the rows go there once. Orders
-follow from the seed on every device. `state_dict` says where an epoch stands, so that it can be gone on with exactly.
+It has PyTorch's interface and three additions. A `TensorDataset` (or a `Subset` of one) is batched on its device: the
+permutation of an epoch is drawn there and a batch is one gather per tensor; `device=` copies the tensors there once. A
+seed gives the same order on every device. `state_dict` stores the position in an epoch, so that it resumes exactly.
 """
 
 from __future__ import annotations
@@ -41,21 +41,21 @@ __all__ = ["DataLoader"]
 
 
 class DataLoader:
-    """The examples of `dataset` in batches of `batch_size`: ``for x, y in DataLoader(data, batch_size=32)``.
+    """Iterable over `dataset` in batches of `batch_size` samples: ``for x, y in DataLoader(data, batch_size=32)``.
 
-    `shuffle` takes them in another order each epoch. `sampler` says which to take, `batch_sampler` which to take
-    together. A last batch of fewer is left out if `drop_last`. `collate_fn` makes a batch of a list of examples,
-    `default_collate` unless said otherwise; ``batch_size=None`` gives examples one by one, not in batches. `generator`
-    is where the order comes from, the default one for None: one key an epoch.
+    `shuffle` reshuffles the data at every epoch. `sampler` yields the indices of samples, `batch_sampler` lists of
+    indices. `drop_last` drops an incomplete last batch. `collate_fn` merges a list of samples into a batch (default:
+    `default_collate`); ``batch_size=None`` disables automatic batching. `generator` (default: the global one) seeds
+    the order, with one key per epoch.
 
-    `device` is where batches are to be. A `TensorDataset` goes there once, at the beginning, others batch by batch.
+    `device` is the device of the batches. A `TensorDataset` is copied there once, other datasets batch by batch.
 
-    `num_workers` processes make the batches, of which each has `prefetch_factor` (2) under way; they live for one
-    epoch, or with `persistent_workers` as long as the loader. `worker_init_fn` is called in each with its number.
-    `timeout`, in seconds, is how long to wait for a batch, 0 for ever. `pin_memory` is PyTorch's, and there is nothing
-    to pin here. See `minigrad.data.workers` for what a worker may do.
+    `num_workers` subprocesses load the batches, each prefetching `prefetch_factor` (2); they are shut down after an
+    epoch unless `persistent_workers` is set. `worker_init_fn` is called in each worker with its id. `timeout` is the
+    maximum time, in seconds, to wait for a batch; 0 disables it. `pin_memory` is accepted for compatibility and has
+    no effect. See `minigrad.data.workers` for the limits of workers.
 
-    Raises ArgumentError for options that exclude each other or are out of range.
+    Raises ArgumentError for options that are mutually exclusive or out of range.
 
     >>> import minigrad as mg
     >>> data = mg.data.TensorDataset(mg.arange(5), mg.arange(5) * 10)
@@ -89,8 +89,8 @@ class DataLoader:
         self._iterable = isinstance(dataset, IterableDataset)
         if not self._iterable and not hasattr(dataset, "__getitem__"):
             raise DTypeError(
-                f"DataLoader: {dataset!r:.100} is {a_kind(dataset)}, and a data set has examples by number.\n"
-                "  Write data.TensorDataset(x, y), or a class with __getitem__ and __len__."
+                f"DataLoader: expected a dataset, but got {a_kind(dataset)}: {dataset!r:.100}.\n"
+                "  Pass data.TensorDataset(x, y), or an object with __getitem__ and __len__."
             )
         if collate_fn is not None:
             check_function(collate_fn, "DataLoader: collate_fn")
@@ -123,42 +123,42 @@ class DataLoader:
         self._resuming = False
         self._made_of = frozenset(_FIXED)
 
-    __class_getitem__: Any = classmethod(GenericAlias)  # DataLoader[int], for who writes types
+    __class_getitem__: Any = classmethod(GenericAlias)  # DataLoader[int], for annotations
 
     def __setattr__(self, name: str, value: Any) -> None:
-        """Set an option that the next epoch is to have. Raises ArgumentError for those that its order is made of."""
+        """Set an option for the next epoch. Raises ArgumentError for options that are fixed at construction."""
         if name in self.__dict__.get("_made_of", ()):
             raise ArgumentError(
-                f"DataLoader: {name} cannot be set after the loader was made: its order was made of it.\n"
-                f"  Make another: DataLoader(dataset, {name}=…)."
+                f"DataLoader: {name} attribute should not be set after DataLoader is initialized.\n"
+                f"  Create a new loader: DataLoader(dataset, {name}=…)."
             )
         if name in ("collate_fn", "num_workers") and "_made_of" in self.__dict__:
-            self._resident = None  # batches are made of examples now
+            self._resident = None  # the gather bypasses collate_fn and workers
         object.__setattr__(self, name, value)
 
     def of_numbers(self) -> DataLoader:
-        """A loader of the numbers of the examples in each batch, in this one's order: for who makes them elsewhere.
+        """Return a loader over the lists of sample indices of each batch, in the order of this loader.
 
-        Raises ArgumentError where examples have no numbers, or are not taken in batches.
+        Raises ArgumentError for an iterable-style dataset, or if automatic batching is disabled.
 
         >>> list(DataLoader("abcde", batch_size=2).of_numbers())
         [[0, 1], [2, 3], [4]]
         """
         if self.batch_sampler is None:
             raise ArgumentError(
-                "DataLoader: it gives examples one by one, or of an IterableDataset, which have no numbers.\n"
-                "  Give it a data set with __getitem__ and __len__, and a batch_size."
+                "DataLoader: an IterableDataset has no indices, and batch_size=None yields no batches.\n"
+                "  Use a dataset with __getitem__ and __len__, and a batch_size."
             )
         numbers = range(len(self.dataset))
         return DataLoader(numbers, batch_sampler=self.batch_sampler, collate_fn=list, generator=self.generator)
 
-    # --- how many, and where it stands ---
+    # --- length and state ---
 
     def __len__(self) -> int:
-        """How many batches an epoch has. Raises DTypeError where the dataset does not say how many examples it has."""
+        """Return the number of batches per epoch. Raises DTypeError if the dataset has no ``__len__``."""
         if self._iterable:
             if not hasattr(self.dataset, "__len__"):
-                raise DTypeError(f"DataLoader: {type(self.dataset).__name__} has no __len__, so nobody knows how many.")
+                raise DTypeError(f"DataLoader: object of type {type(self.dataset).__name__} has no len().")
             total = len(self.dataset)
             size = self.batch_size
             return total if size is None else total // size if self.drop_last else -(-total // size)
@@ -166,11 +166,11 @@ class DataLoader:
         return len(chosen)
 
     def state_dict(self) -> dict[str, Any]:
-        """Where it stands: the epoch, how many of its batches were handed out, and how its order was drawn.
+        """Return the epoch, the number of batches already yielded, and the state of the generator.
 
-        Plain numbers, to be stored with a checkpoint; a loader made alike that loads them goes on with the next batch,
-        in the same order. Where the order comes from the default generator, that one's state is to be stored as well
-        (`mg.get_rng_state`). An order drawn by Python's or NumPy's generator is not known here.
+        The state holds plain ints, to be saved in a checkpoint; a loader with the same arguments that loads it resumes
+        at the next batch, in the same order. A loader on the default generator needs that generator's state as well
+        (`mg.get_rng_state`). The states of Python's and NumPy's generators are not included.
         """
         own = self._source()
         begun = self._start if self._position else None
@@ -178,15 +178,15 @@ class DataLoader:
         return {"epoch": self._epoch, "position": self._position, "start": begun, "generator": now}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Let the next loop go on where `state_dict` was taken. Raises ArgumentError for what is not such a state."""
+        """Resume the next iteration from `state_dict`. Raises ArgumentError for an invalid state."""
         if set(state_dict) != {"epoch", "position", "start", "generator"}:
-            raise ArgumentError("DataLoader: this is not the state of a loader; give what its state_dict() returned.")
+            raise ArgumentError("DataLoader: not the state dict of a loader; pass the result of its state_dict().")
         own = self._source()
         if (state_dict["generator"] is None) != (own is random.default_generator):
             raise ArgumentError(
-                "DataLoader: the state is of a loader "
+                "DataLoader: the state was saved by a loader "
                 + ("without" if state_dict["generator"] is None else "with")
-                + " a generator of its own, and this one is not.\n  Make both with the same generator=."
+                + " a generator, unlike this loader.\n  Create both with the same generator= argument."
             )
         if state_dict["generator"] is not None:
             _go_to(own, state_dict["generator"])
@@ -194,11 +194,11 @@ class DataLoader:
         self._start, self._resuming = state_dict["start"], bool(self._position)
 
     def _inner(self) -> Any:
-        """The sampler of examples."""
+        """Return the sampler that yields sample indices."""
         return getattr(self.batch_sampler, "sampler", self.sampler)
 
     def _source(self) -> Generator:
-        """The generator that the order comes from."""
+        """Return the generator from which the order is drawn."""
         for owner in (self._inner(), self.batch_sampler, self):
             if isinstance(found := getattr(owner, "generator", None), Generator):
                 return found
@@ -216,7 +216,7 @@ class DataLoader:
         yield from self._counted(batches, skipped)
 
     def _begin(self) -> int:
-        """Begin an epoch, or one again that is to be gone on with; returns how many batches of it have been."""
+        """Start or resume an epoch, and return the number of its batches to skip."""
         if self._resuming:
             self._resuming = False
             return self._position
@@ -226,12 +226,12 @@ class DataLoader:
         if self.num_workers and not isinstance(
             self._inner(), RandomSampler | SubsetRandomSampler | WeightedRandomSampler
         ):
-            source.next_key()  # the order draws nothing, and workers draw something else in each epoch
+            source.next_key()  # these samplers draw nothing, but workers need a new seed per epoch
         self._position, self._start = 0, _state(source)
         return 0
 
     def _counted(self, batches: Iterator[Any], skipped: int) -> Iterator[Any]:
-        epoch, state = self._epoch, self.__dict__  # which is quicker than __setattr__, for each batch
+        epoch, state = self._epoch, self.__dict__  # bypasses __setattr__, which is slow for every batch
         for number, batch in enumerate(batches, skipped + 1):
             if self._epoch == epoch:
                 state["_position"] = number
@@ -240,7 +240,7 @@ class DataLoader:
             self._epoch, self._position, self._start = epoch + 1, 0, None
 
     def _drawn(self, order: Callable[[], Any], skipped: int) -> Any:
-        """What `order` draws: from where the epoch began if it is gone on with, and then from where it stood."""
+        """Call `order`; when resuming, with the generator state of the epoch's start, which is restored afterwards."""
         if not skipped or self._start is None:
             return order()
         source = self._source()
@@ -252,12 +252,12 @@ class DataLoader:
             _go_to(source, now)
 
     def _gathered(self, skipped: int) -> Iterator[Any]:
-        """The batches of rows of tensors, gathered on their device."""
+        """Yield batches gathered from resident tensors on their device."""
         tensors, rows = self._resident or ((), None)
         sampler, place = self.sampler, tensors[0].device
         batches: Any = self.batch_sampler
         plain = type(batches) is BatchSampler and batches.sampler is sampler
-        if not plain or not isinstance(sampler, OrderedSampler):  # what goes together is only known batch by batch
+        if not plain or not isinstance(sampler, OrderedSampler):  # a custom sampler yields its indices batch by batch
             total = len(self.dataset)
             for indices in self._chosen(skipped):
                 at = tensor([k + total if k < 0 else k for k in map(int, indices)], dtype=int64, device=place)
@@ -276,15 +276,15 @@ class DataLoader:
             yield [index_select(x, 0, at) for x in tensors]
 
     def _chosen(self, skipped: int) -> Iterator[Any]:
-        """The numbers of the examples of each batch, from batch `skipped` on."""
+        """Yield the sample indices of each batch, starting at batch `skipped`."""
         chosen = iter(self.sampler or () if self.batch_sampler is None else self.batch_sampler)
-        # A sampler draws when it is first asked.
+        # A sampler draws its permutation on the first next().
         first = self._drawn(lambda: list(islice(chosen, skipped + 1))[skipped:], skipped)
         yield from first
         yield from chosen
 
     def _made(self, skipped: int) -> Iterator[Any]:
-        """The batches of examples, made here or by workers."""
+        """Yield collated batches, loaded in this process or by workers."""
         job = LoaderJob(
             self.dataset, self.collate_fn, self.batch_size, self.drop_last, self.worker_init_fn, self._batched
         )
@@ -303,7 +303,7 @@ class DataLoader:
     def _by_workers(self, job: LoaderJob, skipped: int) -> Iterator[Any]:
         key = seed_of(*(self._start or _state(self._source())))
         pool = self._pool
-        if pool is None or pool.busy:  # a second loop inside the first has workers of its own
+        if pool is None or pool.busy:  # a nested loop over the same loader needs its own workers
             pool = WorkerPool(job, self.num_workers, self.prefetch_factor, self.timeout)
         kept = self.persistent_workers and self._pool in (None, pool)
         self._pool = pool if kept else self._pool
@@ -313,7 +313,7 @@ class DataLoader:
                 yield from islice(pool.run(key, ((number, None) for number in count())), skipped, None)
             else:
                 yield from pool.run(key, enumerate(map(_plain, self._chosen(skipped)), skipped))
-        except GeneratorExit:  # the loop was left early: what is under way then is known by its key
+        except GeneratorExit:  # early exit: results still in flight are recognised by their epoch key
             raise
         except BaseException:
             kept, self._pool = False, None if kept else self._pool
@@ -325,14 +325,14 @@ class DataLoader:
 
 
 def _plain(indices: Any) -> Any:
-    """Numbers of examples as ints, which cross to other processes."""
+    """Convert sample indices to Python ints, so that they can be sent to other processes."""
     if isinstance(indices, list | tuple | np.ndarray | Tensor):
         return [index.item() if isinstance(index, Tensor | np.generic) else index for index in indices]
     return indices
 
 
 def _state(generator: Generator) -> list[int]:
-    """Where a generator stands: its seed, and how many numbers it has drawn."""
+    """Return the state of a generator: its seed and the count of values drawn."""
     seed, drawn = generator.draw(0)
     return [seed, drawn]
 
@@ -356,15 +356,15 @@ def _check_workers(
     if timeout < 0:
         raise ArgumentError("timeout option should be non-negative")
     if not num_workers and prefetch_factor is not None:
-        raise ArgumentError("prefetch_factor option could only be specified in multiprocessing: give num_workers=.")
+        raise ArgumentError("prefetch_factor option could only be specified in multiprocessing: set num_workers > 0.")
     if prefetch_factor is not None and prefetch_factor < 1:
-        raise ArgumentError("prefetch_factor option should be 1 or more")
+        raise ArgumentError("prefetch_factor option should be at least 1")
     if persistent and not num_workers:
         raise ArgumentError("persistent_workers option needs num_workers > 0")
     if context not in (None, "spawn"):
         raise ArgumentError(
-            f"multiprocessing_context={context!r}: workers are spawned, since a copy of a process in which Taichi or a "
-            "GPU runs is broken.\n  Leave multiprocessing_context= out."
+            f"multiprocessing_context={context!r}: only 'spawn' is supported, as Taichi and GPU runtimes do not "
+            "survive a fork.\n  Omit multiprocessing_context."
         )
 
 
@@ -374,8 +374,8 @@ def _check_order(
     if iterable and (shuffle or sampler is not None or batch_sampler is not None):
         option = "shuffle" if shuffle else "sampler" if sampler is not None else "batch_sampler"
         raise ArgumentError(
-            f"DataLoader with IterableDataset: expected unspecified {option} option: its examples have no numbers.\n"
-            "  Let its __iter__ yield them in the order that you want."
+            f"DataLoader with IterableDataset: expected unspecified {option} option: its samples have no indices.\n"
+            "  Yield the samples in the order you want from its __iter__."
         )
     if sampler is not None and shuffle:
         raise ArgumentError("sampler option is mutually exclusive with shuffle")

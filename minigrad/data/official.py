@@ -1,10 +1,9 @@
-"""MNIST, Fashion-MNIST and CIFAR-10 from files that the reader has: nothing is ever fetched.
+"""Load MNIST, Fashion-MNIST and CIFAR-10 from files that the user has downloaded; minigrad never downloads anything.
 
-They are looked for in the folder that the environment variable MINIGRAD_DATA names, else in ``~/.cache/minigrad/data``;
-`minigrad data` says which files, and whether they are there. Packed files are compared with the checksums that their
-authors, or PyTorch's torchvision, publish: one that is another data set's is refused; one that nobody knows is warned
-of and read, because a file that was packed anew has the same numbers and another checksum. All files are held to their
-sizes, shapes and labels.
+The files are searched in the folder given by the environment variable MINIGRAD_DATA (default:
+``~/.cache/minigrad/data``); `minigrad data` lists them and whether they exist. Compressed files are compared with the
+MD5 checksums published by their authors or by torchvision. A checksum of another dataset raises; an unknown one only
+warns, since recompressing a file changes its checksum and not its data. Sizes, shapes and labels are always validated.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ from minigrad.functional.creation import tensor
 
 __all__ = ["check", "cifar10", "fashion_mnist", "mnist", "read_images"]
 
-# train or not: images, labels
+# train: (images, labels)
 _IDX = {
     True: ("train-images-idx3-ubyte", "train-labels-idx1-ubyte"),
     False: ("t10k-images-idx3-ubyte", "t10k-labels-idx1-ubyte"),
@@ -42,10 +41,10 @@ _BATCHES = {True: tuple(f"data_batch_{k}.bin" for k in range(1, 6)), False: ("te
 def mnist(
     train: bool = True, folder: str | os.PathLike[str] | None = None, *, raw: bool = False, device: str | None = None
 ) -> TensorDataset:
-    """MNIST's 60,000 handwritten digits to train on, or the 10,000 to test with: images (N, 1, 28, 28), labels (N,).
+    """Load MNIST, 60,000 training or 10,000 test images of handwritten digits: images (N, 1, 28, 28), labels (N,).
 
-    Images are float32 from 0, paper, to 1, ink; with `raw` uint8 from 0 to 255. Labels are int64. `folder` is where the
-    files are, if not where `minigrad data` says. Raises MissingFileError, and FileFormatError for wrong files.
+    Images are float32 from 0 (background) to 1, or uint8 from 0 to 255 with `raw`. Labels are int64. `folder` overrides
+    the default data folder. Raises MissingFileError for missing files, and FileFormatError for invalid ones.
     """
     return _idx_set(MNIST, train, folder, raw, device)
 
@@ -53,16 +52,16 @@ def mnist(
 def fashion_mnist(
     train: bool = True, folder: str | os.PathLike[str] | None = None, *, raw: bool = False, device: str | None = None
 ) -> TensorDataset:
-    """Fashion-MNIST's 60,000 pieces of clothing to train on, or the 10,000 to test with: as `mnist` gives digits."""
+    """Load Fashion-MNIST, 60,000 training or 10,000 test images of clothing. Arguments and shapes as in `mnist`."""
     return _idx_set(FASHION_MNIST, train, folder, raw, device)
 
 
 def cifar10(
     train: bool = True, folder: str | os.PathLike[str] | None = None, *, raw: bool = False, device: str | None = None
 ) -> TensorDataset:
-    """CIFAR-10's 50,000 pictures to train on, or the 10,000 to test with: images (N, 3, 32, 32), labels (N,).
+    """Load CIFAR-10, 50,000 training or 10,000 test images: images (N, 3, 32, 32), labels (N,).
 
-    From ``cifar-10-binary.tar.gz``, or from what it unpacks to. Else as `mnist`.
+    It reads ``cifar-10-binary.tar.gz`` or the extracted files. Arguments as in `mnist`.
     """
     names = _BATCHES[bool(train)]
     for place in places(CIFAR10, folder):
@@ -79,15 +78,15 @@ def cifar10(
 def read_images(
     folder: str | os.PathLike[str], train: bool = True, *, raw: bool = False, device: str | None = None
 ) -> TensorDataset:
-    """Images and labels from any two IDX files with MNIST's names in a folder, packed or not: as `mnist`, of any size.
+    """Load images of any size and their labels from two IDX files with MNIST's names, gzip-compressed or not.
 
-    The names may have a dot, ``train-images.idx3-ubyte``, and each file may be in a folder of its own name, as Kaggle
-    has them. `folder` may also be the one above ``raw``, or above ``MNIST/raw``, as torchvision makes them. Raises
-    MissingFileError, FileFormatError where they do not belong together, ArgumentError where several could be meant.
+    As on Kaggle, the names may contain a dot, ``train-images.idx3-ubyte``, and each file may be in a folder of the same
+    name. `folder` may also be the parent of ``raw`` or of ``MNIST/raw``, as created by torchvision. Raises
+    MissingFileError, FileFormatError if images and labels do not match, ArgumentError if several pairs match.
     """
     root, names = Path(folder), _IDX[bool(train)]
     if root.is_file():
-        raise ArgumentError(f"read_images: {root} is a file: give the folder with {' and '.join(names)}.")
+        raise ArgumentError(f"read_images: {root} is a file; pass the folder that contains {' and '.join(names)}.")
     found = {}
     for place in (root, root / "raw", *sorted(root.glob("*/raw"))):
         images, labels = [_file(place, name) for name in names]
@@ -97,20 +96,20 @@ def read_images(
             break
     if len(found) > 1:
         raise ArgumentError(
-            f"read_images: there are several in {root}: {', '.join(str(x.relative_to(root)) for x in found)}.\n"
-            "  Give one of these."
+            f"read_images: {root} contains several datasets: {', '.join(str(x.relative_to(root)) for x in found)}.\n"
+            "  Pass one of these folders."
         )
     if found:
         (pair,) = found.values()
         return _dataset([_pair(*pair)], raw, device)
     lacking = next(name for name in names if _file(root, name) is None)
     here = sorted(x.name for x in root.glob("*ubyte*"))[:6]
-    more = f"\n  In it are {', '.join(here)}." if here else ""
-    raise MissingFileError(f"read_images: there is no {lacking}, and no {lacking}.gz, in {root}.{more}")
+    more = f"\n  It contains {', '.join(here)}." if here else ""
+    raise MissingFileError(f"read_images: neither {lacking} nor {lacking}.gz exists in {root}.{more}")
 
 
 def check(path: Path, one: Official) -> None:
-    """Compare a packed file with its checksum: FileFormatError for another data set's, a warning for an unknown one."""
+    """Verify a file's MD5: raise FileFormatError if it is another dataset's, and warn if it is unknown."""
     found = md5_of(path)
     official = one.files[path.name]
     if found == official:
@@ -118,11 +117,11 @@ def check(path: Path, one: Official) -> None:
     if found in _KNOWN:
         name, file_name = _KNOWN[found]
         raise FileFormatError(
-            f"{path}: this is {file_name} of {name}, by its checksum, in the place of {one.name}'s {path.name}."
+            f"{path}: expected {one.name}'s {path.name}, but the checksum is that of {name}'s {file_name}."
         )
     warnings.warn(
-        f"{path}: its MD5 is {found}, that of the official file {official}. Packed anew it would have the same "
-        "numbers; if it was not, fetch it again.",
+        f"{path}: MD5 mismatch: expected {official}, but got {found}. This is harmless if the file was recompressed; "
+        "otherwise download it again.",
         stacklevel=4,
     )
 
@@ -138,31 +137,31 @@ def _idx_set(one: Official, train: bool, folder: Any, raw: bool, device: str | N
         x, y = _pair(*paths)
         if x.shape != (_COUNTS[bool(train)], 1, 28, 28):
             raise FileFormatError(
-                f"{paths[0]}: {one.name} has {_COUNTS[bool(train)]:,} images of 28x28 to "
-                f"{'train on' if train else 'test with'}, and here are {len(x):,} of {x.shape[2]}x{x.shape[3]}.\n"
-                "  For images of another size there is read_images(folder)."
+                f"{paths[0]}: expected {_COUNTS[bool(train)]:,} {'training' if train else 'test'} images of 28x28 for "
+                f"{one.name}, but got {len(x):,} of {x.shape[2]}x{x.shape[3]}.\n"
+                "  For other sizes, use read_images(folder)."
             )
         return _dataset([(x, y)], raw, device)
     raise _missing(one, _IDX[bool(train)], folder)
 
 
 def _pair(images: Path | None, labels: Path | None) -> tuple[Any, Any]:
-    """The images and labels of two files, which belong together."""
+    """Read images and labels from two files, and check that they match."""
     x, y = read_idx(images or ""), read_idx(labels or "")
     if x.ndim != 3 or x.dtype != np.uint8:
         raise FileFormatError(
-            f"{images}: it holds {x.dtype} in {x.ndim} dimensions, where images are uint8 in three"
-            f"{': it seems to be the labels' if x.ndim == 1 else ''}."
+            f"{images}: expected 3-D uint8 images, but got a {x.ndim}-D array of {x.dtype}"
+            f"{'; these look like the labels' if x.ndim == 1 else ''}."
         )
     if y.ndim != 1 or y.dtype != np.uint8:
         raise FileFormatError(
-            f"{labels}: it holds {y.dtype} in {y.ndim} dimensions, where labels are uint8 in one"
-            f"{': it seems to be the images' if y.ndim == 3 else ''}."
+            f"{labels}: expected 1-D uint8 labels, but got a {y.ndim}-D array of {y.dtype}"
+            f"{'; these look like the images' if y.ndim == 3 else ''}."
         )
     if len(x) != len(y):
-        raise FileFormatError(f"{images} has {len(x):,} images, and {labels} {len(y):,} labels: they are of two sets.")
+        raise FileFormatError(f"{images} has {len(x):,} images, but {labels} has {len(y):,} labels.")
     if len(y) and y.max() > 9:
-        raise FileFormatError(f"{labels}: a label is {y.max()}, where they are from 0 to 9.")
+        raise FileFormatError(f"{labels}: found label {y.max()}, but labels range from 0 to 9.")
     return x[:, None], y
 
 
@@ -173,15 +172,15 @@ def _dataset(parts: Iterable[tuple[Any, Any]], raw: bool, device: str | None) ->
 
 
 def _file(place: Path, name: str) -> Path | None:
-    """The file of that name in a folder, packed or not, or with a dot, or in a folder of its own name."""
+    """Return the path of a file in a folder under any of its name variants, or None."""
     names = [f"{one}{end}" for one in (name, name.replace("-idx", ".idx")) for end in (".gz", "")]
     return next((path for one in names for path in (place / one, place / one / one) if path.is_file()), None)
 
 
 def _missing(one: Official, names: Sequence[str], folder: Any) -> MissingFileError:
     return MissingFileError(
-        f"{one.name}: {', '.join(names)} {'is' if len(names) == 1 else 'are'} not in {places(one, folder)[0]}.\n"
-        f"  Nothing is fetched: get {', '.join(one.files)} from\n"
-        f"  {one.where}, and put {'it' if len(one.files) == 1 else 'them'} there, or say folder=.\n"
-        "  `minigrad data` lists what is where."
+        f"{one.name}: {', '.join(names)} not found in {places(one, folder)[0]}.\n"
+        f"  minigrad does not download datasets: get {', '.join(one.files)} from\n"
+        f"  {one.where}, and put {'it' if len(one.files) == 1 else 'them'} there, or pass folder=.\n"
+        "  `minigrad data` lists all datasets and their folders."
     )

@@ -1,4 +1,4 @@
-"""Data sets whose examples are rows of tensors: which rows those are, where they lie, and batches cut out of them."""
+"""Fast path for `TensorDataset`: gather batches directly from tensors that stay on their device."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["cut", "held", "resident"]
 
 
 def cut(pieces: Iterator[Tensor], starts: range) -> Iterator[Tensor]:
-    """What stands from each of `starts` on, as many numbers as they are apart, in a row that comes in pieces."""
+    """Yield ``row[start : start + starts.step]`` for each of `starts`, where `row` arrives in pieces."""
     row, size = next(pieces, None), starts.step
     if row is None:
         return
@@ -29,9 +29,9 @@ def cut(pieces: Iterator[Tensor], starts: range) -> Iterator[Tensor]:
 
 
 def resident(dataset: Any, device: str | None) -> tuple[tuple[Tensor, ...], Tensor | None] | None:
-    """The tensors whose rows a dataset has, on `device`, and which rows those are; None if it has other things.
+    """Return a dataset's tensors on `device` and the row indices to use, or None for other kinds of dataset.
 
-    Subsets that are to go to a device take only their own rows there.
+    Of a subset, only the selected rows are copied to another device.
     """
     rows = None
     while type(dataset) is Subset:
@@ -52,7 +52,7 @@ def resident(dataset: Any, device: str | None) -> tuple[tuple[Tensor, ...], Tens
 
 
 def held(dataset: Any) -> list[Any]:
-    """What the rows of a dataset are made of: others in these places are other rows."""
+    """Return the objects that determine a dataset's rows; if any is replaced, the rows have changed."""
     found = []
     while type(dataset) is Subset:
         found += [dataset.indices]

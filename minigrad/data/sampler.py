@@ -1,7 +1,7 @@
-"""Samplers: in which order the examples of a dataset are taken, and how they are cut into batches.
+"""Samplers: the order in which the samples of a dataset are loaded, and how they are grouped into batches.
 
-One that draws at random takes a key from its generator whenever an epoch begins, and orders by that: so the order is
-the same on every device, and whoever knows where the generator stood can have it again.
+A random sampler draws one key from its generator at the start of an epoch and derives the order from it, so the order
+is the same on every device and can be reproduced from the state of the generator.
 """
 
 from __future__ import annotations
@@ -32,16 +32,16 @@ __all__ = [
 
 
 T_co = TypeVar("T_co", covariant=True)
-PIECE = 1 << 20  # as many numbers are drawn at once
+PIECE = 1 << 20  # indices drawn at a time
 
 
 def key_of(generator: Generator | None) -> Generator:
-    """A generator whose numbers nobody else has, by a key drawn from `generator`, or from the default one."""
+    """Return an independent generator, seeded with a key drawn from `generator` or the default generator."""
     return Generator((random.default_generator if generator is None else generator).next_key())
 
 
 def check_batch_size(size: Any) -> None:
-    """Raise ArgumentError if `size` is not an int of 1 or more."""
+    """Raise ArgumentError if `size` is not a positive int."""
     if not _is_positive(size):
         raise ArgumentError(f"batch_size should be a positive integer value, but got batch_size={size!r}")
 
@@ -51,24 +51,24 @@ def _is_positive(n: Any, none: bool = False) -> bool:
 
 
 class Sampler(Generic[T_co]):
-    """Numbers of examples, in the order in which to take them: a subclass yields them in ``__iter__``."""
+    """Base class of samplers: subclasses implement ``__iter__`` to yield sample indices."""
 
     def __iter__(self) -> Iterator[Any]:
-        """The numbers of one epoch."""
-        raise NotImplementedError(f"{type(self).__name__}: yield the numbers of examples in __iter__.")
+        """Iterate over the indices of one epoch."""
+        raise NotImplementedError(f"{type(self).__name__}: implement __iter__ to yield sample indices.")
 
 
 class OrderedSampler(Sampler[int]):
-    """One whose epoch is known at its beginning, as a tensor."""
+    """Sampler that returns all indices of an epoch as a tensor."""
 
     def order(self, device: str) -> Tensor:
-        """The numbers of one epoch, as int64 on `device`."""
+        """Return the indices of one epoch as an int64 tensor on `device`."""
         raise NotImplementedError
 
     def pieces(self, device: str) -> Iterator[Tensor]:
-        """The numbers of `order` one piece after another, each computed when it is asked for.
+        """Iterate over the indices of `order` in chunks, each computed lazily.
 
-        What is drawn from the sampler's generator is drawn when this is called.
+        The key is drawn from the sampler's generator when this method is called.
         """
         return iter([self.order(device)])
 
@@ -78,13 +78,13 @@ class OrderedSampler(Sampler[int]):
 
 
 class SequentialSampler(OrderedSampler):
-    """0, 1, 2, …: the examples as they stand."""
+    """Sampler that yields 0, 1, 2, …, in this order."""
 
     def __init__(self, data_source: Sized) -> None:
         self.data_source = data_source
 
     def order(self, device: str) -> Tensor:
-        """The numbers from 0 to the last."""
+        """Return the indices in ascending order."""
         return arange(len(self), device=device)
 
     def __iter__(self) -> Iterator[int]:
@@ -95,9 +95,9 @@ class SequentialSampler(OrderedSampler):
 
 
 class RandomSampler(OrderedSampler):
-    """Each example once in random order; with `replacement` each time any of them. `num_samples` in all.
+    """Sampler that draws `num_samples` indices at random, with or without `replacement`.
 
-    Without replacement more samples than there are examples go through them again, in another order.
+    Without replacement, if `num_samples` exceeds the length, further permutations follow.
 
     >>> import minigrad as mg
     >>> sorted(RandomSampler(range(4), generator=mg.Generator(0)))
@@ -124,19 +124,19 @@ class RandomSampler(OrderedSampler):
 
     @property
     def num_samples(self) -> int:
-        """How many examples an epoch has: as many as there are, unless said otherwise."""
+        """The number of samples per epoch; defaults to the length of the dataset."""
         return len(self.data_source) if self._asked is None else self._asked
 
     def order(self, device: str) -> Tensor:
-        """The numbers of one epoch, drawn where they are to be."""
+        """Return the indices of one epoch, drawn on `device`."""
         found = list(self.pieces(device))
         return found[0] if len(found) == 1 else cat(found) if found else arange(0, device=device)
 
     def pieces(self, device: str) -> Iterator[Tensor]:
-        """The numbers of `order`: with `replacement` a million at a time, else a round through all at a time."""
+        """Iterate over the indices of `order` in chunks: a million with `replacement`, else one permutation."""
         n, wanted, source = len(self.data_source), self.num_samples, key_of(self.generator)
         if not n and wanted:
-            raise ArgumentError(f"RandomSampler: {wanted} samples of no examples.")
+            raise ArgumentError(f"RandomSampler: cannot draw {wanted} samples from an empty dataset.")
         step = PIECE if self.replacement else max(n, 1)
 
         def drawn(count: int) -> Tensor:
@@ -152,13 +152,13 @@ class RandomSampler(OrderedSampler):
 
 
 class SubsetRandomSampler(OrderedSampler):
-    """The numbers in `indices`, each once in random order."""
+    """Sampler that yields a random permutation of `indices`."""
 
     def __init__(self, indices: Sequence[int], generator: Generator | None = None) -> None:
         self.indices, self.generator = indices, generator
 
     def order(self, device: str) -> Tensor:
-        """The numbers of one epoch."""
+        """Return the indices of one epoch."""
         source = key_of(self.generator)
         chosen = tensor([int(k) for k in self.indices], dtype=int64, device=device)
         return chosen[random.randperm(len(self.indices), generator=source, device=device)]
@@ -168,9 +168,9 @@ class SubsetRandomSampler(OrderedSampler):
 
 
 class WeightedRandomSampler(OrderedSampler):
-    """`num_samples` numbers, k as often as ``weights[k]`` is large; without `replacement` each at most once.
+    """Sampler that draws `num_samples` indices with probabilities proportional to `weights`.
 
-    Weights need not add up to 1. Raises ArgumentError if they are not one row of numbers, 0 or more.
+    Weights need not sum to 1. Raises ArgumentError if they are not a 1-D sequence of non-negative floats.
     """
 
     def __init__(
@@ -187,20 +187,22 @@ class WeightedRandomSampler(OrderedSampler):
             )
         rows = weights.tolist() if isinstance(weights, Tensor) else list(weights)
         if any(isinstance(row, list) for row in rows):
-            raise ArgumentError("WeightedRandomSampler: weights are one row of numbers, a weight an example.")
+            raise ArgumentError("WeightedRandomSampler: weights should be a 1d sequence, with one weight per sample.")
         self.weights = [float(weight) for weight in rows]
         above = sum(0 < weight < inf for weight in self.weights)
         if any(not 0 <= weight < inf for weight in self.weights) or not above:
-            raise ArgumentError("WeightedRandomSampler: weights are finite, 0 or more, and at least one is above 0.")
+            raise ArgumentError(
+                "WeightedRandomSampler: weights should be finite and non-negative, and at least one should be positive."
+            )
         if not replacement and num_samples > above:
             raise ArgumentError(
-                f"WeightedRandomSampler: {num_samples} numbers cannot be drawn from {above} weights above 0 without "
-                "replacement."
+                f"WeightedRandomSampler: cannot sample {num_samples} indices without replacement from {above} positive "
+                "weights."
             )
         self.num_samples, self.replacement, self.generator = num_samples, replacement, generator
 
     def order(self, device: str) -> Tensor:
-        """The numbers of one epoch, drawn by NumPy in float64, which not every device has."""
+        """Return the indices of one epoch, drawn by NumPy in float64, which not every device supports."""
         weights = tensor(self.weights, dtype=float64, device="numpy")
         drawn = random.multinomial(weights, self.num_samples, self.replacement, generator=key_of(self.generator))
         return drawn.to(device)
@@ -210,7 +212,7 @@ class WeightedRandomSampler(OrderedSampler):
 
 
 class BatchSampler(Sampler[list[int]]):
-    """The numbers of another sampler, `batch_size` at a time; a last batch of fewer is left out if `drop_last`.
+    """Sampler that groups the indices of another into lists of `batch_size`; `drop_last` drops an incomplete last one.
 
     >>> list(BatchSampler(range(5), batch_size=2, drop_last=False))
     [[0, 1], [2, 3], [4]]

@@ -1,4 +1,4 @@
-"""The data that is shipped with the package: numbers and facts, and the project's own text. SOURCES.md says whence."""
+"""Datasets shipped with the package: tables, digits, names, and a text corpus. SOURCES.md lists their sources."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["Digits", "Iris", "corpus", "digits", "iris", "names"]
 
 
 class Iris(NamedTuple):
-    """Flowers to train on and flowers to test with: four measurements each, in standard deviations from the mean."""
+    """Iris flowers, split into training and test sets: four standardised features per sample."""
 
     train_x: list[list[float]]
     train_y: list[int]
@@ -31,15 +31,14 @@ class Iris(NamedTuple):
 
 
 def iris(seed: int = 0) -> Iris:
-    """The 150 Iris flowers in an order drawn from `seed`: 120 to train on, and 10 of each species to test with.
+    """Load the 150 Iris flowers, shuffled with `seed`: 120 training samples, and 10 test samples per species.
 
-    Each flower is the length and width of its sepals and of its petals (measured in cm), standardised with the mean and
-    the standard deviation of the 120: subtract `mean` (cm), divide by `deviation` (cm). Its class is 0, 1 or 2, an
-    index of `species`.
+    The features are the length and width of sepals and petals (in cm), standardised with the training set's `mean` and
+    standard deviation `deviation` (both in cm). Labels are 0, 1 or 2, an index into `species`.
 
     Source: R. A. Fisher, "The use of multiple measurements in taxonomic problems", Annals of Eugenics 7 (1936),
-    table I; measured by E. Anderson. These are the paper's numbers: the copy in the UCI repository errs in the 35th
-    and the 38th flower.
+    table I; measured by E. Anderson. The values are the paper's: the copy in the UCI repository has errors in samples
+    35 and 38.
 
     >>> flowers = iris()
     >>> len(flowers.train_x), len(flowers.test_x), flowers.species
@@ -77,7 +76,7 @@ def _mean_and_deviation(column: tuple[float, ...]) -> tuple[float, float]:
 
 
 class Digits(NamedTuple):
-    """Handwritten digits: images (N, 1, 8, 8) of float32 from 0, paper, to 1, ink; labels (N,) of int64 from 0 to 9."""
+    """Handwritten digits: float32 images (N, 1, 8, 8) from 0 (background) to 1; int64 labels (N,) from 0 to 9."""
 
     train_x: Tensor
     train_y: Tensor
@@ -86,24 +85,24 @@ class Digits(NamedTuple):
 
     @property
     def train(self) -> TensorDataset:
-        """The digits to train on, as pairs of an image and its label."""
+        """The training set, as a dataset of (image, label) pairs."""
         from minigrad.data.dataset import TensorDataset
 
         return TensorDataset(self.train_x, self.train_y)
 
     @property
     def test(self) -> TensorDataset:
-        """The digits to test with, as pairs of an image and its label."""
+        """The test set, as a dataset of (image, label) pairs."""
         from minigrad.data.dataset import TensorDataset
 
         return TensorDataset(self.test_x, self.test_y)
 
 
 def digits(train: int = 1500, seed: int = 0, device: str | None = None) -> Digits:
-    """1,797 handwritten digits of 8x8 pixels in an order drawn from `seed`: `train` to train on, the rest to test with.
+    """Load 1,797 handwritten digits of 8x8 pixels, shuffled with `seed`: `train` for training, the rest for testing.
 
-    Each pixel counts the inked dots, 0 to 16, of a square of 4x4 in a scan of 32x32; here it is divided by 16. The
-    order is the same on every device. Raises ArgumentError if `train` leaves nothing for one of the two.
+    Each pixel is the count of "on" pixels, 0 to 16, in a 4x4 block of a 32x32 bitmap, divided by 16. The order is the
+    same on every device. Raises ArgumentError if the training or the test set would be empty.
 
     Source: E. Alpaydin and C. Kaynak, "Optical Recognition of Handwritten Digits", 1998, UCI Machine Learning
     Repository, https://doi.org/10.24432/C50P49, CC BY 4.0: the test half, written by 13 people.
@@ -112,7 +111,7 @@ def digits(train: int = 1500, seed: int = 0, device: str | None = None) -> Digit
     >>> data.train_x.shape, data.test_y.shape, len(data.test)
     ((1500, 1, 8, 8), (297,), 297)
     """
-    from minigrad import functional  # noqa: F401 -- tensors have their methods by it, also where these are the first
+    from minigrad import functional  # noqa: F401 -- attaches the methods of Tensor
     from minigrad.data.idx import read_idx
     from minigrad.functional.creation import tensor
     from minigrad.random import Generator, randperm
@@ -120,7 +119,7 @@ def digits(train: int = 1500, seed: int = 0, device: str | None = None) -> Digit
     folder = files(__package__)
     images, labels = [read_idx(folder.joinpath(f"digits-{part}.gz")) for part in ("images.idx3", "labels.idx1")]
     if not 0 < train < len(labels):
-        raise ArgumentError(f"digits: train={train!r}: of {len(labels)} digits, 1 to {len(labels) - 1} can train.")
+        raise ArgumentError(f"digits: train should be between 1 and {len(labels) - 1}, but got train={train!r}.")
     order = randperm(len(labels), generator=Generator(seed), device="numpy").numpy()
     x = (images[order, None] / 16).astype("float32")
     y = labels[order].astype("int64")
@@ -132,29 +131,27 @@ _NAMES = {"elements": "chemical elements", "countries": "countries", "stars": "s
 
 
 def names(kind: str) -> list[str]:
-    """Names that are facts, for a model of characters: of "elements", "countries" or "stars", in alphabetical order.
+    """Return a list of names for character-level language models: "elements", "countries" or "stars", sorted.
 
     "elements": the 118 of IUPAC's periodic table, as of 2016. "countries": the 193 member states of the United Nations,
-    as of 2024, and its two observer states, by their short names in English. "stars": those of the IAU Catalog of Star
-    Names, International Astronomical Union, Working Group on Star Names, as of 19 June 2018 (CC BY 4.0).
-    Raises ArgumentError for another kind.
+    as of 2024, and its two observer states, by their short English names. "stars": the IAU Catalog of Star Names,
+    International Astronomical Union, Working Group on Star Names, as of 19 June 2018 (CC BY 4.0). Raises ArgumentError
+    for other kinds.
 
     >>> len(names("elements")), names("elements")[:3]
     (118, ['actinium', 'aluminium', 'americium'])
     """
     if kind not in _NAMES:
-        raise ArgumentError(
-            f"names: there are no names of {kind!r}; there are those of {', '.join(map(repr, _NAMES))}."
-        )
+        raise ArgumentError(f"names: unknown kind {kind!r}; expected one of {', '.join(map(repr, _NAMES))}.")
     return files(__package__).joinpath(f"{kind}.txt").read_text(encoding="utf-8").splitlines()
 
 
 @cache
 def corpus() -> str:
-    """A text to learn to write: minigrad's own sources, documents and lessons as they were on the day it begins with.
+    """Return a text corpus for language models: a snapshot of minigrad's sources, documents and lessons.
 
-    It is frozen, so that a loss of last year can be compared with one of today; `make corpus`, in a clone, makes
-    another, on purpose only.
+    Its first line contains the date of the snapshot. It stays fixed, so that losses remain comparable over time;
+    `make corpus` in a clone rebuilds it.
 
     >>> corpus().splitlines()[0].startswith("minigrad: its own sources")
     True

@@ -1,4 +1,4 @@
-"""CSV files as columns: read by Python's csv module, typed by what is in them, and made tensors by name."""
+"""CSV files as tables of typed columns, which convert to tensors by name."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from minigrad.functional.creation import tensor
 __all__ = ["MISSING", "Table", "read_csv"]
 
 MISSING = ("", "NA", "N/A", "NaN", "nan", "null", "None", "?")
-_INT = re.compile(r"[+-]?\d{1,100}")  # longer ones are beyond 64 bits, and Python reads none of 4,300 digits
+_INT = re.compile(r"[+-]?\d{1,100}")  # longer ones exceed 64 bits, and Python refuses to parse 4,300 digits
 _FLOAT = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?|[+-]?inf(inity)?", re.IGNORECASE)
 
 
 class Table:
-    """Columns of equal length by name: ints, floats or texts, None where a cell was missing.
+    """Named columns of equal length, of type int, float or str, with None for missing cells.
 
     ``table["age"]`` is a column as a list, ``len(table)`` the number of rows.
     """
@@ -31,22 +31,24 @@ class Table:
 
     @property
     def columns(self) -> list[str]:
-        """The names of the columns, from the left."""
+        """The column names, in order."""
         return list(self._columns)
 
     @property
     def types(self) -> dict[str, type]:
-        """What each column holds: int, float or str."""
+        """The type of each column: int, float or str."""
         return {name: _type(column) for name, column in self._columns.items()}
 
     def missing(self) -> dict[str, int]:
-        """How many cells are missing, of the columns where some are."""
+        """Return the number of missing cells of each column that has any."""
         counts = {name: column.count(None) for name, column in self._columns.items()}
         return {name: count for name, count in counts.items() if count}
 
     def __getitem__(self, name: str) -> list[Any]:
         if name not in self._columns:
-            raise ArgumentError(f"Table: there is no column {name!r}; there are {', '.join(map(repr, self.columns))}.")
+            raise ArgumentError(
+                f"Table: no column named {name!r}; the columns are {', '.join(map(repr, self.columns))}."
+            )
         return self._columns[name]
 
     def __len__(self) -> int:
@@ -57,39 +59,41 @@ class Table:
         return printable(f"Table({len(self)} rows; {kinds})")
 
     def tensor(self, *names: str, dtype: DType | None = None, device: str | None = None) -> Tensor:
-        """Columns of numbers as a tensor, (rows, columns); of one name (rows,); without names all columns.
+        """Convert numeric columns (default: all) to a tensor of shape (rows, columns), or (rows,) for a single name.
 
-        Of whole numbers alone int64, else float32, where a missing cell is nan. Raises DTypeError for texts, and for a
-        missing cell where `dtype` has no nan.
+        The dtype defaults to int64 if all cells are ints, else to float32, with nan for missing cells. Raises
+        DTypeError for columns of strings, and for missing cells if `dtype` is not floating point.
         """
         chosen = [self[name] for name in names or self.columns]
         for name, column in zip(names or self.columns, chosen, strict=True):
             if _type(column) is str:
                 row = next(k for k, cell in enumerate(column) if isinstance(cell, str))
                 raise DTypeError(
-                    f"Table: column {name!r} holds texts, {column[row]!r} in row {row} for one.\n"
-                    f"  Name the columns of numbers, or write table.classes({name!r})."
+                    f"Table: column {name!r} contains strings, such as {column[row]!r} in row {row}.\n"
+                    f"  Select numeric columns, or write table.classes({name!r})."
                 )
         holes = any(None in column for column in chosen)
         whole = not holes and all(_type(column) is int for column in chosen)
         kind = dtype if dtype is not None else int64 if whole else float32
         if holes and not kind.is_floating_point:
-            raise DTypeError(f"Table: cells are missing, and {kind.name} has no nan for them; see missing().")
+            raise DTypeError(
+                f"Table: some cells are missing, and dtype {kind.name} cannot represent nan; see missing()."
+            )
         cells = [[float("nan") if cell is None else cell for cell in column] for column in chosen]
         rows = cells[0] if len(names) == 1 else [list(row) for row in zip(*cells, strict=True)]
         return tensor(rows, dtype=kind, device=device)
 
     def classes(self, name: str, device: str | None = None) -> tuple[Tensor, list[Any]]:
-        """A column as classes: their numbers, (rows,) of int64, and what each stands for, in sorted order.
+        """Encode a column as class indices: return an int64 tensor, (rows,), and the sorted list of classes.
 
-        Raises DTypeError where a cell is missing.
+        Raises DTypeError for missing cells.
 
         >>> Table({"kind": ["b", "a", "b"]}).classes("kind")
         (tensor([1, 0, 1]), ['a', 'b'])
         """
         column = self[name]
         if None in column:
-            raise DTypeError(f"Table: column {name!r} lacks a class in row {column.index(None)}.")
+            raise DTypeError(f"Table: column {name!r} has a missing cell in row {column.index(None)}.")
         kinds = sorted(set(column))
         place = {kind: k for k, kind in enumerate(kinds)}
         return tensor([place[cell] for cell in column], dtype=int64, device=device), kinds
@@ -103,12 +107,12 @@ def read_csv(
     missing: Sequence[str] = MISSING,
     encoding: str = "utf-8-sig",
 ) -> Table:
-    """A CSV file as a `Table`: cells may be quoted, with delimiters and line breaks inside them.
+    """Read a CSV file into a `Table`. Quoted cells may contain delimiters and line breaks.
 
-    `header` says whether the first row has the names of the columns, or gives the names: then all rows are data;
-    without either they are "0", "1", …. Cells of the texts in `missing` are None. A column is of ints or floats if all
-    its other cells are, else of texts. Raises FileFormatError where a row has another number of cells, for two columns
-    of one name, and for a file that is not text.
+    `header` is whether the first row contains the column names, or a list of names for a file without such a row. By
+    default, unnamed columns are "0", "1", …. Cells in `missing` become None. A column has type int or float if all its
+    other cells do, else str. Raises FileFormatError for rows of unequal length, duplicate column names, and files that
+    cannot be decoded.
 
     >>> import tempfile
     >>> from pathlib import Path
@@ -127,19 +131,19 @@ def read_csv(
         names = [str(k) for k in range(len(rows[0]) if rows else 0)]
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
-        raise FileFormatError(f"{path}: two columns are named {twice!r}.\n  Give names: header=[…].")
+        raise FileFormatError(f"{path}: duplicate column name {twice!r}.\n  Pass the names: header=[…].")
     absent = set(missing)
     cells = zip(*rows, strict=True) if rows else [() for _ in names]
     return Table({name: _typed(column, absent) for name, column in zip(names, cells, strict=True)})
 
 
 def _lines(file: Any, path: str, delimiter: str) -> Iterator[tuple[int, list[str]]]:
-    """The rows, with the line on which each ends; empty lines are none."""
+    """Yield (line number, row) for each row, skipping empty lines; a row may span several lines."""
     reader = csv.reader(file, delimiter=delimiter, strict=True)
     try:
         for row in reader:
             if any("\0" in cell for cell in row):
-                raise FileFormatError(f"{path}, line {reader.line_num}: it has a byte 0, which no text has.")
+                raise FileFormatError(f"{path}, line {reader.line_num}: contains a NUL byte, so it is not a text file.")
             if row:
                 yield reader.line_num, row
     except csv.Error as error:
@@ -147,16 +151,16 @@ def _lines(file: Any, path: str, delimiter: str) -> Iterator[tuple[int, list[str
     except UnicodeError as error:
         if not isinstance(error, UnicodeDecodeError) or (error.start == 0 and error.encoding in _MARKED):
             raise FileFormatError(
-                f"{path}: it does not begin with the mark by which such text says the order of its bytes.\n"
-                '  Say encoding=, such as encoding="utf-16-le".'
+                f"{path}: no byte order mark at the start of the file.\n"
+                '  Pass the byte order, such as encoding="utf-16-le".'
             ) from None
         raise FileFormatError(
-            f"{path}: it is not text in {error.encoding}: byte {error.start} is {error.object[error.start]:#04x}.\n"
-            '  Say encoding=, such as encoding="latin-1".'
+            f"{path}: cannot decode as {error.encoding}: byte {error.start} is {error.object[error.start]:#04x}.\n"
+            '  Pass another encoding, such as encoding="latin-1".'
         ) from None
 
 
-_MARKED = ("utf-16", "utf-32")  # of which Python 3.13 tells by the same error as other ones
+_MARKED = ("utf-16", "utf-32")  # Python 3.13 raises the same error for a missing mark as for other errors
 
 
 def _even(
@@ -165,7 +169,7 @@ def _even(
     width = None if names is None else len(names)
     for line, row in lines:
         if width is not None and len(row) != width:
-            raise FileFormatError(f"{path}, line {line}: it has {len(row)} cells, where there are {width} columns.")
+            raise FileFormatError(f"{path}, line {line}: expected {width} cells, but got {len(row)}.")
         width = len(row)
         yield line, row
 
@@ -183,5 +187,5 @@ def _typed(column: Sequence[str], absent: set[str]) -> list[Any]:
 
 
 def _type(column: Sequence[Any]) -> type:
-    """What a column holds; one of missing cells alone holds floats, all nan."""
+    """Return the type of a column: float if all its cells are missing."""
     return next((type(cell) for cell in column if cell is not None), float)

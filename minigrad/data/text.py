@@ -1,4 +1,4 @@
-"""Texts as numbers: a file of UTF-8, and the characters of a text as a vocabulary."""
+"""Text utilities: read UTF-8 files, and encode characters as indices."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ __all__ = ["Vocabulary", "read_text"]
 
 
 def read_text(path: str | PathLike[str]) -> str:
-    """A file of UTF-8 as a text, with line breaks as ``\\n``. Raises FileFormatError for a file that is not text."""
+    """Read a UTF-8 file, converting line breaks to ``\\n``. Raises FileFormatError if decoding fails."""
     data = Path(path).read_bytes()
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise FileFormatError(
-            f"{path}: it is not text in UTF-8: byte {error.start} is {data[error.start]:#04x}.\n"
-            "  Write it again as UTF-8, with an editor for example."
+            f"{path}: cannot decode as UTF-8: byte {error.start} is {data[error.start]:#04x}.\n"
+            "  Convert the file to UTF-8, for example with an editor."
         ) from None
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
 class Vocabulary:
-    """The different characters of a text, sorted, each with a number from 0.
+    """Character-level vocabulary: the distinct characters of a text, sorted and indexed from 0.
 
     >>> words = Vocabulary("banana")
     >>> words.characters, words.encode("nab"), words.decode([1, 0, 2])
@@ -39,26 +39,26 @@ class Vocabulary:
     def __init__(self, text: str | Iterable[str]) -> None:
         self.characters = "".join(sorted(set("".join(text))))
         if not self.characters:
-            raise ArgumentError("Vocabulary: a text without characters has none to count.")
+            raise ArgumentError("Vocabulary: expected a non-empty text.")
         self._number = {character: k for k, character in enumerate(self.characters)}
 
     def encode(self, text: str, device: str | None = None) -> Tensor:
-        """The numbers of the characters of `text`, (n,) of int64. Raises ArgumentError for one that is not known."""
+        """Encode `text` as character indices, int64 of shape (n,). Raises ArgumentError for unknown characters."""
         try:
             return tensor([self._number[character] for character in text], dtype=int64, device=device)
         except KeyError as error:
             at = text.index(error.args[0])
             raise ArgumentError(
-                f"encode: {error.args[0]!r}, at place {at}, is none of the {len(self)} characters of this vocabulary."
+                f"encode: character {error.args[0]!r} at position {at} is not in this vocabulary of size {len(self)}."
             ) from None
 
     def decode(self, numbers: Tensor | Iterable[Any]) -> str:
-        """The text of a row of numbers. Raises ShapeError for a number that stands for no character, or for no row."""
+        """Decode a 1-D sequence of indices to a string. Raises ShapeError for other shapes or an index out of range."""
         row = numbers.tolist() if isinstance(numbers, Tensor) else [int(number) for number in numbers]
         if not isinstance(row, list) or any(isinstance(number, list) for number in row):
-            raise ShapeError("decode: it takes one row of numbers.\n  Write [v.decode(row) for row in x].")
+            raise ShapeError("decode: expected a 1-D sequence of indices.\n  Write [v.decode(row) for row in x].")
         if wrong := [number for number in row if not 0 <= number < len(self)]:
-            raise ShapeError(f"decode: no character has the number {wrong[0]}; they are from 0 to {len(self) - 1}.")
+            raise ShapeError(f"decode: index {wrong[0]} is out of range: valid indices are 0 to {len(self) - 1}.")
         return "".join([self.characters[int(number)] for number in row])
 
     def __len__(self) -> int:

@@ -1,8 +1,8 @@
-"""Points in the plane in classes that a line cannot part: moons, circles, spirals, and blobs.
+"""Synthetic 2-D classification datasets: moons, circles, spirals and blobs.
 
-Where they agree: `n` points in all, as evenly over the classes as can be, in an order drawn from `seed`; `noise` is the
-standard deviation of what is added to each coordinate. They return x, (n, 2) of float32, and y, (n,) of int64, on
-`device`; NumPy computes them, so that the numbers are the same on every device. ArgumentError for what is out of range.
+Common arguments: `n` is the total number of points, divided evenly among the classes and shuffled with `seed`; `noise`
+is the standard deviation of Gaussian noise added to each coordinate. They return x, float32 (n, 2), and y, int64 (n,),
+on `device`. NumPy computes the points, so they are equal on every device. Arguments out of range raise ArgumentError.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ __all__ = ["blobs", "circles", "moons", "spirals"]
 
 
 def moons(n: int = 200, noise: float = 0.1, seed: int = 0, device: str | None = None) -> tuple[Tensor, Tensor]:
-    """Two half circles of radius 1 that reach into each other: scikit-learn's `make_moons`.
+    """Generate two interleaving half circles of radius 1, as scikit-learn's `make_moons`.
 
     Class 0 is (cos t, sin t), class 1 (1 - cos t, 1/2 - sin t), t from 0 to pi in even steps.
 
@@ -40,10 +40,10 @@ def moons(n: int = 200, noise: float = 0.1, seed: int = 0, device: str | None = 
 def circles(
     n: int = 200, noise: float = 0.05, factor: float = 0.5, seed: int = 0, device: str | None = None
 ) -> tuple[Tensor, Tensor]:
-    """A circle of radius 1, class 0, and one of radius `factor`, from 0 up to 1, inside it, class 1: scikit-learn's
-    `make_circles`."""
+    """Generate a circle of radius 1 (class 0) around a smaller one of radius 0 <= `factor` < 1 (class 1), as
+    scikit-learn's `make_circles`."""
     if not 0 <= factor < 1:
-        raise ArgumentError(f"circles: factor={factor} is the inner radius, from 0 up to, and without, 1.")
+        raise ArgumentError(f"circles: factor, the inner radius, should be in [0, 1), but got factor={factor}.")
 
     def curve(k: int, count: int) -> tuple[np.ndarray, np.ndarray]:
         t = np.linspace(0, 2 * math.pi, count, endpoint=False)
@@ -56,12 +56,12 @@ def circles(
 def spirals(
     n: int = 300, classes: int = 3, noise: float = 0.03, turns: float = 0.75, seed: int = 0, device: str | None = None
 ) -> tuple[Tensor, Tensor]:
-    """`classes` arms of a spiral (Archimedes'), from the middle to radius 1, each after `turns` turns.
+    """Generate `classes` arms of an Archimedean spiral, from the origin to radius 1 in `turns` turns.
 
     On arm k the angle is 2 pi (k / classes + turns r) at radius r.
     """
     if classes < 1:
-        raise ArgumentError(f"spirals: classes={classes!r} is not an int of 1 or more.")
+        raise ArgumentError(f"spirals: classes should be a positive int, but got classes={classes!r}.")
 
     def curve(k: int, count: int) -> tuple[np.ndarray, np.ndarray]:
         r = np.linspace(0, 1, count)
@@ -78,9 +78,9 @@ def blobs(
     seed: int = 0,
     device: str | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """Normal clouds of standard deviation `std` around `centers`, as scikit-learn's `make_blobs`.
+    """Generate isotropic Gaussian blobs of standard deviation `std`, as scikit-learn's `make_blobs`.
 
-    Centres are points, (x, y) each, or how many to draw evenly from -10 to 10.
+    `centers` is a list of points (x, y), or the number of centres to draw uniformly from [-10, 10).
 
     >>> x, y = blobs(4, centers=[(0.0, 0.0), (5.0, 5.0)], std=0.0)
     >>> sorted(zip(y.tolist(), x.tolist()))
@@ -88,13 +88,13 @@ def blobs(
     """
     if isinstance(centers, int):
         if centers < 1:
-            raise ArgumentError(f"blobs: centers={centers} is not 1 or more.")
+            raise ArgumentError(f"blobs: centers should be at least 1, but got centers={centers}.")
         drawn = rand(centers, 2, generator=Generator(_beside(seed)), device="numpy").numpy()
         places = drawn.astype(float) * 20 - 10
     else:
         places = np.array(centers, dtype=float)
         if places.ndim != 2 or places.shape[1] != 2 or not len(places):
-            raise ArgumentError(f"blobs: centers={centers!r} are not points in the plane, (x, y) each.")
+            raise ArgumentError(f"blobs: centers should be a list of points (x, y), but got centers={centers!r}.")
 
     def curve(k: int, count: int) -> tuple[np.ndarray, np.ndarray]:
         return np.full(count, places[k, 0]), np.full(count, places[k, 1])
@@ -103,7 +103,7 @@ def blobs(
 
 
 def _beside(seed: int) -> int:
-    """The seed of a stream beside the one of `seed`, so that places and what is scattered are independent."""
+    """Return a second seed derived from `seed`, so that the centres are independent of the noise."""
     return Generator(seed).next_key()
 
 
@@ -117,9 +117,9 @@ def _points(
     curve: Callable[[int, int], tuple[np.ndarray, np.ndarray]],
 ) -> tuple[Tensor, Tensor]:
     if n < 1:
-        raise ArgumentError(f"{name}: n={n!r} is not an int of 1 or more.")
+        raise ArgumentError(f"{name}: n should be a positive int, but got n={n!r}.")
     if not 0 <= noise < math.inf:
-        raise ArgumentError(f"{name}: {noise} is no standard deviation, which is 0 or more.")
+        raise ArgumentError(f"{name}: the standard deviation should be finite and non-negative, but got {noise}.")
     counts = [n // classes + (k < n % classes) for k in range(classes)]
     x = np.concatenate([np.stack(curve(k, count), axis=1) for k, count in enumerate(counts)])
     y = np.repeat(np.arange(classes), counts)

@@ -1,9 +1,9 @@
-"""Transforms of images, one (C, H, W) or a batch (N, C, H, W), with torchvision's names.
+"""Transforms of an image (C, H, W) or a batch of images (N, C, H, W), with torchvision's names.
 
-Each is made once and called often. Those that draw at random take a `generator`, the default one for None, and draw for
-each image of a batch by itself, on the device where the images are: so ``x = augment(x)`` in a training loop is a few
-kernels a batch, and the same seed gives the same pictures on every device, up to rounding. ShapeError for what is no
-image, DTypeError for what is no tensor (of fractions, where pixels are mixed), ArgumentError for options out of range.
+Random transforms take a `generator` (default: the global one) and draw separately for each image of a batch, on the
+device of the images. So ``x = augment(x)`` in a training loop launches a few kernels per batch, and a seed gives the
+same images on every device, up to rounding. They raise ShapeError for inputs that are not images, DTypeError for inputs
+that are not tensors (of floating-point dtype if pixels are interpolated), ArgumentError for options out of range.
 
 >>> import minigrad as mg
 >>> augment = Compose([RandomHorizontalFlip(p=1.0), Normalize(mean=[0.5], std=[0.5])])
@@ -41,7 +41,7 @@ __all__ = [
 
 
 class Compose:
-    """One transform after another."""
+    """Composition of several transforms, applied in order."""
 
     def __init__(self, transforms: Sequence[Callable[[Any], Any]]) -> None:
         self.transforms = list(transforms)
@@ -56,11 +56,11 @@ class Compose:
 
 
 class Lambda:
-    """A function of your own as a transform. (One with a name, at the top of a file, can go to worker processes.)"""
+    """User-defined function as a transform. It must be defined at module level to be used in worker processes."""
 
     def __init__(self, function: Callable[[Any], Any]) -> None:
         if not callable(function):
-            raise DTypeError(f"Lambda: {function!r} cannot be called.")
+            raise DTypeError(f"Lambda: expected a callable, but got {function!r}.")
         self.function = function
 
     def __call__(self, x: Any) -> Any:
@@ -71,9 +71,9 @@ class Lambda:
 
 
 class ToTensor:
-    """A NumPy array (H, W) or (H, W, C), or a batch (N, H, W, C), as a tensor with the channels before the rows.
+    """Convert a NumPy array (H, W), (H, W, C) or (N, H, W, C) to a tensor (C, H, W) or (N, C, H, W).
 
-    Bytes, 0 to 255, become float32 from 0 to 1; other numbers keep their type and size.
+    uint8 values in [0, 255] are scaled to float32 in [0, 1]; other dtypes are left unchanged.
 
     >>> ToTensor()(np.full((1, 2, 3), 255, np.uint8)).shape
     (3, 1, 2)
@@ -81,9 +81,9 @@ class ToTensor:
 
     def __call__(self, x: Any) -> Tensor:
         if not isinstance(x, np.ndarray):
-            raise DTypeError(f"ToTensor: it takes a NumPy array, not {type(x).__name__}.")
+            raise DTypeError(f"ToTensor: expected a NumPy array, but got {type(x).__name__}.")
         if x.ndim not in (2, 3, 4):
-            raise ShapeError(f"ToTensor: an image is (H, W) or (H, W, C), a batch (N, H, W, C), not {x.shape}.")
+            raise ShapeError(f"ToTensor: expected shape (H, W), (H, W, C) or (N, H, W, C), but got {x.shape}.")
         moved = x[None] if x.ndim == 2 else np.moveaxis(x, -1, -3)
         return tensor(moved.astype(np.float32) / np.float32(255) if x.dtype == np.uint8 else moved)
 
@@ -92,18 +92,18 @@ class ToTensor:
 
 
 class Normalize:
-    """``(x - mean) / std``, with a number a channel, or one for all."""
+    """Normalise an image with ``(x - mean) / std``, where `mean` and `std` have one value, or one per channel."""
 
     def __init__(self, mean: Sequence[float] | float, std: Sequence[float] | float) -> None:
         self.mean, self.std = [[float(v)] if isinstance(v, int | float) else [*map(float, v)] for v in (mean, std)]
         if not all(self.std):
-            raise ArgumentError(f"Normalize: std={std} has a 0, by which nothing can be divided.")
+            raise ArgumentError(f"Normalize: std={std} contains a zero, leading to division by zero.")
 
     def __call__(self, x: Tensor) -> Tensor:
         channels = _image(x, "Normalize", fractions=True).shape[-3]
         for name, row in (("mean", self.mean), ("std", self.std)):
             if len(row) not in (1, channels):
-                raise ShapeError(f"Normalize: {name} has {len(row)} numbers, and the image {channels} channels.")
+                raise ShapeError(f"Normalize: {name} has {len(row)} values, but the image has {channels} channels.")
         mean, std = [tensor(row, dtype=x.dtype, device=x.device).reshape(-1, 1, 1) for row in (self.mean, self.std)]
         return (x - mean) / std
 
@@ -112,18 +112,20 @@ class Normalize:
 
 
 class Pad:
-    """Pixels added around: `padding` on all sides, (left and right, above and below), or (left, above, right, below).
+    """Pad an image by `padding`: an int, (left and right, top and bottom), or (left, top, right, bottom).
 
-    `padding_mode` is "constant", with `fill`, "edge", "reflect" or, as if repeated, "circular".
+    `padding_mode` is "constant" (with value `fill`), "edge", "reflect" or "circular".
     """
 
     def __init__(self, padding: int | Sequence[int], fill: float = 0.0, padding_mode: str = "constant") -> None:
         sides = [padding] * 4 if isinstance(padding, int) else [*padding] * (2 if len(padding) == 2 else 1)
         if len(sides) != 4 or min(sides) < 0:
-            raise ArgumentError(f"Pad: padding={padding} is not 1, 2 or 4 numbers, each 0 or more.")
+            raise ArgumentError(f"Pad: padding should be 1, 2 or 4 non-negative ints, but got padding={padding}.")
         modes = {"constant": "constant", "edge": "replicate", "reflect": "reflect", "circular": "circular"}
         if padding_mode not in modes:
-            raise ArgumentError(f"Pad: padding_mode={padding_mode!r} is none of {', '.join(map(repr, modes))}.")
+            raise ArgumentError(
+                f"Pad: padding_mode should be one of {', '.join(map(repr, modes))}, but got {padding_mode!r}."
+            )
         self.sides, self.fill, self.mode = sides, fill, modes[padding_mode]
 
     def __call__(self, x: Tensor) -> Tensor:
@@ -138,7 +140,7 @@ class Pad:
 
 
 class _Random:
-    """A transform that draws: a subclass says what becomes of a batch."""
+    """Base class of random transforms: subclasses implement `_batch`."""
 
     generator: Generator | None = None
     fractions = False
@@ -151,19 +153,19 @@ class _Random:
         raise NotImplementedError
 
     def _even(self, x: Tensor, low: float, high: float) -> Tensor:
-        """A number an image, drawn evenly from `low` up to `high`."""
+        """Draw one value per image from the uniform distribution on [low, high)."""
         kind = x.dtype if x.dtype.is_floating_point else None
         return rand(len(x), generator=self.generator, dtype=kind, device=x.device) * (high - low) + low
 
 
 class RandomHorizontalFlip(_Random):
-    """The image, with probability `p` as in a mirror: left is right."""
+    """Flip the image horizontally with probability `p`."""
 
     dim = -1
 
     def __init__(self, p: float = 0.5, *, generator: Generator | None = None) -> None:
         if not 0 <= p <= 1:
-            raise ArgumentError(f"{type(self).__name__}: p={p} is a probability, from 0 to 1.")
+            raise ArgumentError(f"{type(self).__name__}: p should be between 0 and 1, but got p={p}.")
         self.p, self.generator = p, generator
 
     def _batch(self, x: Tensor) -> Tensor:
@@ -175,13 +177,13 @@ class RandomHorizontalFlip(_Random):
 
 
 class RandomVerticalFlip(RandomHorizontalFlip):
-    """The image, with probability `p` upside down."""
+    """Flip the image vertically with probability `p`."""
 
     dim = -2
 
 
 class RandomCrop(_Random):
-    """A part of `size`, (rows, columns) or a square, from anywhere in the image, to which `padding` is added before."""
+    """Crop the image at a random location to `size`, an int or (height, width), after padding it by `padding`."""
 
     def __init__(
         self,
@@ -194,7 +196,7 @@ class RandomCrop(_Random):
     ) -> None:
         self.size = (size, size) if isinstance(size, int) else tuple(size)
         if len(self.size) != 2 or min(self.size) < 1:
-            raise ArgumentError(f"RandomCrop: size={size} is not rows and columns, each 1 or more.")
+            raise ArgumentError(f"RandomCrop: size should be (height, width), both at least 1, but got size={size}.")
         self.pad = None if padding is None else Pad(padding, fill, padding_mode)
         self.generator = generator
 
@@ -202,7 +204,10 @@ class RandomCrop(_Random):
         x = x if self.pad is None else self.pad(x)
         (count, channels, height, width), (rows, columns) = x.shape, self.size
         if rows > height or columns > width:
-            raise ShapeError(f"RandomCrop: {rows}x{columns} is no part of an image of {height}x{width}; see padding=.")
+            raise ShapeError(
+                f"RandomCrop: required crop size {rows}x{columns} is larger than input image size {height}x{width}.\n"
+                "  Pass padding=."
+            )
         top = randint(height - rows + 1, (count, 1, 1), generator=self.generator, device=x.device)
         left = randint(width - columns + 1, (count, 1, 1), generator=self.generator, device=x.device)
         row, column = arange(rows, device=x.device)[:, None], arange(columns, device=x.device)
@@ -215,11 +220,11 @@ class RandomCrop(_Random):
 
 
 class RandomAffine(_Random):
-    """The image turned, moved, resized and sheared at random about its middle; pixels between are mixed.
+    """Random affine transform of the image about its centre: rotation, translation, scaling and shear.
 
-    The angle is from `degrees`, (low, high) or plus or minus one number, counter-clockwise; the shift at most
-    `translate` (of the width, of the height); the factor from `scale`; `shear` an angle as `degrees`, along the rows.
-    What comes from outside is 0. Through `affine_grid` and `grid_sample`, so gradients flow.
+    The rotation angle is drawn from `degrees`, (min, max) or (-degrees, +degrees), counter-clockwise; the translation
+    is at most `translate`, fractions of width and height; the factor is drawn from `scale`; the horizontal shear angle
+    from `shear`, like `degrees`. Pixels are interpolated, and 0 outside the image. It is differentiable.
     """
 
     fractions = True
@@ -237,19 +242,23 @@ class RandomAffine(_Random):
         self.translate = tuple(translate or (0.0, 0.0))
         self.scale = tuple(scale or (1.0, 1.0))
         if len(self.translate) != 2 or not all(0 <= share <= 1 for share in self.translate):
-            raise ArgumentError(f"{type(self).__name__}: translate={translate} is two shares, from 0 to 1.")
+            raise ArgumentError(
+                f"{type(self).__name__}: translate should be two values between 0 and 1, but got translate={translate}."
+            )
         if len(self.scale) != 2 or not 0 < self.scale[0] <= self.scale[1]:
-            raise ArgumentError(f"{type(self).__name__}: scale={scale} is two factors above 0, the smaller first.")
+            raise ArgumentError(
+                f"{type(self).__name__}: scale should be (min, max) with 0 < min <= max, but got scale={scale}."
+            )
         self.generator = generator
 
     def _batch(self, x: Tensor) -> Tensor:
         height, width = x.shape[2:]
         angle, slant = [self._even(x, *ends) * (math.pi / 180) for ends in (self.degrees, self.shear)]
         factor = self._even(x, *self.scale)
-        right, down = [self._even(x, -2 * share, 2 * share) for share in self.translate]  # an image is 2 wide, 2 high
+        right, down = [self._even(x, -2 * share, 2 * share) for share in self.translate]  # coordinates span [-1, 1]
         cos, sin, tan = angle.cos() / factor, angle.sin() / factor, slant.tan()
-        # Where a pixel comes from: the way back through shift, turn, shear and size. Its coordinates are shares of the
-        # width and of the height, and angles are angles only in pixels.
+        # The inverse transform maps output pixels to input pixels. `ratio` corrects for normalised coordinates, in
+        # which a rotation of a non-square image is not a rotation.
         rows = [cos - tan * sin, -sin - tan * cos], [sin, cos]
         ratio = ((1.0, height / width), (width / height, 1.0))
         theta = [[a * k for a, k in zip(row, ks, strict=True)] for row, ks in zip(rows, ratio, strict=True)]
@@ -261,7 +270,7 @@ class RandomAffine(_Random):
 
 
 class RandomRotation(RandomAffine):
-    """The image turned about its middle by an angle from `degrees`, (low, high) or plus or minus one number."""
+    """Rotate the image about its centre by an angle drawn from `degrees`, (min, max) or (-degrees, +degrees)."""
 
     def __init__(self, degrees: float | Sequence[float], *, generator: Generator | None = None) -> None:
         super().__init__(degrees, generator=generator)
@@ -270,21 +279,21 @@ class RandomRotation(RandomAffine):
 def _range(ends: float | Sequence[float], name: str) -> tuple[float, float]:
     low, high = (-abs(ends), abs(ends)) if isinstance(ends, int | float) else ends
     if not low <= high:
-        raise ArgumentError(f"{name}={ends}: the smaller angle comes first.")
+        raise ArgumentError(f"{name} should be (min, max) with min <= max, but got {name}={ends}.")
     return float(low), float(high)
 
 
 def _chosen(condition: Tensor, a: Tensor, b: Tensor) -> Tensor:
-    """`a` where the condition holds, else `b`."""
+    """Return `a` where `condition` is true, else `b`."""
     out: Tensor = ops.where(condition, a, b)
     return out
 
 
 def _image(x: Any, asked: str, fractions: bool = False) -> Tensor:
     if not isinstance(x, Tensor):
-        raise DTypeError(f"{asked}: it takes a tensor, not {type(x).__name__}; ToTensor() makes one of an array.")
+        raise DTypeError(f"{asked}: expected a tensor, but got {type(x).__name__}; ToTensor() converts NumPy arrays.")
     if x.ndim not in (3, 4):
-        raise ShapeError(f"{asked}: an image is (C, H, W), a batch (N, C, H, W), not {x.shape}.")
+        raise ShapeError(f"{asked}: expected shape (C, H, W) or (N, C, H, W), but got {x.shape}.")
     if fractions and not x.dtype.is_floating_point:
-        raise DTypeError(f"{asked}: pixels are fractions here, and this tensor holds {x.dtype.name}.\n  Write x / 255.")
+        raise DTypeError(f"{asked}: expected a floating-point tensor, but got {x.dtype.name}.\n  Write x / 255.")
     return x

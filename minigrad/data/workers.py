@@ -1,12 +1,12 @@
-"""Worker processes for a loader: they get examples and make batches of them, and send those back as NumPy's arrays.
+"""Worker processes of a DataLoader: fetch samples, collate them, and send the batches back as NumPy arrays.
 
-They are spawned, never forked: a copy of a process in which Taichi or a GPU runs is broken. No worker starts Taichi or
-a GPU: there "cpu" means NumPy, and what a dataset computes with tensors NumPy computes. Tensors cross as arrays, and
-are tensors of the default device again where they arrive. Random numbers (minigrad's, NumPy's, Python's) begin anew
-with each batch, from a key of the epoch and the batch's number: so a batch is the same whichever worker makes it,
-however many there are, and in a run that was resumed.
+Workers are spawned, never forked, as Taichi and GPU runtimes do not survive a fork. No worker initialises Taichi or a
+GPU: in a worker, "cpu" means NumPy, which executes all tensor operations of a dataset. Tensors are sent as arrays and
+become tensors on the default device in the receiving process. minigrad's, NumPy's and Python's generators are reseeded
+for every batch from the epoch key and the batch index, so a batch does not depend on which worker loads it, on the
+number of workers, or on resuming.
 
-A worker ends when its pipe is closed, whatever happened on the other side; Ctrl-C is for the main process alone.
+A worker exits when its pipe is closed, for whatever reason; only the main process handles Ctrl-C.
 """
 
 from __future__ import annotations
@@ -54,20 +54,20 @@ __all__ = [
 
 
 class LoaderJob(NamedTuple):
-    """What workers do: make batches of the examples of a dataset."""
+    """Everything a worker needs to fetch and collate samples."""
 
     dataset: Any
     collate: Callable[[Any], Any]
     batch_size: int | None
-    """How many examples of an iterable dataset make a batch; None for one at a time, not in a batch."""
+    """The batch size for an iterable-style dataset; None disables automatic batching."""
     drop_last: bool
     init: Callable[[int], Any] | None
     batched: bool
-    """Whether several examples are taken together: a list is then numbers of examples, and not one of them."""
+    """Whether automatic batching is enabled: then a list holds the indices of a batch, and is not itself an index."""
 
 
 class WorkerInfo(NamedTuple):
-    """Which worker this process is, of how many, the seed of this epoch, and its copy of the dataset."""
+    """Information about a worker process: its id, the number of workers, its seed, and its copy of the dataset."""
 
     id: int
     num_workers: int
@@ -75,32 +75,32 @@ class WorkerInfo(NamedTuple):
     dataset: Any
 
 
-_info: list[WorkerInfo] = []  # of the worker that this process is
+_info: list[WorkerInfo] = []  # empty in the main process
 
 
 def get_worker_info() -> WorkerInfo | None:
-    """In a worker process which one it is; None in the main process."""
+    """Return the `WorkerInfo` of this worker process, or None in the main process."""
     return _info[0] if _info else None
 
 
 def seed_of(key: int, number: int) -> int:
-    """The seed of batch `number` in the epoch of `key`."""
+    """Return the seed of batch `number` in the epoch with key `key`."""
     generator = random.Generator(key)
     generator.draw(number)
     return generator.next_key()
 
 
 def seed_all(seed: int) -> None:
-    """Begin anew what a dataset may draw from: minigrad's default generator, Python's and NumPy's."""
+    """Seed minigrad's default generator and the global generators of Python and NumPy."""
     random.manual_seed(seed), python_random.seed(seed)
-    np.random.seed(seed % 2**32)  # noqa: NPY002 -- a reader's dataset may draw from it
+    np.random.seed(seed % 2**32)  # noqa: NPY002 -- user-defined datasets may use the global generator
 
 
-# --- what crosses ----------------------------------------------------------------------------------------------------
+# --- serialisation ---------------------------------------------------------------------------------------------------
 
 
 class _Pickler(pickle.Pickler):
-    """Tensors as arrays; what another process could not find by its name is told here, before one is started."""
+    """Pickler that sends tensors as arrays, and raises early for objects that a worker could not import."""
 
     def reducer_override(self, obj: Any) -> Any:
         if type(obj) is Tensor:
@@ -109,9 +109,9 @@ class _Pickler(pickle.Pickler):
         named = getattr(obj, "__module__", None) == "__main__" and isinstance(obj, type | type(seed_of))
         if named and not getattr(sys.modules["__main__"], "__file__", None):
             raise ArgumentError(
-                f"DataLoader: workers cannot find {obj.__qualname__}, which is written in this notebook or session: "
-                "they are new processes, which import files.\n"
-                "  Write it into a file, in a notebook by %%writefile my_data.py, and import it; or num_workers=0."
+                f"DataLoader: workers cannot import {obj.__qualname__}, which is defined in this notebook or session: "
+                "they are spawned processes, which import modules from files.\n"
+                "  Move it to a file (%%writefile my_data.py in a notebook) and import it, or set num_workers=0."
             )
         return NotImplemented
 
@@ -126,12 +126,12 @@ def _packed(thing: Any) -> bytes:
 
 
 def _work(number: int, count: int, payload: bytes, tasks: Connection, results: Connection) -> None:
-    """All that a worker does: a task is (epoch, number of the batch, numbers of its examples or None).
+    """Run the main loop of a worker: a task is (epoch, index of the batch, indices of its samples or None).
 
-    An epoch is its key, and which one it is of the pool: two that begin with the same seed have the same key.
+    An epoch is its key and its index in the pool, as two epochs with the same seed have the same key.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    storage._default[:] = ["numpy"]  # as where Taichi is not installed, so that "cpu" starts none here either
+    storage._default[:] = ["numpy"]  # as if Taichi were not installed, so that "cpu" does not initialise it
     waiting: queue.SimpleQueue[Any] = queue.SimpleQueue()
     threading.Thread(target=_listen, args=(tasks, waiting), daemon=True).start()
     epoch, batches = None, iter(())
@@ -151,13 +151,13 @@ def _work(number: int, count: int, payload: bytes, tasks: Connection, results: C
                 epoch, batches = asked, iter(batches_of(job))
             found = next(batches, _END) if indices is None else made(job, indices)
             answer = _packed((asked, batch, "end", None) if found is _END else (asked, batch, "batch", found))
-        except Exception as error:  # noqa: BLE001 -- it is raised again in the main process
+        except Exception as error:  # noqa: BLE001 -- re-raised in the main process
             answer = _packed((asked, batch, "error", (_known(type(error)), traceback.format_exc())))
         results.send_bytes(answer)
 
 
 def _known(kind: type[Exception]) -> type[Exception]:
-    """The type of an exception if it can cross, else RuntimeError."""
+    """Return the exception type `kind` if it can be pickled, else RuntimeError."""
     try:
         pickle.dumps(kind)
     except (pickle.PicklingError, AttributeError):
@@ -166,7 +166,7 @@ def _known(kind: type[Exception]) -> type[Exception]:
 
 
 def _listen(tasks: Connection, waiting: queue.SimpleQueue[Any]) -> None:
-    """Take tasks out of the pipe at once, so that nobody waits for a full one; end with the main process."""
+    """Drain the pipe of tasks, so that the sender never blocks on a full pipe; exit with the main process."""
     while True:
         try:
             waiting.put(tasks.recv())
@@ -178,7 +178,7 @@ _END = object()
 
 
 def made(job: LoaderJob, indices: Any) -> Any:
-    """The batch of some examples of a dataset, or, without batches, one example."""
+    """Fetch and collate the samples at `indices`, or the single sample if automatic batching is disabled."""
     if not job.batched:
         return job.collate(example(job.dataset, indices))
     return job.collate(examples(job.dataset, indices))
@@ -201,7 +201,7 @@ def batches_of(job: LoaderJob) -> Iterator[Any]:
 
 @contextmanager
 def _no_interrupts() -> Iterator[None]:
-    """A block whose child processes begin deaf to Ctrl-C, where the system has such a thing."""
+    """Context manager in which child processes start with SIGINT blocked, on systems that have signal masks."""
     if sys.platform == "win32":
         yield
         return
@@ -213,7 +213,7 @@ def _no_interrupts() -> Iterator[None]:
 
 
 class _Worker:
-    """One process, the pipe of its tasks and that of its results."""
+    """A worker process with its task pipe and result pipe."""
 
     def __init__(self, number: int, count: int, payload: bytes) -> None:
         context = get_context("spawn")
@@ -223,7 +223,7 @@ class _Worker:
         self.process = context.Process(
             target=_work, args=(number, count, payload, reads, writes), daemon=True, name=f"DataLoader worker {number}"
         )
-        with _no_interrupts():  # a worker that is only starting would print what Ctrl-C interrupted
+        with _no_interrupts():  # else Ctrl-C during start-up prints a traceback
             self.process.start()
         reads.close()
         writes.close()
@@ -236,7 +236,7 @@ class _Worker:
 
     def answer(self, timeout: float) -> tuple[Any, ...]:
         if not wait([self.results, self.process.sentinel], timeout or None):
-            raise RuntimeError(f"DataLoader timed out after {timeout} seconds, waiting for worker {self.number}.")
+            raise RuntimeError(f"DataLoader timed out after {timeout} seconds while waiting for worker {self.number}.")
         try:
             found: tuple[Any, ...] = pickle.loads(self.results.recv_bytes())
         except (EOFError, OSError):
@@ -246,12 +246,12 @@ class _Worker:
     def _ended(self) -> Any:
         self.process.join()
         raise RuntimeError(
-            f"DataLoader worker {self.number} (pid {self.process.pid}) exited unexpectedly, with code "
+            f"DataLoader worker {self.number} (pid {self.process.pid}) exited unexpectedly with exit code "
             f"{self.process.exitcode}.\n"
-            "  If it is told above that a new process was started too early: begin what your script does by\n"
+            "  If the output above mentions the bootstrapping phase, guard the main code of your script with\n"
             '  if __name__ == "__main__":\n'
-            "  since each worker imports the script. A negative code is a signal: -9 mostly means too little memory.\n"
-            "  num_workers=0 shows more."
+            "  as each worker imports the script. A negative code is a signal; -9 usually means out of memory.\n"
+            "  Set num_workers=0 for a full traceback."
         ) from None
 
     def close(self) -> None:
@@ -264,22 +264,22 @@ class _Worker:
 
 
 class WorkerPool:
-    """Some workers, of which each makes every n-th batch. `run` gives the batches in order; `close` ends them."""
+    """A pool of n workers, each loading every n-th batch. `run` yields the batches in order; `close` stops them."""
 
     def __init__(self, job: LoaderJob, count: int, prefetch: int, timeout: float) -> None:
         try:
             payload = _packed(tuple(job))
         except (pickle.PicklingError, AttributeError, TypeError) as error:
             raise ArgumentError(
-                f"DataLoader: what workers need cannot be sent to them: {error}\n"
-                "  Functions and classes must stand at the top of a file, not inside another function or as a lambda; "
-                "or write num_workers=0."
+                f"DataLoader: cannot pickle the dataset or functions for the workers: {error}\n"
+                "  Define functions and classes at module level, not inside a function or as a lambda, "
+                "or set num_workers=0."
             ) from error
         self._prefetch, self._timeout = prefetch, timeout
         self._workers: list[_Worker] = []
         self.busy, self._epochs = False, 0
         self.close = weakref.finalize(self, _end, self._workers)
-        """End the processes, whatever they are doing; so does whoever forgets the pool, and the end of the program."""
+        """Terminate the processes; also called when the pool is garbage-collected and at interpreter exit."""
         try:
             for number in range(count):
                 self._workers.append(_Worker(number, count, payload))
@@ -288,7 +288,7 @@ class WorkerPool:
             raise
 
     def run(self, key: int, batches: Iterator[tuple[int, Any]]) -> Iterator[Any]:
-        """The batches of one epoch, in order, of their numbers and the numbers of their examples."""
+        """Yield the batches of one epoch in order; `batches` yields their indices and the indices of their samples."""
         turn, asked = deque(self._workers), deque[tuple[_Worker, int]]()
         self._epochs += 1
         epoch = key, self._epochs
@@ -304,7 +304,7 @@ class WorkerPool:
         while asked:
             worker, number = asked.popleft()
             answer: tuple[Any, ...] = (None, None)
-            while answer[:2] != (epoch, number):  # an epoch that was left early has answers under way
+            while answer[:2] != (epoch, number):  # discard results of an epoch that was left early
                 answer = worker.answer(self._timeout)
             _, _, kind, found = answer
             if kind == "error":
@@ -325,9 +325,9 @@ def _end(workers: list[_Worker]) -> None:
 
 
 def _raised(number: int, kind: type[Exception], trace: str) -> Exception:
-    """The exception of a worker, of its type where that can be made of a text, with the traceback from there."""
+    """Return a worker's exception with its traceback, as `kind` if that accepts a message, else as RuntimeError."""
     message = f"Caught {kind.__name__} in DataLoader worker process {number}.\nOriginal {trace}"
     try:
         return kind(message)
-    except Exception:  # noqa: BLE001 -- an exception of somebody's own may need anything
+    except Exception:  # noqa: BLE001 -- the constructor of a custom exception may need other arguments
         return RuntimeError(message)
