@@ -1,4 +1,4 @@
-"""Beyond one process: the training step of `minigrad.training` in several processes, on one machine or many, by Ray.
+"""Distributed data-parallel training and hyperparameter sweeps in several processes, on one or more machines, with Ray.
 
     def make():
         model = mg.nn.Linear(4, 3)
@@ -6,46 +6,46 @@
 
     trained = mg.distributed.fit(make, DataLoader(data, batch_size=64, shuffle=True), epochs=3, workers=4)
 
-is, to the last digits of its sums,
+computes, up to rounding in its sums, the same as
 
     model, optimizer, loss = make()
     mg.training.fit(model, DataLoader(data, batch_size=64, shuffle=True), optimizer, loss, epochs=3)
 
-*A worker* is an actor of Ray's: a process with a device, threads and a Taichi of its own, which holds a *replica*, the
-model and the optimizer that `make` returns there. Ray starts, places and restarts workers; nothing here does. `ray` is
-the extra of that name (``pip install 'seegrad[ray]'``), loaded when `fit` is called.
+*Workers*: a worker is a Ray actor, a process with its own device, threads and Taichi runtime. It holds a *replica*: the
+model and optimizer that `make` returns in that process. Ray starts, places and restarts workers. Install the extra
+``pip install 'seegrad[ray]'``; `ray` is imported when `fit` is called.
 
-*A step*: each batch of the loader is cut into as many *shards*, rows one after another, as there are workers. Each
-worker gives the gradient of the mean loss of its shard, as one flat array, through Ray's store of objects. The driver,
-the process that called `fit`, averages them in the order of the ranks, weighted by how many examples they are of, and
-every replica, its own too, makes the same update of them. So callbacks, schedulers and clipping work here as there:
-they see the whole gradient on the driver, and what they change of it or of ``param_groups`` reaches all replicas.
+*Steps*: each batch of the loader is split along its first dimension into one contiguous *shard* per worker. Each worker
+computes the gradient of the mean loss of its shard and sends it as one flat array through Ray's object store. The
+driver, the process that called `fit`, averages the gradients in rank order, weighted by the number of samples, and
+all replicas, including its own, apply the same update. Callbacks, schedulers and clipping see the full gradient on the
+driver; their changes to it or to ``param_groups`` are sent to all replicas.
 
-*Options*: `data` is a `DataLoader`; its data set goes to every worker once, and one that is too large for that opens
-its files when it is first asked. `resources` is what Ray keeps free for each worker: ``{"GPU": 1}``, ``{"CPU": 2}`` for
-two threads (one is the default), memory in bytes, or what a cluster calls its own. `device` is where replicas compute:
-"cuda" where they have a GPU, else the default device. `accumulate` computes a shard in so many pieces, for less memory,
-and `clip` shortens the whole gradient to that norm. With `jit` each replica records the passes of a shard, and its
-updates, as `minigrad.jit` does: the same digits without the Python around the kernels, but what model, loss and
-optimizer do beside computing they do once. With `logs` the driver shows what workers print. A worker that dies is
-restarted up to `restarts` times; with none there for `patience` seconds training ends. `validate` is gone through by
+*Options*: `data` is a `DataLoader`; its dataset is sent to every worker once, so a large dataset should open its files
+lazily. `resources` is what Ray reserves for each worker: ``{"GPU": 1}``, ``{"CPU": 2}`` for two threads (default: one),
+memory in bytes, or custom resources of a cluster. `device` is the device of the replicas: by default "cuda" for workers
+with a GPU, else the default device. `accumulate` is the number of micro-batches per shard, which reduces memory. `clip`
+is the maximum norm of the full gradient. With `jit`, replicas compile the forward and backward pass and the update with
+`minigrad.jit`: the results are equal bit for bit, without Python overhead between kernels, but side effects of model,
+loss and optimizer happen only while tracing. `logs` prints the workers' output on the driver. A worker that dies is
+restarted up to `restarts` times; training fails if no worker is available for `patience` seconds. `validate` runs on
 the driver.
 
-*A loss* is a mean over the examples of a batch, or over what ``count(target)`` counts, where that is another number:
-``lambda y: (y >= 0).sum()`` for tokens some of which are left out. Of buffers that a step changes,
-as running statistics, the mean of the shards is kept. Batch norm in train mode knows its own shard alone, as in
-PyTorch's DistributedDataParallel: there, and there alone, results depend on how many shards there are.
+*Losses*: the loss is a mean over the samples of a batch, or over ``count(target)`` elements, such as
+``lambda y: (y >= 0).sum()`` for masked tokens. Buffers that a step changes, such as running statistics, are averaged
+over the shards. Batch norm in train mode normalises each shard separately, as in PyTorch's DistributedDataParallel:
+only then do results depend on the number of workers.
 
-*Random numbers*: dropout drops in a shard what it would have dropped in the whole batch; other draws of a shard are
-its own. All of them follow from the state of the driver's generator, so that a shard computed again is the same.
+*Randomness*: dropout drops the same elements in a shard as in the full batch; other random draws are per shard. All
+derive from the state of the driver's generator, so recomputing a shard gives the same result.
 
-*Faults*: a worker that dies is started again by Ray, and gets the state of the last complete step from the driver;
-until then another one computes its shard, so that no digit changes. What a shard raises is raised by `fit`.
+*Fault tolerance*: Ray restarts a worker that dies, and the driver sends it the state of the last complete step. Until
+then another worker computes its shard, with the same result bit for bit. An exception in a shard is raised by `fit`.
 
-*A checkpoint* is that of `minigrad.training.fit`, which either goes on from: see there.
+*Checkpoints* are those of `minigrad.training.fit`, and either function can resume from them.
 
-*A sweep* is another thing: many trainings, each in one process, with other values. A worker runs one *trial* after
-another; Ray's Tune places them, and its ASHA ends early those that are behind. See `sweep`.
+*Sweeps* train many times with different hyperparameters, each *trial* in one process. A worker runs trials one after
+another; Ray Tune places them, and its ASHA scheduler stops trials early. See `sweep`.
 """
 
 from typing import Any

@@ -1,4 +1,4 @@
-"""Ray: loaded, started, or joined where it runs, and ended where it was started here."""
+"""Import Ray, and start, connect to, and shut down its runtime."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from minigrad.core.packages import package
 
 __all__ = ["options_of_actor", "ray", "running"]
 
-NAMES = {"CPU": "num_cpus", "GPU": "num_gpus", "memory": "memory"}  # of resources, and what Ray calls them for an actor
+NAMES = {"CPU": "num_cpus", "GPU": "num_gpus", "memory": "memory"}  # Ray's keyword arguments for an actor
 
 
 def ray(what: str = "distributed.fit") -> Any:
-    """The package. Raises MissingPackageError where it is not installed, or of a version that does not work."""
-    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # else it tells a server about this machine
+    """Import `ray`. Raises MissingPackageError if it is not installed, or its version is not supported."""
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # no telemetry
     return package("ray", what)
 
 
 @contextmanager
 def running(workers: int, resources: Mapping[str, float], logs: bool, what: str = "distributed.fit") -> Iterator[Any]:
-    """A block in which Ray runs: as it does already, as the cluster of RAY_ADDRESS, or started here for so many workers
-    and ended with the block. What workers print is shown if `logs`."""
+    """Context manager that yields a running Ray: the one already initialised, the cluster at RAY_ADDRESS, or a local
+    one for `workers` processes, shut down on exit. The workers' output is printed if `logs`."""
     found = ray(what)
     if found.is_initialized():
         yield found
@@ -34,7 +34,7 @@ def running(workers: int, resources: Mapping[str, float], logs: bool, what: str 
     if os.environ.get("RAY_ADDRESS"):
         del options["include_dashboard"]
         options["address"] = os.environ["RAY_ADDRESS"]
-    else:  # on few cores workers take turns, as processes do
+    else:  # more workers than cores share the cores
         cpus = max(os.cpu_count() or 1, int(-(-workers * resources.get("CPU", 1) // 1)))
         options |= {"address": "local", "num_cpus": cpus}
     found.init(**options)
@@ -45,13 +45,13 @@ def running(workers: int, resources: Mapping[str, float], logs: bool, what: str 
 
 
 def options_of_actor(resources: Mapping[str, float], what: str = "distributed.fit") -> dict[str, Any]:
-    """What Ray is to keep free for each worker, as it takes it. Raises ArgumentError for what is no number above 0."""
+    """Return Ray's actor options that reserve `resources`. Raises ArgumentError for amounts that are not positive."""
     for name, amount in resources.items():
         given: Any = amount
         if isinstance(given, bool) or not isinstance(given, int | float) or not given > 0:
             raise ArgumentError(
-                f"{what}: resources[{name!r}] is {amount!r}, and it is how much of it each worker has: "
-                'resources={"GPU": 1}, say.'
+                f"{what}: resources[{name!r}] should be a positive amount per worker, but got {amount!r}.\n"
+                '  Write, for example, resources={"GPU": 1}.'
             )
     options: dict[str, Any] = {"num_cpus": 1}
     options |= {NAMES[name]: amount for name, amount in resources.items() if name in NAMES}

@@ -1,4 +1,4 @@
-"""`fit`: the step that the driver makes with the workers. The loop around it is that of `minigrad.training`."""
+"""`fit` and the training step of the driver. The training loop itself is in `minigrad.training`."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ __all__ = ["Trained", "fit"]
 
 
 class Trained(NamedTuple):
-    """What a training leaves: the driver's replica, and the numbers of each epoch."""
+    """The result of `fit`: the driver's replica, and the metrics of each epoch."""
 
     model: Module
     optimizer: Optimizer
@@ -76,14 +76,15 @@ def fit(
     patience: float = 120.0,
     logs: bool = False,
 ) -> Trained:
-    """Train what `make()` returns, (model, optimizer, loss) and maybe a scheduler, in `workers` processes of Ray's.
+    """Train a model with data parallelism in `workers` Ray processes.
 
-    `data` has the batches of all workers together. `resources`, `device`, `accumulate`, `clip`, `jit`, `count`,
-    `restarts`, `patience` and `logs` are told of in `minigrad.distributed`; all else is as in `minigrad.training.fit`.
-    `seed` begins the default generator before `make`, and again before the first step.
+    ``make()`` returns (model, optimizer, loss), optionally followed by a scheduler. `data` yields global batches, which
+    are split among the workers. `minigrad.distributed` describes `resources`, `device`, `accumulate`, `clip`, `jit`,
+    `count`, `restarts`, `patience` and `logs`; other arguments are those of `minigrad.training.fit`. `seed` seeds the
+    default generator before `make`, and again before the first step.
 
-    Raises MissingPackageError without Ray, WorkerError where workers do not come (back), ArgumentError and DTypeError
-    for arguments, what a shard or `make` raises in a worker, and as `minigrad.training.fit`.
+    Raises MissingPackageError without Ray, WorkerError if workers fail to (re)start, ArgumentError and DTypeError for
+    invalid arguments, any exception of `make` or of a shard, and those of `minigrad.training.fit`.
     """
     _check(make, data, workers, accumulate, restarts)
     options = options_of_actor(resources or {})
@@ -113,7 +114,7 @@ def _step(
     run: Run,
     numbers: list[int],
 ) -> None:
-    """A step of all workers, and of the replica here, of the examples of these numbers."""
+    """Run one training step on all workers and the driver's replica; `numbers` are the sample indices of the batch."""
     generator = random.default_generator
     drawn = generator.draw(0)
     ends = [len(numbers) * k // workers for k in range(workers + 1)]
@@ -135,7 +136,7 @@ def _step(
 
 
 def _averaged(answers: Sequence[Answer]) -> tuple[float, Array, list[bool], list[Array]]:
-    """The mean loss of the shards, the mean of their gradients and what has one, and the buffers that come of it."""
+    """All-reduce the shards: return the mean loss, mean gradient, which parameters have one, and the mean buffers."""
     total = sum(answer.weight for answer in answers)
     heard = [answer for answer in answers if answer.weight] or list(answers[:1])
     shares = [answer.weight / total if total else float("nan") for answer in heard]
@@ -149,7 +150,7 @@ def _averaged(answers: Sequence[Answer]) -> tuple[float, Array, list[bool], list
 
 
 def _changed(run: Run, clip: float | None, gradient: Array, there: list[bool]) -> tuple[Array, list[bool]]:
-    """The gradient, as callbacks and clipping leave it."""
+    """Return the gradient after `on_backward` callbacks and clipping, and which parameters have one."""
     params = parameters_of(run.optimizer)
     write_gradients(params, tensor(gradient, device=place_of(run.model)), there)
     run.tell("on_backward")
@@ -159,13 +160,13 @@ def _changed(run: Run, clip: float | None, gradient: Array, there: list[bool]) -
 
 
 def _check(make: Any, data: Any, workers: Any, accumulate: Any, restarts: Any) -> None:
-    """Raise DTypeError, ArgumentError for arguments that cannot be."""
+    """Raise DTypeError or ArgumentError for invalid arguments."""
     check_function(make, "distributed.fit: make")
     if not isinstance(data, DataLoader):
         raise DTypeError(
-            f"distributed.fit: data is {a_kind(data)}, and workers take examples by number.\n"
+            f"distributed.fit: expected data to be a DataLoader, but got {a_kind(data)}.\n"
             "  Write fit(make, DataLoader(dataset, batch_size=64), epochs=…)."
         )
     for name, number, least in (("workers", workers, 1), ("accumulate", accumulate, 1), ("restarts", restarts, 0)):
         if not isinstance(number, int) or isinstance(number, bool) or number < least:
-            raise ArgumentError(f"distributed.fit: {name}={number!r} is not an int of {least} or more.")
+            raise ArgumentError(f"distributed.fit: {name} should be an int >= {least}, but got {name}={number!r}.")

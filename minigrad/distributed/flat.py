@@ -1,4 +1,4 @@
-"""Many tensors as one flat array of NumPy's, which is what travels."""
+"""Flatten gradients into one NumPy array for communication, and write them back."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Array = np.ndarray[Any, Any]
 
 
 def flattened(params: Sequence[Tensor]) -> Tensor:
-    """The gradients of parameters one after another, on their device, and 0 where there is none.
+    """Concatenate the flattened gradients of `params` on their device, with zeros for missing gradients.
 
     >>> import minigrad as mg
     >>> a, b = mg.ones(2, requires_grad=True), mg.ones(1, requires_grad=True)
@@ -30,7 +30,7 @@ def flattened(params: Sequence[Tensor]) -> Tensor:
 
 
 def write_gradients(params: Sequence[Tensor], flat: Tensor, there: Sequence[bool]) -> None:
-    """Make the parts of `flat` the gradients of the parameters that have one, and None those of the others.
+    """Assign slices of `flat` to the `grad` of the parameters selected by `there`, and None to the others.
 
     >>> import minigrad as mg
     >>> a, b = mg.ones(1, 2, requires_grad=True), mg.ones(1, requires_grad=True)
@@ -45,7 +45,7 @@ def write_gradients(params: Sequence[Tensor], flat: Tensor, there: Sequence[bool
 
 
 def mean(arrays: Sequence[Array], shares: Sequence[float]) -> Array:
-    """The sum of arrays times their shares, in their order: the same bits each time.
+    """Return the sum of `arrays` weighted by `shares`, accumulated in order, so that it is deterministic.
 
     >>> mean([np.array([1.0, 2.0]), np.array([3.0, 6.0])], [0.25, 0.75]).tolist()
     [2.5, 5.0]

@@ -1,4 +1,4 @@
-"""A replica: a model, its optimizer and its loss in one worker, and what the driver asks of it; without Ray."""
+"""Replica of the model, optimizer and loss in one worker; independent of Ray."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ __all__ = [
 
 
 class ReplicaJob(NamedTuple):
-    """What all workers are given once."""
+    """Everything that is sent to a worker once."""
 
     make: Callable[[], Any]
     dataset: Any
@@ -51,14 +51,14 @@ class ReplicaJob(NamedTuple):
     metrics: Mapping[str, Callable[[Any, Any], Any]]
     weigh: Callable[[Any], float] | None
     pieces: int
-    """How many backward passes, one after another, a shard takes."""
+    """The number of micro-batches, each with its own backward pass, per shard."""
     device: str
     dtype: str
     jit: bool
 
 
 class Asked(NamedTuple):
-    """A shard: the numbers of its examples, its place among the rows of the batch, and how the generator stood."""
+    """A shard: the indices of its samples, its offset in the batch, and the state of the driver's generator."""
 
     numbers: list[int]
     first: int
@@ -66,23 +66,23 @@ class Asked(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """What a shard gives: the gradient of its mean loss, and what else the driver has to know of it."""
+    """The result of a shard: the gradient of its mean loss, and everything else to be averaged by the driver."""
 
     gradient: Array
     there: list[bool]
-    """Which parameters have a gradient."""
+    """Whether each parameter has a gradient."""
     weight: float
-    """Over how many examples, or what `count` counts, the mean was taken."""
+    """The number of samples, or of elements counted by `count`, in the mean."""
     loss: float
     buffers: list[Array]
     rows: int
     totals: dict[str, float]
     drawn: int
-    """How many random numbers were used."""
+    """The count of random values drawn."""
 
 
 class Update(NamedTuple):
-    """What makes a step of a replica: the gradient comes beside it, as an object of Ray's store."""
+    """The arguments of an optimizer step, apart from the gradient, which is sent through Ray's object store."""
 
     there: list[bool]
     options: list[dict[str, Any]]
@@ -90,44 +90,45 @@ class Update(NamedTuple):
 
 
 def made(make: Callable[[], Any]) -> tuple[Module, Optimizer, Callable[[Any, Any], Any], Any]:
-    """What `make` returns, and None where it gives no scheduler. Raises DTypeError, ArgumentError for other things."""
+    """Call `make` and return (model, optimizer, loss, scheduler or None). Raises DTypeError or ArgumentError for
+    invalid results."""
     found = make()
     if not isinstance(found, tuple) or len(found) not in (3, 4):
         raise DTypeError(
             f"distributed.fit: make() returned {a_kind(found)}.\n"
-            "  Let it return (model, optimizer, loss), or (model, optimizer, loss, scheduler)."
+            "  Return (model, optimizer, loss) or (model, optimizer, loss, scheduler)."
         )
     model, optimizer, loss, *rest = found
     for name, x, kind in (("model", model, Module), ("optimizer", optimizer, Optimizer)):
         if not isinstance(x, kind):
-            raise DTypeError(f"distributed.fit: the {name} that make() returned is {a_kind(x)}.")
+            raise DTypeError(f"distributed.fit: the {name} returned by make() is {a_kind(x)}, not a {kind.__name__}.")
     known = {id(x) for x in model.parameters()}
     if any(id(x) not in known for x in parameters_of(optimizer)):
         raise ArgumentError(
-            "distributed.fit: the optimizer updates a tensor that is no parameter of the model, and checkpoints and "
-            "replicas have those alone.\n  Make it an nn.Parameter of the model."
+            "distributed.fit: the optimizer updates a tensor that is not a parameter of the model, so checkpoints and "
+            "replicas would not include it.\n  Register it as an nn.Parameter of the model."
         )
     return model, optimizer, loss, rest[0] if rest else None
 
 
 def parameters_of(optimizer: Optimizer) -> list[Any]:
-    """What an optimizer updates, in the order of its groups."""
+    """Return the parameters of an optimizer, in the order of its groups."""
     return [x for group in optimizer.param_groups for x in group["params"]]
 
 
 def options_of(optimizer: Optimizer) -> list[dict[str, Any]]:
-    """The options of each group, which schedulers and callbacks change."""
+    """Return the options of each parameter group, which schedulers and callbacks may change."""
     return [{name: x for name, x in group.items() if name != "params"} for group in optimizer.param_groups]
 
 
 def buffers_of(model: Module) -> list[Any]:
-    """What a state dict has beside parameters: running statistics, say."""
+    """Return the persistent buffers of a model, such as running statistics."""
     params = {id(x) for x in model.parameters()}
     return [x for part in model.modules() for x in slots(part).values() if id(x) not in params]
 
 
 def packed(model: Module, optimizer: Optimizer) -> bytes:
-    """The state of a replica, as a file of `minigrad.io`."""
+    """Serialise the state dicts of a replica to bytes with `minigrad.io.save`."""
     file = io.BytesIO()
     write({"model": model.state_dict(), "optimizer": optimizer.state_dict()}, file)
     return file.getvalue()
@@ -138,14 +139,14 @@ def _numbers(model: Module) -> list[Array]:
 
 
 def write_buffers(model: Module, arrays: Sequence[Array]) -> None:
-    """Overwrite the buffers of a model."""
+    """Copy `arrays` into the buffers of a model."""
     with no_grad():
         for x, array in zip(buffers_of(model), arrays, strict=True):
             x.copy_(tensor(array, dtype=x.dtype, device=x.device))
 
 
 def batch_of(dataset: Any, collate: Callable[[Any], Any] | None, place: str | None) -> Callable[[list[int]], Any]:
-    """What makes, on the device `place`, the batch of examples of some numbers."""
+    """Return a function that loads the batch of given sample indices onto the device `place`."""
     chosen: list[list[int]] = []
     loader = DataLoader(dataset, batch_sampler=chosen, collate_fn=collate, device=place)
 
@@ -158,7 +159,10 @@ def batch_of(dataset: Any, collate: Callable[[Any], Any] | None, place: str | No
 
 @contextmanager
 def _drawing(drawn: tuple[int, int], first: int, rows: int) -> Iterator[list[int]]:
-    """A block that draws random numbers for these rows of a batch; then the list has how many were used."""
+    """Context manager that sets the default generator to `drawn`, restricted to `rows` rows of a batch from `first` on.
+
+    It yields a list, which contains the count of values drawn on exit.
+    """
     used = [0]
     seed, count = drawn
     generator = random.default_generator.manual_seed(seed)
@@ -172,7 +176,7 @@ def _drawing(drawn: tuple[int, int], first: int, rows: int) -> Iterator[list[int
 
 
 def stepping(optimizer: Optimizer, place: str | None, jit: bool) -> Callable[[Array, Sequence[bool]], None]:
-    """What makes a step of an optimizer of a flat gradient; recorded, if `jit`, for each choice of what is there."""
+    """Return a function that applies an optimizer step from a flat gradient; `jit` traces one per gradient mask."""
     params = parameters_of(optimizer)
 
     def update(gradient: Any, there: tuple[bool, ...]) -> None:
@@ -184,7 +188,7 @@ def stepping(optimizer: Optimizer, place: str | None, jit: bool) -> Callable[[Ar
 
 
 class Replica:
-    """A model that computes gradients of shards, and makes the steps that the driver tells it to make."""
+    """Model replica that computes gradients of shards and applies the driver's updates."""
 
     def __init__(self, job: ReplicaJob) -> None:
         set_default_dtype(as_dtype(job.dtype))
@@ -198,14 +202,14 @@ class Replica:
         self.step = stepping(self.optimizer, self.place, job.jit)
 
     def load(self, state: bytes) -> None:
-        """Be what `packed` packed."""
+        """Load the state serialised by `packed`."""
         found = read(io.BytesIO(state), "numpy")
         self.model.load_state_dict(found["model"])
         self.optimizer.load_state_dict(found["optimizer"])
 
     def _both(self, first: int, inputs: tuple[Any, ...], target: Any) -> tuple[Any, Any, Any]:
-        """The forward and the backward pass of rows from `first` on, to which random numbers may belong: the gradient,
-        the output and the loss."""
+        """Run the forward and backward pass on rows from `first` on, which select the random draws; return the flat
+        gradient, the output and the loss."""
         self.optimizer.zero_grad()
         output = self.model(*inputs)
         number = self.loss(output, target)
@@ -213,7 +217,7 @@ class Replica:
         return flattened(self.params), output.detach(), number.detach()
 
     def gradient(self, asked: Asked) -> Answer:
-        """The gradient of the mean loss of a shard. Raises what the data set, the model or the loss raise."""
+        """Compute the gradient of the mean loss of a shard. Propagates exceptions of the dataset, model and loss."""
         mean_of, before = Mean(self.job.metrics), _numbers(self.model)
         pieces, weights = self._pieces(asked)
         total = sum(weights)
@@ -233,18 +237,18 @@ class Replica:
                     loss += float(number) * (weight / total)
                     mean_of.add(output, target, without="loss")
                 first += rows
-        if flat is None:  # no row counts
+        if flat is None:  # all weights are 0
             self.optimizer.zero_grad()
             flat = flattened(self.params)
         buffers = _numbers(self.model)
-        write_buffers(self.model, before)  # as for the next shard, should this replica compute another of this batch
+        write_buffers(self.model, before)  # this replica may compute a second shard of the batch
         return Answer(host(flat._array), there, total, loss, buffers, len(asked.numbers), mean_of.totals, used)
 
     def _pieces(self, asked: Asked) -> tuple[list[tuple[Any, Any, int]], list[float]]:
-        """The shard in pieces, (inputs, target, how many rows), and what each weighs in the mean."""
+        """Load the micro-batches of a shard as (inputs, target, number of rows), and their weights in the mean."""
         count = min(self.job.pieces, len(asked.numbers))
         ends = [len(asked.numbers) * k // count for k in range(count + 1)]
-        seed_all(seed_of(seed_of(*asked.drawn), asked.first))  # for a data set that draws
+        seed_all(seed_of(seed_of(*asked.drawn), asked.first))  # for a dataset with random augmentation
         found, weights = [], []
         for start, end in pairwise(ends):
             inputs, target = parts(self.batch(asked.numbers[start:end]), self.place)
@@ -253,7 +257,7 @@ class Replica:
         return found, weights
 
     def apply(self, gradient: Array, update: Update) -> None:
-        """Make one step of the optimizer."""
+        """Apply one optimizer step."""
         for group, options in zip(self.optimizer.param_groups, update.options, strict=True):
             group.update({name: x for name, x in options.items() if group[name] != x})
         self.step(gradient, update.there)

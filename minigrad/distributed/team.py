@@ -1,4 +1,4 @@
-"""The driver's side: workers that are actors of Ray's, what they are asked, and what happens when one dies."""
+"""Driver side of distributed training: the pool of Ray actors, its tasks, and recovery from worker failures."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ from minigrad.distributed.replica import Answer, Asked, Replica, ReplicaJob, Upd
 __all__ = ["Seat", "Team", "Worker"]
 
 
-WITHIN = 90_000  # bytes that Ray sends within a message; more is put into its store, once for all workers
+WITHIN = 90_000  # bytes that Ray sends inline; larger arrays are put once into its object store for all workers
 
 
 class Worker:
-    """What runs in a worker's process. Ray makes it anew when it died: then it knows no step, and says so."""
+    """Ray actor that holds a replica. After a restart by Ray it has no state, and its step is -1."""
 
     def __init__(self, threads: int) -> None:
-        signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the driver, which ends the workers
-        os.environ["TI_CPU_MAX_NUM_THREADS"] = str(threads)  # Ray has told NumPy's libraries
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # only the driver handles Ctrl-C, and stops the workers
+        os.environ["TI_CPU_MAX_NUM_THREADS"] = str(threads)  # Taichi ignores Ray's OMP_NUM_THREADS
         self.step = -1
         self.replica: Replica | None = None
 
     def at(self) -> int:
-        """How many steps it has made, -1 if it has no state."""
+        """Return the number of steps applied, or -1 without a state."""
         return self.step
 
     def load(self, job: ReplicaJob, state: bytes, step: int) -> int:
-        """Be at a step; made here, so that what `make` raises comes to the driver as it is."""
+        """Load the state of `step`. The replica is created here, so that exceptions of `make` reach the driver."""
         if self.replica is None:
             self.replica = Replica(job)
         self.replica.load(state)
@@ -40,11 +40,11 @@ class Worker:
         return step
 
     def gradient(self, step: int, asked: Asked) -> Answer | None:
-        """The gradient of a shard at a step; None where it is not at that step."""
+        """Compute the gradient of a shard, or return None if the replica is not at `step`."""
         return self.replica.gradient(asked) if self.replica is not None and self.step == step else None
 
     def apply(self, step: int, gradient: Array, update: Update) -> int:
-        """Make a step, from `step` on; returns where it is then."""
+        """Apply an update if the replica is at `step`; return its step afterwards."""
         if self.replica is not None and self.step == step:
             self.replica.apply(gradient, update)
             self.step += 1
@@ -52,19 +52,18 @@ class Worker:
 
 
 class Seat:
-    """A worker as the driver knows it: its actor, and what is under way there."""
+    """The driver's record of a worker: its rank, its actor, and its pending start or state transfer."""
 
     def __init__(self, rank: int, actor: Any) -> None:
         self.rank, self.actor = rank, actor
-        self.back: Any = None  # what is awaited of a worker that is being started, or started again
-        self.loading = False  # whether that is to have its state, or still to be there at all
+        self.back: Any = None  # future of a worker that is (re)starting or loading its state, else None
+        self.loading = False  # whether `back` awaits the state, not the start
 
 
 class Team:
-    """`count` workers of a job, between `with` and its end. `state` packs the driver's replica.
+    """Context manager for `count` workers. `state` serialises the driver's replica.
 
-    Raises WorkerError where no worker comes, or comes back, in `patience` seconds, or one was restarted so often that
-    Ray gives it up.
+    Raises WorkerError if no worker is available for `patience` seconds, or if one exceeds its restarts.
     """
 
     def __init__(
@@ -94,7 +93,7 @@ class Team:
             self.ray.kill(seat.actor, no_restart=True)
 
     def gradients(self, shards: Sequence[Asked]) -> list[Answer]:
-        """What the shards of a batch give, in their order. Raises what one of them raised."""
+        """Compute the gradients of all shards of a batch, in order. Propagates the exceptions of shards."""
         found: dict[int, Answer] = {}
         while missing := [rank for rank in range(len(shards)) if rank not in found]:
             there = self._there()
@@ -104,25 +103,25 @@ class Team:
                 seat = by_rank.get(rank, there[k % len(there)])
                 asked.append((rank, seat, seat.actor.gradient.remote(self.step, shards[rank])))
             for rank, seat, promise in asked:
-                answer = self._got(seat, promise, f"computing the gradient of examples {_listed(shards[rank].numbers)}")
+                answer = self._got(seat, promise, f"computing the gradient of samples {_listed(shards[rank].numbers)}")
                 if answer is not None:
                     found[rank] = answer
-                elif seat.back is None:  # alive, and without this step's state
+                elif seat.back is None:  # restarted, so it lacks the state of this step
                     self._await(seat)
         return [found[rank] for rank in range(len(shards))]
 
     def apply(self, gradient: Array, update: Update) -> None:
-        """Let every replica make a step. Nobody waits for it: what comes next is done after it."""
+        """Apply an update on every replica, asynchronously: an actor executes its tasks in order."""
         given = self.ray.put(gradient) if gradient.nbytes > WITHIN else gradient
         for seat in self.seats:
-            if seat.back is None or seat.loading:  # what loads a state makes the steps after it, in their order
+            if seat.back is None or seat.loading:  # tasks queued behind load() run after it
                 seat.actor.apply.remote(self.step, given, update)
         self.step += 1
 
-    # --- workers that come and go ---
+    # --- starts and restarts ---
 
     def _there(self) -> list[Seat]:
-        """The workers that are at this step, with those that have come back; waits for one if there is none."""
+        """Return the workers at the current step, including restarted ones; wait if none is available."""
         while True:
             self._welcome(0)
             there = [seat for seat in self.seats if seat.back is None]
@@ -131,7 +130,7 @@ class Team:
             self._welcome(self.patience)
 
     def _welcome(self, seconds: float) -> None:
-        """Give those that come within so many seconds the state that they lack."""
+        """Send the current state to workers that become available within `seconds`."""
         waiting = {seat.back: seat for seat in self.seats if seat.back is not None}
         if not waiting:
             return
@@ -142,17 +141,17 @@ class Team:
             seat = waiting[promise]
             if not seat.loading and self._returned(seat) != self.step:
                 seat.back, seat.loading = seat.actor.load.remote(self.job, self._state(), self.step), True
-            elif not seat.loading or self._got(seat, promise, "making its replica") is not None:
+            elif not seat.loading or self._got(seat, promise, "creating its replica") is not None:
                 seat.back, seat.loading = None, False
 
     def _state(self) -> Any:
-        """The driver's state at this step, put into the store once for all that need it."""
+        """Return a reference to the driver's state at this step, put into the object store once."""
         if self._packed[0] != self.step:
             self._packed = self.step, self.ray.put(self.state())
         return self._packed[1]
 
     def _await(self, seat: Seat) -> None:
-        """Wait, without stopping for it, until Ray has (re)started a worker."""
+        """Mark a worker as starting; the future resolves when Ray has (re)started it."""
         seat.loading, seat.back = False, seat.actor.at.options(max_task_retries=-1).remote()
 
     def _returned(self, seat: Seat) -> int:
@@ -160,13 +159,13 @@ class Team:
             return int(self.ray.get(seat.back))
         except self.ray.exceptions.RayError as error:
             raise WorkerError(
-                f"distributed.fit: worker {seat.rank} died, and was started again {self.restarts} times before, after "
-                f"{self.step} steps.\n  Ray says of it: {_short(error)}\n"
-                "  Too little memory is the most frequent reason: give it smaller shards, or accumulate=2."
+                f"distributed.fit: worker {seat.rank} died after {self.step} steps and exceeded its {self.restarts} "
+                f"restarts.\n  Ray reports: {_short(error)}\n"
+                "  The most frequent cause is running out of memory: use smaller shards, or accumulate=2."
             ) from None
 
     def _got(self, seat: Seat, promise: Any, what: str) -> Any:
-        """What a worker answers; None where it died, which is then awaited. Raises what was raised there."""
+        """Return the result of a task, or None if the worker died and is restarting. Propagates its exceptions."""
         try:
             return self.ray.get(promise)
         except self.ray.exceptions.RayTaskError as error:
@@ -178,15 +177,16 @@ class Team:
     def _missed(self, seconds: float) -> WorkerError:
         has = {name: x for name, x in self.ray.cluster_resources().items() if not name.startswith(("node:", "object"))}
         return WorkerError(
-            f"distributed.fit: in {seconds:g} s none of {len(self.seats)} workers came, after {self.step} steps; the "
-            f"cluster has {has}.\n  Ask for fewer workers, or for less by resources=; or wait longer, by patience=."
+            f"distributed.fit: none of {len(self.seats)} workers became available within {seconds:g} s, after "
+            f"{self.step} steps; the cluster has {has}.\n"
+            "  Request fewer workers or resources=, or raise patience=."
         )
 
 
 def _raised(error: Any, rank: int, what: str) -> BaseException:
-    """The exception of a worker, as it was raised there, with where that was."""
+    """Return the original exception of a worker, with a note about where it was raised."""
     cause: BaseException = getattr(error, "cause", error)
-    cause.add_note(f"It was raised by worker {rank}, {what}:\n{error}")
+    cause.add_note(f"Raised by worker {rank} while {what}:\n{error}")
     return cause
 
 

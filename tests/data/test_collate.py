@@ -1,4 +1,4 @@
-"""How examples become a batch: by PyTorch's rules."""
+"""default_collate and default_convert follow PyTorch's rules."""
 
 import re
 from collections import OrderedDict, namedtuple
@@ -20,8 +20,8 @@ EXAMPLES = {
     "strings": ["a", "b"],
     "bytes": [b"a", b"b"],
     "arrays": [np.ones((2, 3), np.float32), np.zeros((2, 3), np.float32)],
-    "numbers of numpy": [np.float32(1), np.float32(2)],
-    "whole numbers of numpy": [np.int64(1), np.int64(2)],
+    "numpy floats": [np.float32(1), np.float32(2)],
+    "numpy integers": [np.int64(1), np.int64(2)],
     "tuples": [(1, "a"), (2, "b")],
     "lists": [[1, 2], [3, 4]],
     "dicts": [{"x": 1, "y": (2, "a")}, {"x": 3, "y": (4, "b")}],
@@ -31,7 +31,7 @@ EXAMPLES = {
 
 
 def plain(thing):
-    """What something is made of, whichever library's it is."""
+    """Return nested data with tensors and arrays as lists, for either library."""
     if hasattr(thing, "dtype"):
         return str(thing.dtype).split(".")[-1], np.asarray(thing).tolist()
     if isinstance(thing, dict):
@@ -66,10 +66,10 @@ def test_arrays_become_tensors_one_by_one():
     [
         ([mg.ones(2), mg.ones(3)], ShapeError, r"equal size, but got \(2,\) at entry 0 and \(3,\) at entry 1"),
         ([np.ones(2), np.ones(3)], ShapeError, r"equal size, but got \(2,\) at entry 0"),
-        ([[1, 2], [1]], ShapeError, "each element in list of batch should be of equal size, and these have 1, 2"),
+        ([[1, 2], [1]], ShapeError, "each element in list of batch should be of equal size, but got sizes 1, 2"),
         ([None], DTypeError, "numbers, dicts or lists; found builtins.NoneType"),
         ([np.array(["a"])], DTypeError, "found an array of <U1"),
-        ([], ShapeError, "a batch of no examples"),
+        ([], ShapeError, "the batch is empty"),
     ],
 )
 def test_what_cannot_be_a_batch_is_refused(batch, kind, message):
@@ -79,5 +79,5 @@ def test_what_cannot_be_a_batch_is_refused(batch, kind, message):
 
 
 def test_examples_with_other_keys_are_named():
-    with pytest.raises(ShapeError, match=r"example 0 of this batch has \['a'\], and example 1 has \['b'\]"):
+    with pytest.raises(ShapeError, match=r"sample 0 of this batch has keys \['a'\], but sample 1 has \['b'\]"):
         default_collate([{"a": 1}, {"b": 1}])

@@ -1,4 +1,4 @@
-"""Datasets: what an example is, how they are put together and split, and what they refuse."""
+"""Datasets: indexing, concatenation, stacking, splitting, and errors."""
 
 import pytest
 
@@ -31,7 +31,7 @@ def test_datasets_stand_one_after_another():
     assert isinstance(data, ConcatDataset)
     assert [data[k][1] for k in range(-1, 5)] == [1, 0, 1, 4, 0, 1]
     assert len(data) == 5
-    with pytest.raises(ShapeError, match="there is no example 5: it has 5"):
+    with pytest.raises(ShapeError, match="index 5 is out of range for a dataset of length 5"):
         data[5]
 
 
@@ -55,7 +55,7 @@ def test_a_split_has_every_example_once_and_follows_its_seed():
 
 
 def test_a_part_that_gets_nothing_is_warned_of():
-    with pytest.warns(UserWarning, match=r"of 2 examples, \[1, 1, 0\] leave a part empty"):
+    with pytest.warns(UserWarning, match=r"splitting 2 samples into lengths \[1, 1, 0\] results in an empty dataset"):
         random_split(range(2), [0.4, 0.3, 0.3])
 
 
@@ -67,21 +67,37 @@ class Nothing(Dataset):
 @pytest.mark.parametrize(
     ("make", "kind", "message"),
     [
-        (TensorDataset, ArgumentError, "it takes one tensor or more"),
-        (lambda: TensorDataset([1, 2]), DTypeError, "argument 0 is a list, not a tensor"),
-        (lambda: TensorDataset(mg.tensor(1.0)), ShapeError, "tensor 0 is one number, without rows"),
-        (lambda: TensorDataset(mg.ones(3), mg.ones(2)), ShapeError, "its tensors have 3, 2 rows"),
+        (TensorDataset, ArgumentError, "expected at least one tensor, but got none"),
+        (lambda: TensorDataset([1, 2]), DTypeError, "expected argument 0 to be a tensor, but got a list"),
+        (lambda: TensorDataset(mg.tensor(1.0)), ShapeError, "tensor 0 is 0-dimensional"),
+        (
+            lambda: TensorDataset(mg.ones(3), mg.ones(2)),
+            ShapeError,
+            "size mismatch between tensors: their first dimensions are 3, 2",
+        ),
         (lambda: ConcatDataset([]), ArgumentError, "should not be an empty iterable"),
         (lambda: ConcatDataset([Stream()]), DTypeError, "Write ChainDataset"),
-        (lambda: ConcatDataset([Nothing()]), DTypeError, "Nothing does not say how many examples it has"),
-        (lambda: list(ChainDataset([Squares()])), DTypeError, "Squares is not an IterableDataset"),
-        (lambda: StackDataset(Squares(2), Squares(3)), ShapeError, r"they have \[2, 3\] examples"),
-        (lambda: StackDataset(), ArgumentError, "all by place or all by name"),
-        (lambda: random_split(range(4), [1, 2]), ArgumentError, "add up to 3, but there are 4 examples"),
-        (lambda: random_split(range(4), [5, -1]), ArgumentError, "add up to 4"),
-        (lambda: random_split(range(4), [1.5, -0.5]), ArgumentError, "shares are from 0 to 1"),
-        (lambda: Nothing()[0], NotImplementedError, "Nothing: say in __getitem__ what example number 0 is"),
-        (lambda: iter(IterableDataset()), NotImplementedError, "yield its examples in __iter__"),
+        (lambda: ConcatDataset([Nothing()]), DTypeError, r"object of type Nothing has no len\(\)"),
+        (
+            lambda: list(ChainDataset([Squares()])),
+            DTypeError,
+            "ChainDataset only supports IterableDataset, but got Squares",
+        ),
+        (
+            lambda: StackDataset(Squares(2), Squares(3)),
+            ShapeError,
+            r"size mismatch between datasets: their lengths are \[2, 3\]",
+        ),
+        (lambda: StackDataset(), ArgumentError, "all as positional or all as keyword arguments"),
+        (
+            lambda: random_split(range(4), [1, 2]),
+            ArgumentError,
+            r"sum of lengths \[1, 2\] is 3, but the dataset has length 4",
+        ),
+        (lambda: random_split(range(4), [5, -1]), ArgumentError, r"sum of lengths \[5, -1\] is 4"),
+        (lambda: random_split(range(4), [1.5, -0.5]), ArgumentError, "fractions must be between 0 and 1"),
+        (lambda: Nothing()[0], NotImplementedError, "Nothing: implement __getitem__ to return the sample at index 0"),
+        (lambda: iter(IterableDataset()), NotImplementedError, "implement __iter__ to yield the samples"),
     ],
 )
 def test_what_cannot_be_is_refused(make, kind, message):

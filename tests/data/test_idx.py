@@ -1,4 +1,4 @@
-"""IDX: what is written is read, and a file that lies is told so before it costs anything."""
+"""IDX: files round-trip, and a corrupt header raises before any memory is allocated."""
 
 import gzip
 import struct
@@ -44,34 +44,36 @@ def test_first_bytes_say_what_is_packed_not_the_name(tmp_path):
 
 
 def test_a_type_that_idx_has_not_is_refused(tmp_path):
-    with pytest.raises(DTypeError, match="IDX has no int64; it has uint8, int8, int16, int32, float32, float64"):
+    with pytest.raises(
+        DTypeError, match="IDX does not support dtype int64, only uint8, int8, int16, int32, float32, float64"
+    ):
         write_idx(tmp_path / "a", np.arange(3))
 
 
 HEADER = struct.pack(">HBBI", 0, 8, 1, 10)
 HUGE = struct.pack(">HBBII", 0, 8, 2, 10**6, 10**6)
 BAD = {
-    "empty": (b"", "4 bytes were to come, and there are 0"),
-    "a web page": (b"<!DOCTYPE html><html>", "It seems to be a web page"),
-    "a zip archive": (b"PK\3\4aaaa", "It seems to be a zip archive"),
-    "of an unknown type": (b"\0\0\7\1\0\0\0\0", "begins with two bytes 0 and the code of a type"),
-    "cut in its header": (HEADER[:6], "4 bytes were to come, and there are 2"),
-    "cut in its numbers": (HEADER + b"123456789", "header speaks of 10 bytes.*19|cut short"),
-    "too long": (HEADER + b"12345678901", "it goes on after the 10 bytes that it should have"),
-    "with a header that lies": (HUGE + b"1" * 100, "speaks of 1,000,000,000,000 bytes, in 1000000x1000000; at most"),
-    "with sizes beyond 64 bits": (b"\0\0\x0e\x09" + b"\xff" * 36, "at most 4,294,967,296 are read"),
+    "empty": (b"", "truncated: expected 4 more bytes, but got 0"),
+    "a web page": (b"<!DOCTYPE html><html>", "It looks like a web page"),
+    "a zip archive": (b"PK\3\4aaaa", "It looks like a zip archive"),
+    "of an unknown type": (b"\0\0\7\1\0\0\0\0", "begins with two zero bytes and a dtype code"),
+    "truncated in its header": (HEADER[:6], "expected 4 more bytes, but got 2"),
+    "truncated in its data": (HEADER + b"123456789", "header declares 10 bytes.*19|truncated"),
+    "too long": (HEADER + b"12345678901", "trailing data after the expected 10 bytes"),
+    "with a corrupt header": (HUGE + b"1" * 100, r"declares 1,000,000,000,000 bytes \(shape 1000000x1000000\)"),
+    "with sizes beyond 64 bits": (b"\0\0\x0e\x09" + b"\xff" * 36, "the limit is 4,294,967,296"),
     "of 65 dimensions": (
         b"\0\0\x08\x41" + b"\0\0\0\1" * 65 + b"a",
-        "speaks of 1x1.* numbers: maximum supported dimension",
+        "declares shape 1x1.*: maximum supported dimension",
     ),
-    "of no numbers in huge dimensions": (b"\0\0\x08\x04" + b"\0" * 4 + b"\xff" * 12, "speaks of 0x4294967295x"),
-    "packed, with a header that lies": (gzip.compress(HUGE[:4] + struct.pack(">II", 1000, 1000)), "is cut short"),
-    "packed, and cut": (gzip.compress(HEADER + b"1234567890")[:-12], "cannot be unpacked|cut short"),
-    "packed, with a wrong checksum": (
+    "empty with huge dimensions": (b"\0\0\x08\x04" + b"\0" * 4 + b"\xff" * 12, "declares shape 0x4294967295x"),
+    "compressed, with a corrupt header": (gzip.compress(HUGE[:4] + struct.pack(">II", 1000, 1000)), "is truncated"),
+    "compressed and truncated": (gzip.compress(HEADER + b"1234567890")[:-12], "cannot decompress|truncated"),
+    "compressed, with a wrong checksum": (
         gzip.compress(HEADER + b"1234567890")[:-8] + b"\0\0\0\0\x12\0\0\0",
-        "cannot be unpacked: CRC check failed",
+        "cannot decompress: CRC check failed",
     ),
-    "packed, and broken": (gzip.compress(HEADER)[:10] + b"\xff" * 20, "cannot be unpacked"),
+    "compressed and corrupt": (gzip.compress(HEADER)[:10] + b"\xff" * 20, "cannot decompress"),
 }
 
 
@@ -90,7 +92,7 @@ def test_neither_a_header_nor_a_bomb_takes_memory(tmp_path):
     claim = struct.pack(">HBBI", 0, 8, 1, 2**31)
     (tmp_path / "claim").write_bytes(gzip.compress(claim + b"\0" * 3_000_000 + np.random.default_rng(0).bytes(2**21)))
     tracemalloc.start()
-    for name, message in (("bomb", "goes on after the 10 bytes"), ("claim", "is cut short")):
+    for name, message in (("bomb", "trailing data after the expected 10 bytes"), ("claim", "is truncated")):
         with pytest.raises(FileFormatError, match=message):
             read_idx(tmp_path / name)
     _, peak = tracemalloc.get_traced_memory()
@@ -100,6 +102,6 @@ def test_neither_a_header_nor_a_bomb_takes_memory(tmp_path):
 
 def test_more_can_be_allowed(tmp_path):
     write_idx(tmp_path / "a", np.ones(100, np.uint8))
-    with pytest.raises(FileFormatError, match="speaks of 100 bytes, in 100; at most 99 are read"):
+    with pytest.raises(FileFormatError, match=r"declares 100 bytes \(shape 100\), but the limit is 99"):
         read_idx(tmp_path / "a", most=99)
     assert read_idx(tmp_path / "a", most=100).sum() == 100

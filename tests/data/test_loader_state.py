@@ -1,4 +1,4 @@
-"""Where an epoch of a DataLoader stands, and how it goes on there."""
+"""The state dict of a DataLoader: saving the position in an epoch, and resuming there."""
 
 import itertools
 
@@ -64,11 +64,11 @@ def test_the_state_is_of_plain_numbers_and_says_epoch_and_position():
     assert loader.state_dict() == {"epoch": 1, "position": 0, "start": None, "generator": [2, 1]}
     next(iter(loader))
     next(iter(loader))
-    assert loader.state_dict()["epoch"] == 2, "an epoch that was left early counts"
+    assert loader.state_dict()["epoch"] == 2, "an epoch left early counts"
 
 
 def test_a_state_of_something_else_is_refused():
-    with pytest.raises(ArgumentError, match="this is not the state of a loader"):
+    with pytest.raises(ArgumentError, match="not the state dict of a loader"):
         drawn().load_state_dict({"epoch": 1})
-    with pytest.raises(ArgumentError, match="with a generator of its own, and this one is not"):
+    with pytest.raises(ArgumentError, match="with a generator, unlike this loader"):
         DataLoader(rows(), shuffle=True).load_state_dict(drawn().state_dict())

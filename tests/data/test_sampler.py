@@ -1,4 +1,4 @@
-"""Samplers: what they draw, how often, from where, and what they refuse."""
+"""Samplers: the indices they yield, their generators, and errors."""
 
 import itertools
 from collections import Counter
@@ -71,9 +71,9 @@ def test_a_subset_is_shuffled():
     [
         (lambda: RandomSampler(range(3), num_samples=0), "should be a positive integer value, but got num_samples=0"),
         (lambda: WeightedRandomSampler([1.0], -1), "should be a positive integer value, but got num_samples=-1"),
-        (lambda: WeightedRandomSampler([[1.0]], 1), "weights are one row of numbers"),
+        (lambda: WeightedRandomSampler([[1.0]], 1), "weights should be a 1d sequence"),
         (lambda: BatchSampler(range(3), True, False), "batch_size should be a positive integer value"),
-        (lambda: list(RandomSampler([], num_samples=2)), "2 samples of no examples"),
+        (lambda: list(RandomSampler([], num_samples=2)), "cannot draw 2 samples from an empty dataset"),
     ],
 )
 def test_what_cannot_be_drawn_is_refused(make, message):
@@ -82,7 +82,7 @@ def test_what_cannot_be_drawn_is_refused(make, message):
 
 
 def test_a_sampler_says_what_it_wants():
-    with pytest.raises(NotImplementedError, match="Sampler: yield the numbers of examples in __iter__"):
+    with pytest.raises(NotImplementedError, match="Sampler: implement __iter__ to yield sample indices"):
         iter(Sampler())
 
 
@@ -96,12 +96,14 @@ def test_batches_of_numbers_are_pytorchs(torch):
 
 @pytest.mark.parametrize("weights", [[-1.0, 1.0], [0.0, 0.0], [], [mg.nan, 1.0], [mg.inf, 1.0]])
 def test_weights_are_looked_at_before_anything_is_drawn(weights):
-    with pytest.raises(ArgumentError, match="WeightedRandomSampler: weights are finite, 0 or more, and at least one"):
+    with pytest.raises(
+        ArgumentError, match="WeightedRandomSampler: weights should be finite and non-negative, and at least one"
+    ):
         WeightedRandomSampler(weights, 1)
 
 
 def test_more_numbers_than_weights_are_refused_without_replacement():
-    with pytest.raises(ArgumentError, match="5 numbers cannot be drawn from 2 weights above 0"):
+    with pytest.raises(ArgumentError, match="cannot sample 5 indices without replacement from 2 positive weights"):
         WeightedRandomSampler([1.0, 0.0, 2.0], 5, replacement=False)
 
 

@@ -1,4 +1,4 @@
-"""Texts as numbers, there and back."""
+"""Text: encoding characters as indices, decoding them, and reading files."""
 
 import pytest
 
@@ -27,11 +27,15 @@ def test_characters_are_numbered_in_their_order():
 @pytest.mark.parametrize(
     ("act", "kind", "message"),
     [
-        (lambda v: v.encode("abx"), ArgumentError, "encode: 'x', at place 2, is none of the 2 characters"),
-        (lambda v: v.decode([0, 2]), ShapeError, "no character has the number 2; they are from 0 to 1"),
-        (lambda v: v.decode([-1]), ShapeError, "no character has the number -1"),
-        (lambda v: v.decode(mg.tensor([[0]])), ShapeError, "it takes one row of numbers"),
-        (lambda v: Vocabulary(""), ArgumentError, "a text without characters has none to count"),
+        (
+            lambda v: v.encode("abx"),
+            ArgumentError,
+            "encode: character 'x' at position 2 is not in this vocabulary of size 2",
+        ),
+        (lambda v: v.decode([0, 2]), ShapeError, "index 2 is out of range: valid indices are 0 to 1"),
+        (lambda v: v.decode([-1]), ShapeError, "index -1 is out of range"),
+        (lambda v: v.decode(mg.tensor([[0]])), ShapeError, "expected a 1-D sequence of indices"),
+        (lambda v: Vocabulary(""), ArgumentError, "expected a non-empty text"),
     ],
 )
 def test_what_is_not_known_is_refused(act, kind, message):
@@ -44,5 +48,5 @@ def test_a_file_is_read_as_utf8_with_plain_line_breaks(tmp_path):
     path.write_bytes("\ufeffé\r\nb\rc\n".encode())
     assert read_text(path) == "é\nb\nc\n"
     path.write_bytes(b"ab\xff")
-    with pytest.raises(FileFormatError, match=r"it is not text in UTF-8: byte 2 is 0xff"):
+    with pytest.raises(FileFormatError, match=r"cannot decode as UTF-8: byte 2 is 0xff"):
         read_text(path)

@@ -1,4 +1,4 @@
-"""Points in the plane: where they lie, how many of each class, and that a seed gives the same everywhere."""
+"""Synthetic datasets: positions, class sizes, and the same points on every device for a seed."""
 
 import math
 
@@ -9,7 +9,7 @@ import minigrad as mg
 from minigrad.core.errors import ArgumentError
 from minigrad.data import blobs, circles, moons, spirals
 
-EXACT = 1e-6  # float32, of numbers about 1
+EXACT = 1e-6  # float32 rounding of values around 1
 
 
 def without_noise(make, **options):
@@ -65,12 +65,12 @@ def test_a_seed_gives_the_same_points_on_every_device(make):
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: moons(0), "moons: n=0 is not an int of 1 or more"),
-        (lambda: moons(noise=-1), "moons: -1 is no standard deviation"),
-        (lambda: circles(factor=1), "circles: factor=1 is the inner radius"),
-        (lambda: spirals(classes=0), "classes=0 is not an int of 1 or more"),
-        (lambda: blobs(centers=0), "centers=0 is not 1 or more"),
-        (lambda: blobs(centers=[1.0, 2.0]), "are not points in the plane"),
+        (lambda: moons(0), "moons: n should be a positive int, but got n=0"),
+        (lambda: moons(noise=-1), "moons: the standard deviation should be finite and non-negative, but got -1"),
+        (lambda: circles(factor=1), r"circles: factor, the inner radius, should be in \[0, 1\), but got factor=1"),
+        (lambda: spirals(classes=0), "classes should be a positive int, but got classes=0"),
+        (lambda: blobs(centers=0), "centers should be at least 1, but got centers=0"),
+        (lambda: blobs(centers=[1.0, 2.0]), "centers should be a list of points"),
     ],
 )
 def test_what_is_out_of_range_is_refused(make, message):

@@ -1,4 +1,4 @@
-"""Transforms: what becomes of pixels, that each image of a batch is drawn for by itself, and that a seed repeats it."""
+"""Transforms: pixel values, separate random draws per image of a batch, and reproducibility from a seed."""
 
 import pickle
 
@@ -115,7 +115,7 @@ def test_a_shift_moves_and_a_factor_resizes():
     centres = [((y[0].sum(0) * columns).sum() / y.sum()).item() for y in moved]
     assert all(1.5 - 1e-3 <= centre <= 5.5 + 1e-3 for centre in centres)
     assert max(centres) - min(centres) > 2
-    assert all(abs(y[0].sum(1)[3].item() - 2) < 1e-3 for y in moved), "none moved up or down"
+    assert all(abs(y[0].sum(1)[3].item() - 2) < 1e-3 for y in moved), "no vertical translation"
 
 
 def test_a_shear_slants_along_the_rows():
@@ -164,26 +164,42 @@ def test_transforms_follow_one_another_and_say_what_they_are():
 @pytest.mark.parametrize(
     ("make", "kind", "message"),
     [
-        (lambda: T.ToTensor()(mg.ones(2, 2)), DTypeError, "ToTensor: it takes a NumPy array, not Tensor"),
-        (lambda: T.ToTensor()(np.ones(2)), ShapeError, r"not \(2,\)"),
-        (lambda: T.Normalize(0, 0), ArgumentError, "std=0 has a 0"),
+        (lambda: T.ToTensor()(mg.ones(2, 2)), DTypeError, "ToTensor: expected a NumPy array, but got Tensor"),
+        (lambda: T.ToTensor()(np.ones(2)), ShapeError, r"but got \(2,\)"),
+        (lambda: T.Normalize(0, 0), ArgumentError, "std=0 contains a zero"),
         (
             lambda: T.Normalize([0, 0], [1])(mg.ones(3, 2, 2)),
             ShapeError,
-            "mean has 2 numbers, and the image 3 channels",
+            "mean has 2 values, but the image has 3 channels",
         ),
-        (lambda: T.Normalize(0, 1)(np.ones((1, 2, 2))), DTypeError, "it takes a tensor, not ndarray; ToTensor"),
-        (lambda: T.Normalize(0, 1)(mg.ones(2, 2)), ShapeError, r"a batch \(N, C, H, W\), not \(2, 2\)"),
-        (lambda: T.RandomRotation(5)(mg.arange(4).reshape(1, 2, 2)), DTypeError, "holds int64.\n  Write x / 255"),
-        (lambda: T.Pad((1, 2, 3)), ArgumentError, r"padding=\(1, 2, 3\) is not 1, 2 or 4 numbers"),
+        (lambda: T.Normalize(0, 1)(np.ones((1, 2, 2))), DTypeError, "expected a tensor, but got ndarray; ToTensor"),
+        (lambda: T.Normalize(0, 1)(mg.ones(2, 2)), ShapeError, r"or \(N, C, H, W\), but got \(2, 2\)"),
+        (lambda: T.RandomRotation(5)(mg.arange(4).reshape(1, 2, 2)), DTypeError, "but got int64.\n  Write x / 255"),
+        (
+            lambda: T.Pad((1, 2, 3)),
+            ArgumentError,
+            r"should be 1, 2 or 4 non-negative ints, but got padding=\(1, 2, 3\)",
+        ),
         (lambda: T.Pad(1, padding_mode="mirror"), ArgumentError, "'constant', 'edge', 'reflect', 'circular'"),
-        (lambda: T.RandomHorizontalFlip(2), ArgumentError, "p=2 is a probability"),
-        (lambda: T.RandomCrop(0), ArgumentError, "size=0 is not rows and columns"),
-        (lambda: T.RandomCrop(6)(mg.ones(1, 5, 5)), ShapeError, "6x6 is no part of an image of 5x5; see padding="),
-        (lambda: T.RandomRotation((5, -5)), ArgumentError, "the smaller angle comes first"),
-        (lambda: T.RandomAffine(0, translate=(2, 0)), ArgumentError, "two shares, from 0 to 1"),
-        (lambda: T.RandomAffine(0, scale=(0, 1)), ArgumentError, "two factors above 0"),
-        (lambda: T.Lambda(3), DTypeError, "3 cannot be called"),
+        (lambda: T.RandomHorizontalFlip(2), ArgumentError, "p should be between 0 and 1, but got p=2"),
+        (lambda: T.RandomCrop(0), ArgumentError, r"size should be \(height, width\), both at least 1, but got size=0"),
+        (
+            lambda: T.RandomCrop(6)(mg.ones(1, 5, 5)),
+            ShapeError,
+            "required crop size 6x6 is larger than input image size 5x5",
+        ),
+        (lambda: T.RandomRotation((5, -5)), ArgumentError, r"should be \(min, max\) with min <= max"),
+        (
+            lambda: T.RandomAffine(0, translate=(2, 0)),
+            ArgumentError,
+            r"two values between 0 and 1, but got translate=\(2, 0\)",
+        ),
+        (
+            lambda: T.RandomAffine(0, scale=(0, 1)),
+            ArgumentError,
+            r"should be \(min, max\) with 0 < min <= max, but got scale=\(0, 1\)",
+        ),
+        (lambda: T.Lambda(3), DTypeError, "expected a callable, but got 3"),
     ],
 )
 def test_what_cannot_be_is_refused(make, kind, message):

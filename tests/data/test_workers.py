@@ -1,4 +1,4 @@
-"""Worker processes: the same batches as without, errors that say where, and no process left behind."""
+"""Worker processes: the same batches as in the main process, errors with their origin, and no orphaned processes."""
 
 import multiprocessing
 import os
@@ -24,7 +24,7 @@ pytestmark = pytest.mark.slow  # each process imports minigrad
 
 
 def left():
-    """The processes of loaders that are still there."""
+    """Return the worker processes that are still running."""
     return [child for child in multiprocessing.active_children() if child.name.startswith("DataLoader worker")]
 
 
@@ -75,7 +75,7 @@ def test_random_numbers_follow_from_the_epoch_and_the_batch_not_from_the_worker(
     first = epochs(1)
     assert first == epochs(2)
     flat = [number for batch in first for number in batch[2] + batch[3]]
-    assert len(set(flat)) == len(flat) == 16, "no two examples, batches or epochs have the same"
+    assert len(set(flat)) == len(flat) == 16, "all samples, batches and epochs draw different values"
 
 
 def test_a_resumed_epoch_has_the_same_random_numbers():
@@ -106,18 +106,18 @@ def test_an_error_arrives_with_its_type_traceback_and_example():
     text = str(caught.value)
     assert text.startswith("Caught ValueError in DataLoader worker process 1.\nOriginal Traceback")
     assert "in __getitem__\n" in text
-    assert "It was raised by dataset[7] of Broken." in text
+    assert "Raised by dataset[7] of Broken." in text
     assert left() == []
 
 
 def test_a_worker_that_ends_is_missed_in_words():
-    with pytest.raises(RuntimeError, match=r"worker 0 \(pid \d+\) exited unexpectedly, with code 41"):
+    with pytest.raises(RuntimeError, match=r"worker 0 \(pid \d+\) exited unexpectedly with exit code 41"):
         list(DataLoader(Deadly(), num_workers=1))
     assert left() == []
 
 
 def test_waiting_ends_after_the_timeout():
-    with pytest.raises(RuntimeError, match=r"DataLoader timed out after 0\.2 seconds, waiting for worker 0"):
+    with pytest.raises(RuntimeError, match=r"DataLoader timed out after 0\.2 seconds while waiting for worker 0"):
         next(iter(DataLoader(Slow(), num_workers=1, timeout=0.2)))
     assert left() == []
 
@@ -134,17 +134,17 @@ def test_persistent_workers_stay_until_the_loader_goes():
         assert x.item() == 0
         break
     first = [child.pid for child in left()]
-    assert [x.item() for x, _ in loader] == list(range(10)), "what was under way when the loop was left is dropped"
+    assert [x.item() for x, _ in loader] == list(range(10)), "batches in flight are dropped when a loop is left early"
     assert [child.pid for child in left()] == first
     assert len(first) == 1
     inner = [(a.item(), b.item()) for (a, _), (b, _) in zip(loader, loader, strict=True)]
-    assert inner == [(k, k) for k in range(10)], "two loops at once do not mix"
+    assert inner == [(k, k) for k in range(10)], "nested loops do not interfere"
     del loader
     assert left() == []
 
 
 def test_what_cannot_be_sent_to_a_worker_is_told_before_one_is_started():
-    with pytest.raises(ArgumentError, match="stand at the top of a file, not inside another function"):
+    with pytest.raises(ArgumentError, match="Define functions and classes at module level, not inside a function"):
         next(iter(DataLoader(Squares(), num_workers=1, collate_fn=lambda batch: batch)))
     assert left() == []
 
@@ -171,7 +171,7 @@ def test_a_class_of_a_notebook_is_told_to_go_into_a_file():
         next(iter(DataLoader(Mine(), num_workers=1)))
     """)
     _, err = child.communicate(timeout=300)
-    assert "workers cannot find Mine, which is written in this notebook or session" in err
+    assert "workers cannot import Mine, which is defined in this notebook or session" in err
     assert "%%writefile my_data.py" in err
 
 
@@ -221,7 +221,7 @@ def test_a_notebook_may_have_workers_of_what_it_imports():
     nbclient.NotebookClient(notebook, timeout=300, allow_errors=True).execute()
     _, _, batches, refused, left_over = [cell.outputs for cell in notebook.cells]
     assert batches[0]["text"] == "[[0, 1, 4], [9, 16, 25]]\n"
-    assert "workers cannot find alone, which is written in this notebook" in refused[0]["evalue"]
+    assert "workers cannot import alone, which is defined in this notebook" in refused[0]["evalue"]
     assert left_over[0]["text"] == "[]\n"
 
 
@@ -233,7 +233,7 @@ def test_no_process_outlives_a_program_that_is(ended):
         import multiprocessing, signal
         from data_sets import Slow, announce
         from minigrad.data import DataLoader
-        signal.signal(signal.SIGINT, signal.default_int_handler)  # which a shell may have let be ignored
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # the shell may have set it to SIG_IGN
         loader = iter(DataLoader(Slow(), num_workers=2, worker_init_fn=announce))
         try:
             next(loader)
@@ -259,7 +259,7 @@ def test_no_process_outlives_a_program_that_is(ended):
 
 
 def anyone(group):
-    """Whether a group of processes has any."""
+    """Return whether a process group has any members."""
     try:
         os.killpg(group, 0)
     except ProcessLookupError:
@@ -270,7 +270,7 @@ def anyone(group):
 @pytest.mark.parametrize("persistent", [False, True])
 @pytest.mark.parametrize("options", [{}, {"shuffle": True}])
 def test_the_same_seed_before_two_epochs_gives_workers_the_same_numbers(persistent, options):
-    """As in PyTorch; without it they draw others in each epoch."""
+    """As in PyTorch; without reseeding, each epoch draws different values."""
     loader = DataLoader(Noisy(), batch_size=2, num_workers=2, persistent_workers=persistent, **options)
 
     def epoch(seed=None):

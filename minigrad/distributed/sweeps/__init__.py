@@ -1,4 +1,4 @@
-"""Sweeps: the same training for many values, by Ray's Tune; what is tried, how it is shown, and what is kept of it."""
+"""Hyperparameter sweeps with Ray Tune: search spaces, trials, progress tables and stored results."""
 
 from minigrad.distributed.sweeps.asking import asked, sweep
 from minigrad.distributed.sweeps.plan import Halving

@@ -1,4 +1,4 @@
-"""`sweep`, and the file that asks for one."""
+"""`sweep`, and its configuration file ``sweep.toml``."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ __all__ = ["asked", "sweep"]
 
 KEYS = ["train", "goal", "grid", "random", "fixed", "samples", "seed", "stop", "workers", "resources", "folder"]
 NEEDED = {
-    "train": 'Write train = "train.py:train": the file, and the function in it.',
-    "goal": 'Write goal = "min val_loss", or "max val_accuracy": a name that train reports.',
+    "train": 'Write train = "train.py:train": a file and a function in it.',
+    "goal": 'Write goal = "min val_loss" or "max val_accuracy", with a metric that train reports.',
 }
 
 
@@ -54,22 +54,22 @@ def sweep(
     progress: bool = True,
     callbacks: Sequence[Callable[[Sweep], Any]] = (),
 ) -> Sweep:
-    """Train for each combination of values, in processes of Ray's, and keep what comes of it in `folder`.
+    """Tune hyperparameters: train for every point of a search space in Ray processes, and save the results in `folder`.
 
-    ``train(**values, report=report)`` is called for each point of `grid`, a list for each parameter, and for each of
-    `samples` draws of `random`, a list to choose from or ``{"from": 1e-4, "to": 1e-1, "log": True}``; `fixed` values
-    are always the same. `report` is a `Report`: a callback for `fit`. A function that has a parameter `folder` gets a
-    folder of the trial's own, for a checkpoint. `goal` is "min" or "max", and a name that is reported: the best epoch
-    of a trial counts. `stop` ends trials early; see `Halving`.
+    ``train(**values, report=report)`` is called for every point of `grid`, which maps parameters to lists, combined
+    with each of `samples` draws from `random`, which maps parameters to a list of choices or a range such as
+    ``{"from": 1e-4, "to": 1e-1, "log": True}``. `fixed` maps parameters to constants. `report` is a `Report`, for use as
+    a callback of `fit`. If `train` has a parameter `folder`, it receives a folder per trial for checkpoints. `goal` is "min" or
+    "max" followed by a reported metric; the best epoch of a trial counts. `stop` enables early stopping, see `Halving`.
 
-    `workers` trials run at once, by default one a core, or as many as the cluster of RAY_ADDRESS has room for;
-    `resources` is what each has, as in `fit`, ``{"GPU": 0.5}`` for half a GPU. The same call goes on where an earlier
-    one was interrupted: trials that ended are not run again, failed ones are, and `samples` may be more; `anew` deletes
-    all and begins again. Each trial begins with all generators at `seed`. `callbacks` are called with the `Sweep` after
-    each change.
+    `workers` is the number of concurrent trials: by default one per core, or whatever fits the cluster at RAY_ADDRESS.
+    `resources` are reserved for each trial, as in `fit`, such as ``{"GPU": 0.5}``. Repeating the call resumes an
+    interrupted sweep: finished trials are kept, failed ones run again, and `samples` may increase. `anew` deletes all
+    results and starts over. All generators are seeded with `seed` in each trial. `callbacks` are called with the
+    `Sweep` after each change.
 
-    Raises ArgumentError, DTypeError for what cannot be, before anything starts, and where the goal is not reported or
-    all trials fail; WorkerError for resources that are not there, MissingPackageError without Ray.
+    Raises ArgumentError or DTypeError for invalid arguments, before any trial starts, and if the goal is not reported
+    or all trials fail; WorkerError for unavailable resources; MissingPackageError without Ray.
     """
     who = train.who if isinstance(train, FunctionSource) else "sweep"
     plan = planned(who, goal=goal, grid=grid, random=random, fixed=fixed, samples=samples, seed=seed, stop=stop)
@@ -85,7 +85,7 @@ def sweep(
         _begin(found, anew, progress)
         if found.count("waiting", "interrupted"):
             job = _job(found, train, takes, resources or {}, cpus)
-            for hear in told:  # to start Ray takes seconds
+            for hear in told:  # before Ray starts, which takes seconds
                 hear(found)
             _run(found, job, workers, resources or {}, cpus, told)
         for hear in callbacks:
@@ -96,17 +96,17 @@ def sweep(
 
 
 def _told(train: Any) -> tuple[str, str]:
-    """What a function is called, and what its file is told by."""
+    """Return the name of a training function, and the digest of its source file."""
     if isinstance(train, FunctionSource):
         return f"{Path(train.path).name}:{train.name}", train.digest()
     return getattr(train, "__qualname__", type(train).__name__), ""
 
 
 def _begin(found: Sweep, anew: bool, progress: bool) -> None:
-    """Take over what the folder has, or delete it."""
+    """Resume from the results in the folder, or delete them."""
     if (found.folder / FILE).exists():
         if anew:
-            package("ray.tune", "sweep")  # or nothing would take the place of what is deleted
+            package("ray.tune", "sweep")  # fail before deleting anything if Ray is missing
             found.clear()
         else:
             found.go_on()
@@ -138,42 +138,41 @@ def _run(
     at_once = workers or max(1, int((os.cpu_count() or 1) // cpus))
     cluster = bool(os.environ.get("RAY_ADDRESS"))
     with running(at_once, resources, False, "sweep") as ray:
-        if not cluster:  # which may grow
+        if not cluster:  # a cluster may autoscale
             _check_room(ray.cluster_resources(), resources)
         tuning.run(ray, tune, found, job, workers if cluster else at_once, options, told)
 
 
 def _check_room(there: Mapping[str, float], wanted: Mapping[str, float]) -> None:
-    """Raise WorkerError where no trial will ever have what each asks for."""
+    """Raise WorkerError if the requested resources of a trial exceed those available."""
     for name, amount in wanted.items():
         if there.get(name, 0) < amount:
             raise WorkerError(
-                f"sweep: each trial asks for {name}={amount}, and Ray has {there.get(name, 0):g} of it here.\n"
-                "  Ask for less under [resources], or name a cluster by RAY_ADDRESS."
+                f"sweep: each trial requests {name}={amount}, but Ray has only {name}={there.get(name, 0):g}.\n"
+                "  Request less under [resources], or set RAY_ADDRESS to a cluster."
             )
 
 
 def asked(path: str | os.PathLike[str]) -> dict[str, Any]:
-    """What a file ``sweep.toml`` asks for: the arguments of `sweep`.
+    """Read a file ``sweep.toml`` and return it as keyword arguments of `sweep`.
 
-    Raises MissingFileError for no file, FileFormatError for what is no TOML, ArgumentError, DTypeError for keys and
-    values that cannot be.
+    Raises MissingFileError, FileFormatError for invalid TOML, ArgumentError or DTypeError for invalid keys and values.
     """
     file = Path(path)
     who = file.name
     if not file.is_file():
-        raise MissingFileError(f"sweep: there is no file {file}.\n  Write one: see minigrad sweep --help.")
+        raise MissingFileError(f"sweep: no such file: {file}.\n  See minigrad sweep --help.")
     try:
         found = tomllib.loads(file.read_text(encoding="utf-8"))
-    except ValueError as error:  # no UTF-8, or no TOML
-        raise FileFormatError(f"{who} is no TOML: {error}.") from None
+    except ValueError as error:  # invalid UTF-8 or invalid TOML
+        raise FileFormatError(f"{who} is not valid TOML: {error}.") from None
     check_keys(who, "", found, KEYS)
     for key, advice in NEEDED.items():
         if key not in found:
-            raise ArgumentError(f"{who}: there is no {key}.\n  {advice}")
+            raise ArgumentError(f"{who}: missing key {key!r}.\n  {advice}")
     folder = found.get("folder", file.stem)
     if not isinstance(folder, str) or not folder:
-        raise DTypeError(f'{who}: folder is {folder!r}, not a path.\n  Write folder = "results".')
+        raise DTypeError(f'{who}: expected folder to be a path, but got {folder!r}.\n  Write folder = "results".')
     place = file.resolve().parent
     return {**found, "train": source(who, found["train"], place), "folder": place / folder}
 
@@ -181,10 +180,10 @@ def asked(path: str | os.PathLike[str]) -> dict[str, Any]:
 def _checked(who: str, workers: Any, resources: Any) -> float:
     """How many processors each trial has. Raises ArgumentError, DTypeError for what cannot be."""
     if workers is not None and (isinstance(workers, bool) or not isinstance(workers, int) or workers < 1):
-        raise ArgumentError(f"{who}: workers={workers!r} is not a whole number of 1 or more: so many run at once.")
+        raise ArgumentError(f"{who}: workers, the number of concurrent trials, should be an int >= 1, not {workers!r}.")
     if resources is not None and not isinstance(resources, Mapping):
-        advice = "Write [resources], and below it GPU = 0.5."
-        raise DTypeError(f"{who}: resources is {a_kind(resources)}, not a table.\n  {advice}")
+        advice = "Write a table [resources] with entries such as GPU = 0.5."
+        raise DTypeError(f"{who}: expected resources to be a table, but got {a_kind(resources)}.\n  {advice}")
     options_of_actor(resources or {}, who)
     return float((resources or {}).get("CPU", 1))
 
@@ -193,5 +192,5 @@ def _made(who: str, folder: Path) -> Path:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise ArgumentError(f"{who}: {folder} cannot be the folder of results: {error.strerror}.") from None
+        raise ArgumentError(f"{who}: cannot create the results folder {folder}: {error.strerror}.") from None
     return folder

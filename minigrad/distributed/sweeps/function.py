@@ -1,4 +1,4 @@
-"""The function that trains: found in a reader's file, looked at before anything starts, and found again by workers."""
+"""Load the training function of a sweep from the user's file, on the driver and in workers, and check its signature."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ __all__ = ["FunctionSource", "check_parameters", "source"]
 
 
 class FunctionSource(NamedTuple):
-    """A function by its name in a file: a worker reads the file itself."""
+    """A reference to a function in a file, so that each worker imports the file itself."""
 
     path: str
     name: str
     who: str
-    """The file that asks for it."""
+    """The configuration file, for error messages."""
 
     def load(self) -> Callable[..., Any]:
-        """The function. Raises MissingFileError, ArgumentError where it is not there or its file does not run."""
+        """Import and return the function. Raises ArgumentError if it does not exist, or its file fails to run."""
         who, module = self.who, _module(self.who, Path(self.path))
         found = getattr(module, self.name, None)
         if found is None:
             there = [
                 name for name, x in vars(module).items() if inspect.isfunction(x) and x.__module__ == module.__name__
             ]
-            known = f"it has {', '.join(there)}" if there else "it has no function"
+            known = f"it defines {', '.join(there)}" if there else "it defines no functions"
             raise ArgumentError(f"{who}: {Path(self.path).name} has no {self.name!r}; {known}.")
         if not callable(found):
             raise DTypeError(f"{who}: {self.name!r} in {Path(self.path).name} is {a_kind(found)}, not a function.")
@@ -44,48 +44,48 @@ class FunctionSource(NamedTuple):
         return self.load()(**given)
 
     def digest(self) -> str:
-        """What the file is told by, to see that it has changed."""
+        """Return a hash of the file, to detect changes."""
         return sha256(Path(self.path).read_bytes()).hexdigest()
 
 
 def source(who: str, given: Any, folder: Path) -> FunctionSource:
-    """``"train.py:train"``, from a folder on. Raises ArgumentError for another form, MissingFileError for no file."""
+    """Parse ``"train.py:train"``, relative to `folder`. Raises ArgumentError for other forms, or MissingFileError."""
     file, colon, name = given.rpartition(":") if isinstance(given, str) else ("", "", "")
     if not colon or not file.endswith(".py") or not name.isidentifier():
         raise ArgumentError(
-            f'{who}: train={given!r} is no function in a file.\n  Write train = "train.py:train": the file, from here '
-            "on, and the function in it."
+            f'{who}: train={given!r} is not of the form "file.py:function".\n  Write train = "train.py:train", with a '
+            "relative path."
         )
     path = (folder / file).resolve()
     if not path.is_file():
-        raise MissingFileError(f"{who}: there is no file {path}, where train={given!r} is looked for.")
+        raise MissingFileError(f"{who}: no such file: {path}, from train={given!r}.")
     return FunctionSource(str(path), name, who)
 
 
 def _module(who: str, path: Path) -> ModuleType:
-    """The module of a file, run once a process, with the files beside it in reach."""
+    """Import a file as a module, once per process, with its folder on ``sys.path``."""
     name = path.stem
     known = sys.modules.get(name)
     if known is not None:
         if getattr(known, "__file__", None) == str(path):
             return known
-        raise ArgumentError(f"{who}: Python has a module {name!r} already.\n  Give {path.name} another name.")
+        raise ArgumentError(f"{who}: another module {name!r} is already imported.\n  Rename {path.name}.")
     if str(path.parent) not in sys.path:
         sys.path.insert(0, str(path.parent))
     spec = util.spec_from_file_location(name, path)
     if spec is None or spec.loader is None:
-        raise ArgumentError(f"{who}: {path} cannot be read as a module.")
+        raise ArgumentError(f"{who}: cannot import {path}.")
     module = sys.modules[name] = util.module_from_spec(spec)
     try:
         spec.loader.exec_module(module)
     except Exception as error:
         del sys.modules[name]
-        raise ArgumentError(f"{who}: {_place(error, path)} raises {type(error).__name__}: {error}") from error
+        raise ArgumentError(f"{who}: {_place(error, path)} raised {type(error).__name__}: {error}") from error
     return module
 
 
 def _place(error: Exception, path: Path) -> str:
-    """Where in a file an error is."""
+    """Return the line of an error in a file, for error messages."""
     if isinstance(error, SyntaxError) and error.filename == str(path):
         return f"line {error.lineno} of {path.name}"
     lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(path)]
@@ -93,8 +93,8 @@ def _place(error: Exception, path: Path) -> str:
 
 
 def check_parameters(who: str, function: Callable[..., Any], given: Collection[str]) -> tuple[str, ...]:
-    """Which of `report` and `folder` a function takes. Raises ArgumentError where it does not take what is `given`, or
-    wants what nobody gives.
+    """Return which of `report` and `folder` a function accepts. Raises ArgumentError if it does not accept the `given`
+    parameters, or requires others.
 
     >>> def train(lr, report, width=16):
     ...     report(val_loss=lr * width)
@@ -109,17 +109,17 @@ def check_parameters(who: str, function: Callable[..., Any], given: Collection[s
     form = f"def {name}({', '.join([*given, 'report'])})"
     for key in given:
         if key not in named and not every:
-            raise ArgumentError(f"{who}: {name} has no parameter {key!r}, which is swept or fixed.\n  Write {form}.")
+            raise ArgumentError(f"{who}: {name}() got an unexpected keyword argument {key!r}.\n  Write {form}.")
     if "report" not in named and not every:
         raise ArgumentError(
-            f"{who}: {name} has no parameter 'report', by which it says how good it is.\n  Write {form}, and in it "
+            f"{who}: {name}() has no parameter 'report' to report its metrics with.\n  Write {form}, and call "
             "fit(…, callbacks=[report]), or report(val_loss=…) after each epoch."
         )
     offered = [*given, "report", "folder"]
     for key in named:
         if parameters[key].default is inspect.Parameter.empty and key not in offered:
             raise ArgumentError(
-                f"{who}: {name} wants {key!r}, which nobody gives it.\n  Write {key} = … under [grid], [random] or "
-                f"[fixed], or give it a default: {key}=…"
+                f"{who}: {name}() missing required argument {key!r}.\n  Write {key} = … under [grid], [random] or "
+                f"[fixed], or add a default: {key}=…"
             )
     return ("report", "folder") if "folder" in named or every else ("report",)

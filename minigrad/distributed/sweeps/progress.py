@@ -1,4 +1,4 @@
-"""A sweep while it runs: its table, drawn again in place on a terminal, a line a trial where there is none."""
+"""Progress display of a sweep: a table redrawn in place on a terminal, else one line per finished trial."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from minigrad.distributed.sweeps.results import Sweep, Trial
 
 __all__ = ["Shown", "line"]
 
-_AGAIN = 0.2  # seconds from one table to the next
-_WORST = 12  # rows at least, however low a terminal is
+_AGAIN = 0.2  # seconds between redraws
+_WORST = 12  # minimum rows, even on a small terminal
 
 
 def line(sweep: Sweep, trial: Trial) -> str:
-    """A trial that has ended, in a line."""
+    """Format a finished trial as one line."""
     values = " ".join(f"{name}={said(x)}" for name, x in trial.values.items())
     goal = f", {sweep.plan.goal} {said(float(trial.goal))} at epoch {trial.epoch}" if trial.goal is not None else ""
     error = f": {trial.error}" if trial.error else ""
@@ -26,7 +26,7 @@ def line(sweep: Sweep, trial: Trial) -> str:
 
 
 class Shown:
-    """What shows a sweep on a stream while it runs; called with it after each change."""
+    """Callback that displays the progress of a sweep on a stream."""
 
     def __init__(self, stream: TextIO | None = None) -> None:
         self.stream = stream or sys.stdout
@@ -34,7 +34,7 @@ class Shown:
         self._drawn, self._lines, self._known = 0.0, 0, set[tuple[int, str]]()
 
     def __call__(self, sweep: Sweep, last: bool = False) -> None:
-        """Show what has changed; `last` where nothing will any more."""
+        """Display changes since the last call; `last` is set for the final state."""
         if self.live:
             if last or time.monotonic() - self._drawn > _AGAIN:
                 self._redraw(sweep, last)

@@ -1,4 +1,4 @@
-"""How a function that trains says how good it is: by hand, or as a callback of `minigrad.training.fit`."""
+"""Report metrics from a training function to its sweep, directly or as a callback of `minigrad.training.fit`."""
 
 from __future__ import annotations
 
@@ -13,14 +13,13 @@ __all__ = ["Report"]
 
 
 class Report(Callback):
-    """What a sweep gives its function as `report`; made by hand, it keeps the numbers, so that one trial can be tried.
+    """Callback that a sweep passes to its training function as `report`. Without a sweep, it only records the metrics.
 
-    Give it to ``fit(…, callbacks=[report])``, which tells it of each epoch, or call it after each. `goal` is what must
-    be among the numbers, "" for anything. Epochs are counted, unless they are told by ``epoch=``, as a function that
-    goes on from a checkpoint of its own does.
+    Pass it to ``fit(…, callbacks=[report])``, or call it after each epoch. `goal` is the required metric, "" for none.
+    Epochs are counted automatically; a function that resumes from its own checkpoint passes ``epoch=`` instead.
 
-    Raises ArgumentError where the goal is missing, DTypeError for what is no number, DivergedError where the goal is
-    nan or infinite.
+    Raises ArgumentError if the goal is missing, DTypeError for values that are not scalars, DivergedError if the goal
+    is nan or infinite.
 
     >>> report = Report("val_loss")
     >>> report(val_loss=0.5, val_accuracy=0.8)
@@ -33,25 +32,25 @@ class Report(Callback):
         self.goal, self.epoch = goal, 0
         self.epochs: list[dict[str, float]] = []
         self.mistake = ""
-        """What is wrong with the goal, which is no failure of one trial."""
+        """An error in the configuration of the goal, which affects all trials."""
 
     def __call__(self, *, epoch: int | None = None, **numbers: Any) -> None:
-        """An epoch is over, and these are its numbers."""
+        """Report the metrics of an epoch."""
         self._hear(self.epoch + 1 if epoch is None else epoch, numbers)
 
     def on_epoch(self, run: Run) -> None:
-        """What `fit` calls after each epoch."""
+        """Report the metrics of an epoch of `fit`."""
         self._hear(run.epoch, run.history.epochs[-1])
 
     def _hear(self, epoch: Any, given: Mapping[str, Any]) -> None:
         if isinstance(epoch, bool) or not isinstance(epoch, int) or epoch <= self.epoch:
-            raise ArgumentError(f"report: epoch={epoch!r} does not come after {self.epoch}.")
+            raise ArgumentError(f"report: epoch should be greater than {self.epoch}, but got epoch={epoch!r}.")
         numbers = {name: _number(name, x) for name, x in given.items()}
         if self.goal and self.goal not in numbers:
             self.mistake = (
-                f"sweep: train reports {', '.join(numbers) or 'nothing'}, and the goal is {self.goal}.\n"
-                f"  Write report({self.goal}=…), or name as the goal what is reported; fit reports val_loss where "
-                "validate= is given."
+                f"sweep: the goal is {self.goal}, but train reported {', '.join(numbers) or 'nothing'}.\n"
+                f"  Write report({self.goal}=…), or set the goal to a reported metric; fit reports val_loss only with "
+                "validate=."
             )
             raise ArgumentError(self.mistake)
         if self.goal and not isfinite(numbers[self.goal]):
@@ -61,12 +60,14 @@ class Report(Callback):
         self.send(epoch, numbers)
 
     def send(self, epoch: int, numbers: dict[str, float]) -> None:
-        """Tell whoever wants to know; the `report` of a sweep tells the sweep."""
+        """Send the metrics of an epoch. Does nothing without a sweep."""
 
 
 def _number(name: str, x: Any) -> float:
-    """A number, also where it comes as a tensor or an array of one."""
+    """Convert a scalar, or a tensor or array with one element, to a float."""
     try:
         return float(x)
     except (TypeError, ValueError, RuntimeError):
-        raise DTypeError(f"report: {name} is {a_kind(x)}, not a number.\n  Write report({name}=loss.item()).") from None
+        raise DTypeError(
+            f"report: expected {name} to be a scalar, but got {a_kind(x)}.\n  Write report({name}=loss.item())."
+        ) from None

@@ -1,4 +1,4 @@
-"""What is known of a sweep: its trials, in a folder, where they outlast the process that runs them."""
+"""Results of a sweep: its trials, stored in a folder so that they persist after the process exits."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ FILE, CSV, TRIALS, PICTURE = "sweep.json", "results.csv", "trials", "parallel.sv
 KIND = "minigrad sweep 1"
 ENDED = ("done", "stopped", "diverged", "failed")
 COUNTED = ("done", "stopped")
-"""States whose numbers are results."""
+"""States in which the metrics of a trial count as results."""
 
 
 @dataclass
 class Trial:
-    """One training of a sweep. `goal` is its best number, of `epoch`; `numbers` are all that it reported there.
+    """A trial of a sweep. `goal` is its best value, reached at `epoch`; `numbers` are all metrics of that epoch.
 
-    `state` is "waiting", "running", "done", "stopped" (early, by the rule of the sweep), "diverged" (its loss or its
-    goal became nan or infinite), "failed" (`error` says how) or "interrupted".
+    `state` is "waiting", "running", "done", "stopped" (by early stopping), "diverged" (its loss or goal became nan or
+    infinite), "failed" (see `error`) or "interrupted".
     """
 
     number: int
@@ -43,15 +43,15 @@ class Trial:
     seconds: float = 0.0
     numbers: dict[str, float] = field(default_factory=dict)
     curve: list[tuple[int, float]] = field(default_factory=list, repr=False)
-    """The goal by epoch."""
+    """(epoch, goal) pairs."""
     error: str = ""
 
     def hear(self, plan: Plan, epoch: int, goal: float, numbers: Mapping[str, float]) -> None:
-        """Take note of an epoch. One that comes again, as the trial runs again, takes the place of the old ones."""
+        """Record an epoch. If the trial has been rerun from an earlier epoch, discard the epochs from there on."""
         self.curve = [(at, x) for at, x in self.curve if at < epoch]
         if not self.curve or self.epoch >= epoch:
             self.goal = None
-        if self.curve and self.goal is None:  # the best one was after it
+        if self.curve and self.goal is None:  # the best epoch was discarded
             self.epoch, self.goal = min(self.curve, key=lambda pair: pair[1] if plan.mode == "min" else -pair[1])
             self.numbers = {plan.goal: self.goal}
         self.curve.append((epoch, goal))
@@ -61,9 +61,9 @@ class Trial:
 
 
 class Sweep:
-    """A sweep, as far as it is: `plan`, `trials` in the order of their numbers, and the `folder` where they are kept.
+    """The state of a sweep: its `plan`, its `trials` ordered by number, and the `folder` in which they are stored.
 
-    Printed, it is the table of its trials, the best first.
+    Its repr is the table of trials, best first.
     """
 
     def __init__(self, plan: Plan, folder: Path, train: str = "", digest: str = "") -> None:
@@ -72,14 +72,14 @@ class Sweep:
         self.notes: list[str] = []
 
     def best(self) -> Trial:
-        """The trial with the best goal of those that ended well. Raises ArgumentError if there is none."""
+        """Return the successful trial with the best goal. Raises ArgumentError if none has succeeded."""
         found = [trial for trial in self.ranked() if trial.state in COUNTED and trial.goal is not None]
         if not found:
-            raise ArgumentError(f"sweep: no trial in {self.folder} has ended with a {self.plan.goal}.")
+            raise ArgumentError(f"sweep: no trial in {self.folder} has finished and reported {self.plan.goal}.")
         return found[0]
 
     def ranked(self) -> list[Trial]:
-        """All trials: by their goal, then those that have none, or whose number does not count, as they come."""
+        """Return all trials sorted by goal, followed by those without a valid goal, grouped by state."""
 
         def place(trial: Trial) -> tuple[int, float]:
             counts = trial.goal is not None and trial.state not in ("diverged", "failed")
@@ -91,8 +91,8 @@ class Sweep:
         return sorted(self.trials, key=place)
 
     def rows(self) -> list[dict[str, Any]]:
-        """A dict for each trial that has ended: its number and state, its values, the goal, epochs, seconds, and what
-        else it reported at its best epoch. A name that is swept is the value's."""
+        """Return a dict per finished trial: number, state, hyperparameters, goal, epochs, seconds, and other metrics of
+        its best epoch. If names collide, the hyperparameter takes precedence."""
         others = list(dict.fromkeys(name for trial in self.trials for name in trial.numbers))
         found: list[dict[str, Any]] = []
         for trial in self.trials:
@@ -105,11 +105,11 @@ class Sweep:
         return found
 
     def count(self, *states: str) -> int:
-        """How many trials are in one of these states."""
+        """Return the number of trials in any of `states`."""
         return sum(trial.state in states for trial in self.trials)
 
     def sentence(self) -> str:
-        """How far a sweep is, in one line."""
+        """Return the progress of the sweep as one line."""
         ended = self.count("done", "stopped", "diverged", "failed")
         parts = [f"{ended} of {len(self.trials)} trials"]
         words = {"running": "running", "stopped": "stopped early", "diverged": "diverged", "failed": "failed"}
@@ -118,15 +118,15 @@ class Sweep:
         return " · ".join(parts)
 
     def cells(self) -> list[list[str]]:
-        """The table as texts: its heads, then a row for each trial that has begun, the best first."""
+        """Return the table as strings: a header, then a row per started trial, best first."""
         plan = self.plan
         heads = ["trial", "state", *(axis.name for axis in plan.axes), plan.goal, "epoch", "seconds"]
         return [heads, *(_row(self, trial) for trial in self.ranked() if trial.state != "waiting")]
 
     def table(self, most: int | None = None, columns: int | None = None) -> list[str]:
-        """The lines: how far it is, then the table, of at most so many trials.
+        """Return the progress line and the table with at most `most` rows, as lines of text.
 
-        Where it is wider than so many `columns`, it is without seconds, or without epochs too.
+        A table wider than `columns` characters is printed without seconds, then without epochs.
         """
         rows = self.cells()
         shown = rows if most is None or len(rows) <= most + 1 else rows[:most]
@@ -144,16 +144,16 @@ class Sweep:
     def __repr__(self) -> str:
         return "\n".join(self.table())
 
-    # --- in its folder ---
+    # --- storage ---
 
     def save(self) -> None:
-        """Write all of it, and the table of results, each as a whole."""
+        """Write ``sweep.json`` atomically."""
         state: dict[str, Any] = {"kind": KIND, "train": self.train, "digest": self.digest, "plan": self.plan.state()}
         state["trials"] = [asdict(trial) for trial in self.trials]
         write_all(self.folder / FILE, json.dumps(state).encode())
 
     def save_results(self) -> None:
-        """Write ``results.csv``: `rows` under their names, in cells that neither a spreadsheet nor a terminal obeys."""
+        """Write `rows` to ``results.csv``, with cells escaped against formula and terminal injection."""
         rows, text = self.rows(), io.StringIO(newline="")
         swept = list(self.trials[0].values)
         names = ["trial", "state", *swept, self.plan.goal, "best_epoch", "last_epoch", "seconds", "error"]
@@ -164,13 +164,13 @@ class Sweep:
 
     @classmethod
     def read(cls, folder: str | os.PathLike[str]) -> Sweep:
-        """The sweep in a folder, whether it runs or not.
+        """Load the sweep stored in a folder, which may still be running.
 
-        Raises MissingFileError where there is none, FileFormatError for a file that is damaged.
+        Raises MissingFileError if the folder contains no sweep, FileFormatError if its file is corrupt.
         """
         path = Path(folder) / FILE
         if not path.is_file():
-            raise MissingFileError(f"sweep: there is no sweep in {path.parent}: it has no {FILE}.")
+            raise MissingFileError(f"sweep: no sweep found in {path.parent}: it has no {FILE}.")
         try:
             state = json.loads(path.read_text(encoding="utf-8"))
             if state["kind"] != KIND:
@@ -179,37 +179,37 @@ class Sweep:
             found = cls(planned(str(path), **plan), path.parent, state["train"], state["digest"])
             found.trials = [Trial(**{**one, "curve": [tuple(x) for x in one["curve"]]}) for one in state["trials"]]
         except (ValueError, TypeError, KeyError, AttributeError) as error:
-            raise FileFormatError(f"sweep: {path} is damaged, or no sweep of minigrad's: {error!r:.100}") from None
+            raise FileFormatError(f"sweep: {path} is corrupt, or not a minigrad sweep: {error!r:.100}") from None
         return found
 
     def go_on(self) -> None:
-        """Take over what the folder has of this sweep. Raises ArgumentError if it has another one."""
+        """Resume from the trials stored in the folder. Raises ArgumentError if they are from a different plan."""
         before = Sweep.read(self.folder)
         changed = differences(
             {"train": before.train, **before.plan.state()}, {"train": self.train, **self.plan.state()}
         )
         if changed:
             raise ArgumentError(
-                f"sweep: {self.folder} has the results of another plan: {'; '.join(changed)}.\n"
-                "  Write --anew (in Python anew=True) to delete them, or give this one another folder."
+                f"sweep: {self.folder} contains results of a different plan: {'; '.join(changed)}.\n"
+                "  Pass --anew (in Python anew=True) to delete them, or use another folder."
             )
         if before.digest != self.digest:
             ended = before.count(*COUNTED, "diverged")
-            self.notes += [f"{self.train} has changed: {ended} trials ended with the old one."] if ended else []
+            self.notes += [f"{self.train} has changed since {ended} trials finished."] if ended else []
         for trial in before.trials:
             if trial.state in ("running", "failed"):
                 trial.state, trial.error = "interrupted", ""
         self.trials[: len(before.trials)] = before.trials
 
     def clear(self) -> None:
-        """Delete what a sweep leaves in the folder."""
+        """Delete all files of a sweep from the folder."""
         for name in (FILE, CSV, PICTURE):
             (self.folder / name).unlink(missing_ok=True)
         shutil.rmtree(self.folder / TRIALS, ignore_errors=True)
 
     @contextmanager
     def held(self) -> Iterator[None]:
-        """A block in which no other process runs a sweep in this folder. Raises ArgumentError where one does."""
+        """Context manager that locks the folder. Raises ArgumentError if another process holds the lock."""
         try:
             import fcntl
         except ImportError:  # Windows
@@ -221,14 +221,14 @@ class Sweep:
             yield
         except BlockingIOError:
             raise ArgumentError(
-                f"sweep: another process runs a sweep in {self.folder}.\n  Wait for it, or give another folder."
+                f"sweep: another process is running a sweep in {self.folder}.\n  Wait for it, or use another folder."
             ) from None
         finally:
             os.close(lock)
 
 
 def _inert(x: Any) -> Any:
-    r"""A cell of a table: a text that a spreadsheet would compute begins with an apostrophe, as OWASP advises.
+    r"""Escape a cell: prefix a string that a spreadsheet would evaluate with an apostrophe, as OWASP recommends.
 
     >>> _inert("=1+1"), _inert("\x1b[31m"), _inert("relu"), _inert(-0.5)
     ("'=1+1", '\\x1b[31m', 'relu', -0.5)

@@ -1,4 +1,4 @@
-"""What a worker does: one trial after another, each as if it were the first in its process, and told epoch by epoch."""
+"""Run trials in a worker, each from the same initial state, and report every epoch to the sweep."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ PRINTED = "output.txt"
 
 
 class TrialJob(NamedTuple):
-    """What a worker needs to know of a sweep."""
+    """Everything that a worker needs to run trials."""
 
     train: Callable[..., Any]
     takes: tuple[str, ...]
@@ -33,13 +33,13 @@ class TrialJob(NamedTuple):
     dtype: str
     threads: int
     here: str
-    """The folder in which the sweep was begun."""
+    """The working directory of the driver."""
     folder: str
-    """The folder that has one for each trial."""
+    """The parent of the trial folders."""
 
 
 class _Sent(Report):
-    """Tells the sweep, which may end the trial there."""
+    """Report that sends each epoch to the sweep, which may stop the trial in this call."""
 
     def __init__(self, goal: str, send: Callable[[dict[str, Any]], None]) -> None:
         super().__init__(goal)
@@ -54,8 +54,8 @@ class _Sent(Report):
 
 
 def tried(job: TrialJob, number: int, values: Mapping[str, Any], send: Callable[[dict[str, Any]], None]) -> None:
-    """Run a trial: each epoch is sent, and last how it ended. Only a trial that is stopped early sends no end."""
-    os.environ["TI_CPU_MAX_NUM_THREADS"] = str(job.threads)  # Ray has told NumPy's libraries
+    """Run a trial, and send each epoch and a final message; a trial that is stopped early sends no final message."""
+    os.environ["TI_CPU_MAX_NUM_THREADS"] = str(job.threads)  # Taichi ignores Ray's OMP_NUM_THREADS
     os.chdir(job.here)
     folder = Path(job.folder) / f"{number:04d}"
     folder.mkdir(parents=True, exist_ok=True)
@@ -69,13 +69,13 @@ def tried(job: TrialJob, number: int, values: Mapping[str, Any], send: Callable[
 
 
 def _ended(job: TrialJob, values: Mapping[str, Any], report: _Sent, folder: Path) -> tuple[str, str]:
-    """Train; how that ended, and what is to be said of it."""
+    """Call the training function, and return the final state and an error message."""
     given = {**job.fixed, **values, "report": report}
     try:
         job.train(**given, **({"folder": folder} if "folder" in job.takes else {}))
     except DivergedError as error:
         return "diverged", str(error).partition("\n")[0]
-    except Exception as error:  # noqa: BLE001 -- whatever a reader's code raises ends this trial, and no other
+    except Exception as error:  # noqa: BLE001 -- an exception in user code fails only this trial
         traceback.print_exc()
         if report.mistake:
             return "mistake", report.mistake
@@ -85,7 +85,7 @@ def _ended(job: TrialJob, values: Mapping[str, Any], report: _Sent, folder: Path
 
 @contextmanager
 def _printing(path: Path) -> Iterator[None]:
-    """A block in which all that is printed goes into a file, which is there if it holds anything."""
+    """Context manager that redirects stdout and stderr to a file, which is deleted if empty."""
     with path.open("a", encoding="utf-8", buffering=1) as file, redirect_stdout(file), redirect_stderr(file):
         yield
     if not path.stat().st_size:

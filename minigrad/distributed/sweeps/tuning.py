@@ -1,4 +1,4 @@
-"""The trials of a sweep as Ray's Tune runs them: it places and ends them, and its ASHA says which to stop early."""
+"""Run the trials of a sweep with Ray Tune, which schedules them and stops some early with ASHA."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ __all__ = ["Desk", "run"]
 QUIET = {
     "RAY_AIR_NEW_OUTPUT": "0",
     "TUNE_DISABLE_AUTO_CALLBACK_LOGGERS": "1",
-    "TUNE_DISABLE_SIGINT_HANDLER": "1",  # Ctrl-C ends the sweep at once: what is done is kept by us
-    "TUNE_DISABLE_STRICT_METRIC_CHECKING": "1",  # how a trial ended is told without its goal
+    "TUNE_DISABLE_SIGINT_HANDLER": "1",  # Ctrl-C stops immediately; the sweep stores its own results
+    "TUNE_DISABLE_STRICT_METRIC_CHECKING": "1",  # the final message of a trial has no goal
     "TUNE_WARN_INSUFFICENT_RESOURCE_THRESHOLD_S": "1e9",
     "TUNE_WARN_THRESHOLD_S": "1e9",
 }
-_AGAIN = 1.0  # seconds from one writing of the state to the next, while no trial ends
-_ENOUGH = 3  # trials that fail, and none that does not
-_LAST = 10**6  # epochs: longer than any trial
+_AGAIN = 1.0  # minimum seconds between saves while no trial ends
+_ENOUGH = 3  # failed trials, without a successful one, after which the sweep is aborted
+_LAST = 10**6  # epochs; longer than any trial
 
 
 class Desk:
-    """What the driver hears of trials, from Tune's callbacks, and what it does about it."""
+    """Receiver of Tune's callbacks on the driver: updates and saves the sweep, and notifies its callbacks."""
 
     def __init__(self, sweep: Sweep, told: Sequence[Callable[[Sweep], Any]]) -> None:
         self.sweep, self.told = sweep, told
@@ -54,19 +54,19 @@ class Desk:
             trial.seconds = self._before[number] + result["seconds"]
             return
         first = not any(epoch < result["epoch"] for epoch, _ in trial.curve)
-        self._before[number] = 0.0 if first else self._before[number]  # it does not go on, but begins again
+        self._before[number] = 0.0 if first else self._before[number]  # restarted from scratch, not resumed
         trial.seconds = self._before[number] + result["seconds"]
         trial.hear(self.sweep.plan, result["epoch"], result["goal"], result["numbers"])
         self.tell()
 
     def end(self, number: int, lost: bool = False) -> None:
-        """A trial is over, as it said itself; without a word it was stopped early, or its process was `lost`."""
+        """Record the end of a trial. Without a final message it was stopped early, or its process was `lost`."""
         trial = self._trial(number)
         self.actors.pop(number, None)
-        died = "failed", "its process died twice: too little memory is the most frequent reason"
+        died = "failed", "its process died twice; the most frequent cause is running out of memory"
         quiet = died if lost else ("interrupted" if self.mistake else "stopped", "")
         state, error = self._ends.pop(number, quiet)
-        if state == "silent":  # from a checkpoint of its last epoch, if it was heard of before
+        if state == "silent":  # resumed from a checkpoint of the last epoch, if it reported before
             state, error = ("done", "") if trial.curve else ("mistake", _silent(self.sweep.plan.goal))
         if state == "mistake":
             self.mistake = self.mistake or error
@@ -74,20 +74,20 @@ class Desk:
         trial.state, trial.error = state, error
         if self.sweep.count("failed") >= _ENOUGH and not self.sweep.count(*COUNTED, "diverged"):
             self.mistake = self.mistake or (
-                f"sweep: {_ENOUGH} trials have failed, and none has ended well: {trial.error}.\n"
-                f"  What they printed is in {self.sweep.folder}/trials."
+                f"sweep: {_ENOUGH} trials have failed and none has succeeded: {trial.error}.\n"
+                f"  Their output is in {self.sweep.folder}/trials."
             )
         self.tell(ended=True)
 
     def close(self) -> None:
-        """Nothing runs any more."""
+        """Mark running trials as interrupted, and save the sweep."""
         for trial in self.sweep.trials:
             if trial.state == "running":
                 trial.state = "interrupted"
         self.tell(ended=True)
 
     def tell(self, ended: bool = False) -> None:
-        """Write what is known, and let everybody know."""
+        """Save the sweep, at most once a second unless a trial has `ended`, and notify the callbacks."""
         if ended or time.monotonic() - self._saved > _AGAIN:
             self.sweep.save()
             self._saved = time.monotonic()
@@ -102,7 +102,7 @@ class Desk:
 
 def _silent(goal: str) -> str:
     return (
-        f"sweep: train ended and had reported nothing, so there is no {goal}.\n"
+        f"sweep: train returned without reporting {goal}.\n"
         f"  Write fit(…, callbacks=[report]), or report({goal}=…) after each epoch."
     )
 
@@ -116,7 +116,7 @@ def run(
     resources: Mapping[str, Any],
     told: Sequence[Callable[[Sweep], Any]],
 ) -> None:
-    """Run what is left of a sweep. Raises ArgumentError where its goal is never reported, or all trials fail."""
+    """Run the remaining trials of a sweep. Raises ArgumentError if the goal is never reported, or all trials fail."""
     left = [trial.number for trial in sweep.trials if trial.state in ("waiting", "interrupted")]
     desk, storage = Desk(sweep, told), sweep.folder / ".tune"
     values = {number: sweep.trials[number - 1].values for number in left}
@@ -139,7 +139,9 @@ def run(
                 storage_path=str(storage.resolve()),
                 stop=_stopper(tune, desk),
                 callbacks=[_callback(tune, desk)],
-                failure_config=tune.FailureConfig(max_failures=1),  # of processes: what train raises is told as an end
+                failure_config=tune.FailureConfig(
+                    max_failures=1
+                ),  # of processes; exceptions of train arrive as final messages
                 verbose=0,
             ),
         )
@@ -147,7 +149,7 @@ def run(
             tuner.fit()
         finally:
             for actor in desk.actors.values():
-                with suppress(Exception):  # it may have ended, or Ray itself
+                with suppress(Exception):  # the actor or Ray may have exited
                     ray.kill(actor)
             desk.close()
             shutil.rmtree(storage, ignore_errors=True)
@@ -156,7 +158,7 @@ def run(
 
 
 def _scheduler(tune: Any, plan: Plan, trials: Sequence[Trial]) -> Any:
-    """What stops trials early, which has heard of those that ended before; None where nothing does."""
+    """Return an ASHA scheduler that has seen the results of earlier trials, or None without early stopping."""
     if plan.stop is None:
         return None
     made = tune.schedulers.ASHAScheduler(
@@ -178,7 +180,7 @@ def _scheduler(tune: Any, plan: Plan, trials: Sequence[Trial]) -> Any:
 
 
 class _Past:
-    """A trial of an earlier run, as a scheduler knows it."""
+    """Stand-in for a trial of an earlier run, with the attribute that the scheduler reads."""
 
     def __init__(self, trial_id: str) -> None:
         self.trial_id = trial_id
@@ -190,7 +192,7 @@ def _callback(tune: Any, desk: Desk) -> Any:
             self.desk = desk
 
         def __getstate__(self) -> dict[str, Any]:
-            return {}  # Tune stores what it was given, to begin again from that; nobody here does
+            return {}  # Tune pickles its callbacks for its own resume, which is unused here
 
         def on_trial_start(self, iteration: int, trials: Any, trial: Any, **info: Any) -> None:
             self.desk.actors[trial.config["trial"]] = trial.temporary_state.ray_actor
@@ -227,7 +229,7 @@ def _stopper(tune: Any, desk: Desk) -> Any:
 
 @contextmanager
 def _quiet(names: Mapping[str, str]) -> Iterator[None]:
-    """A block in which these variables of the environment are set, and Tune's log says nothing."""
+    """Context manager that sets environment variables and silences Tune's log."""
     before, log = {name: os.environ.get(name) for name in names}, logging.getLogger("ray.tune")
     level = log.level
     os.environ.update(names)
