@@ -1,4 +1,4 @@
-"""Ray, started once for each module of this folder: some of its tests have a cluster of their own."""
+"""Ray, started once per test module, as some modules start their own cluster."""
 
 import os
 from collections.abc import Iterator
@@ -12,7 +12,7 @@ from needs import needs
 
 @pytest.fixture(scope="module")
 def ray() -> Iterator[Any]:
-    """Ray with two processors, whose workers import what they train from beside the tests."""
+    """Start Ray with two CPUs; workers import the training functions from the tests' folder."""
     needs("ray")
     import ray
 
@@ -22,7 +22,7 @@ def ray() -> Iterator[Any]:
         try:
             ray.init(address="local", num_cpus=2, include_dashboard=False, log_to_driver=False, logging_level="error")
         except Exception:
-            needs("Ray's processes")  # skips where they do not start in a child either
+            needs("Ray's processes")  # skips if they cannot start in a subprocess either
             raise
         yield ray
         ray.shutdown()

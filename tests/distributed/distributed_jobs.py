@@ -1,4 +1,4 @@
-"""What workers train in the tests of `minigrad.distributed`: they import it by its name."""
+"""Models and datasets for the tests of `minigrad.distributed`, imported by the workers."""
 
 import os
 import signal
@@ -13,7 +13,7 @@ from minigrad.optim import SGD, Adam, lr_scheduler
 
 
 def points(count=41, seed=1):
-    """`count` examples of three classes; batches of 10 of 41 leave a last one that has a shard of none."""
+    """Return `count` samples of three classes; with 41, the last batch of 10 has an empty shard."""
     x = mg.randn(count, 6, generator=mg.Generator(seed), dtype=mg.float64)
     return TensorDataset(x, (x @ mg.randn(6, 3, generator=mg.Generator(0), dtype=mg.float64)).argmax(1))
 
@@ -55,7 +55,7 @@ def dropout():
 
 
 class Marked(Dataset):
-    """The points; where a file is put, the worker that next reads an example removes it, and then does what it says."""
+    """Dataset that injects faults: the worker that next reads a sample removes the file, and does what it contains."""
 
     def __init__(self, path):
         self.points, self.path = points(), Path(path)
@@ -67,28 +67,28 @@ class Marked(Dataset):
         try:
             what = self.path.read_text(encoding="utf-8")
             self.path.unlink()
-        except FileNotFoundError:  # it is not there, or another worker took it
+        except FileNotFoundError:  # no file, or another worker removed it
             return self.points[index]
         if what == "die":
             os.kill(os.getpid(), signal.SIGKILL)
         if what == "memory":
-            raise MemoryError("no room for this example")
+            raise MemoryError("no memory for this sample")
         if what == "fill":
             self.fill()
-        raise LookupError("this example cannot be read")
+        raise LookupError("this sample cannot be read")
 
     def fill(self):
-        """Take 64 MB again and again until somebody ends this process, or it has 8 GB: that is told by a file."""
+        """Allocate 64 MB repeatedly until this process is killed, or it has 8 GB, which a file records."""
         held = []
         for _ in range(128):
             held.append(mg.ones(2**23, dtype=mg.float64))
             time.sleep(0.02)
         self.path.with_suffix(".full").touch()
-        raise MemoryError("8 GB, and nobody minds")
+        raise MemoryError("8 GB allocated without being killed")
 
 
 class Marking:
-    """A callback that puts such a file after some steps, counted from 1."""
+    """Callback that writes such a file after the given steps, counted from 1."""
 
     def __init__(self, path, what, steps):
         self.path, self.what, self.steps = Path(path), what, steps
@@ -99,7 +99,7 @@ class Marking:
 
 
 class Signed(Dataset):
-    """The points; who reads one leaves a file with the number of its process as its name."""
+    """Dataset that records the process ids of its readers as file names."""
 
     def __init__(self, folder):
         self.points, self.folder = points(), Path(folder)

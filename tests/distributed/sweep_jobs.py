@@ -1,4 +1,4 @@
-"""What the sweeps of the tests train: workers read this file."""
+"""Training functions for the tests of sweeps, imported by the workers."""
 
 import os
 import signal
@@ -10,7 +10,7 @@ from minigrad.training import fit
 
 
 def bowl(lr, report, width=16, epochs=4):
-    """Gradient descent on x²: after k epochs the loss is (1 - 2 lr)^2k, and a little more for a wide one."""
+    """Run gradient descent on x²: after k epochs the loss is (1 - 2 lr)^2k, plus a term that grows with `width`."""
     x = 1.0
     for _ in range(epochs):
         x -= lr * 2 * x
@@ -18,7 +18,7 @@ def bowl(lr, report, width=16, epochs=4):
 
 
 def net(lr, seed, report, folder=None, epochs=3):
-    """A real training, with a checkpoint where it has a folder."""
+    """Train a network, with a checkpoint if `folder` is given."""
     mg.manual_seed(seed)
     model, _, loss = jobs.momentum()
     optimizer = mg.optim.SGD(model.parameters(), lr=lr)
@@ -28,7 +28,7 @@ def net(lr, seed, report, folder=None, epochs=3):
 
 
 def slow(k, report, folder, log):
-    """Writes down that it runs; the third trial takes long, unless it was begun before."""
+    """Log that it runs; the third trial takes long, unless it is resumed."""
     with open(log, "a", encoding="utf-8") as file:
         file.write(f"{k}\n")
     begun = folder / "begun"
@@ -41,13 +41,13 @@ def slow(k, report, folder, log):
 
 
 def waits(k, report):
-    """Says which process it is in, and stays there."""
+    """Report the process id, and block."""
     report(pid=os.getpid())
     time.sleep(600)
 
 
 def mixed(how, report, folder=None):
-    """Ends as it is told to; "once" dies when its last epoch is told, and then has nothing left to tell."""
+    """End as `how` says; "once" dies after reporting its last epoch, and reports nothing when rerun."""
     print("this is", how)
     if how == "once" and (folder / "begun").exists():
         return

@@ -1,4 +1,4 @@
-"""distributed.fit: equal to one process on the same batches, whatever dies on the way, and nothing stays behind."""
+"""distributed.fit: the same results as one process on the same batches, despite failures, and no orphaned processes."""
 
 import os
 import signal
@@ -18,7 +18,7 @@ from needs import needs
 
 needs("safetensors")
 
-CLOSE = 1e-9  # the sums of shards are rounded apart from those of whole batches
+CLOSE = 1e-9  # sums over shards round differently from sums over full batches
 
 
 class Clip(Callback):
@@ -27,7 +27,7 @@ class Clip(Callback):
 
 
 def alone(make, epochs=10, **options):
-    """The model and history of one process."""
+    """Train in one process; return the model and history."""
     mg.manual_seed(5)
     model, optimizer, loss, *rest = make()
     scheduler = rest[0] if rest else None
@@ -55,7 +55,7 @@ def difference(one, other):
 
 @pytest.fixture
 def kept():
-    """The process' default device and type, and generator, as they were: a replica sets those of its process."""
+    """Restore the default device, dtype and generator, which a replica sets for its process."""
     device, dtype, state = mg.get_default_device(), mg.get_default_dtype(), mg.get_rng_state()
     yield
     mg.set_default_device(str(device)), mg.set_default_dtype(dtype), mg.set_rng_state(state)
@@ -93,7 +93,7 @@ def test_a_recorded_replica_makes_the_same_steps(make):
         kept.update({jit: one})
         found = []
         for k in range(24):
-            first = k % 3  # rows of a batch whose others are elsewhere: not always the same ones
+            first = k % 3  # the offset of the shard varies
             answer = one.gradient(replica.Asked([k, k + 2, k + 3, k + 7, k + 11], first, (7, 100 * k)))
             options = [{**group, "lr": 0.05 / (k + 1)} for group in replica.options_of(one.optimizer)]
             one.apply(answer.gradient, replica.Update(answer.there, options, answer.buffers))
@@ -102,12 +102,12 @@ def test_a_recorded_replica_makes_the_same_steps(make):
 
     kept = {}
     (found, model), (expected, its) = steps(jit=True), steps(jit=False)
-    close = 1e-14 if mg.get_default_device() == "cuda" else 0  # where a product and a sum may be one instruction
+    close = 1e-14 if mg.get_default_device() == "cuda" else 0  # CUDA may fuse a multiply and an add
     for (gradient, loss, drawn), (same, its_loss, its_drawn) in zip(found, expected, strict=True):
         np.testing.assert_allclose([*gradient, loss, drawn], [*same, its_loss, its_drawn], rtol=0, atol=close)
     for one, same in zip(model, its, strict=True):
         np.testing.assert_allclose(one, same, rtol=0, atol=close)
-    # pieces of two and three rows from three places on, and once more for the memories of the optimizer
+    # micro-batches of two and three rows at three offsets, then with the optimizer's state allocated
     assert len(kept[True].both.captures) == 6
 
 
@@ -151,10 +151,14 @@ def test_parameters_without_a_gradient_have_none_afterwards_either():
 @pytest.mark.parametrize(
     ("options", "error", "said"),
     [
-        ({"data": [1]}, DTypeError, "data is a list, and workers take examples by number"),
-        ({"workers": 0}, ArgumentError, "workers=0 is not an int of 1 or more"),
-        ({"resources": {"GPU": -1}}, ArgumentError, "resources['GPU'] is -1"),
-        ({"make": lambda: 3}, DTypeError, "Let it return (model, optimizer, loss)"),
+        ({"data": [1]}, DTypeError, "expected data to be a DataLoader, but got a list"),
+        ({"workers": 0}, ArgumentError, "workers should be an int >= 1, but got workers=0"),
+        (
+            {"resources": {"GPU": -1}},
+            ArgumentError,
+            "resources['GPU'] should be a positive amount per worker, but got -1",
+        ),
+        ({"make": lambda: 3}, DTypeError, "Return (model, optimizer, loss)"),
         ({"make": 3}, DTypeError, "distributed.fit: make"),
     ],
 )
@@ -171,7 +175,7 @@ def test_where_ray_is_not_installed_the_extra_is_named(monkeypatch):
         mg.distributed.fit(jobs.momentum, jobs.loader(), epochs=1)
 
 
-# --- with it ---
+# --- with Ray ---
 
 
 @pytest.mark.usefixtures("ray")
@@ -214,7 +218,7 @@ def test_accumulated_and_clipped_gradients_and_metrics_are_those_of_one_process(
 @pytest.mark.nightly
 @pytest.mark.usefixtures("ray")
 def test_each_worker_computes_its_shard_also_when_it_came_later_or_again(tmp_path):
-    def forget(run):  # the first workers are there; after a death, the new one and the other
+    def forget(run):  # forget the first workers, to record the replacement and the survivor after a failure
         if run.step in (200, 1200):
             seen.append({int(path.name) for path in tmp_path.iterdir()})
         if run.step in (150, 1150):
@@ -246,7 +250,7 @@ def test_a_killed_worker_changes_no_digit(tmp_path):
 def test_a_worker_that_dies_more_often_than_it_is_restarted_ends_training_with_one_error(tmp_path):
     data = jobs.loader(jobs.Marked(tmp_path / "mark"))
     marking = jobs.Marking(tmp_path / "mark", "die", (2,))
-    with pytest.raises(WorkerError, match=r"worker \d died, and was started again 0 times before, after \d+ steps"):
+    with pytest.raises(WorkerError, match=r"worker \d died after \d+ steps and exceeded its 0 restarts"):
         together(jobs.momentum, data, epochs=200, callbacks=[marking], restarts=0)
 
 
@@ -259,7 +263,7 @@ def test_what_a_shard_raises_is_raised_and_the_checkpoint_goes_on_also_without_r
     marking = jobs.Marking(tmp_path / "mark", what, (7,))
     with pytest.raises(kind) as raised:
         together(jobs.adam, data, callbacks=[marking], checkpoint=path, checkpoint_every=1)
-    assert any("It was raised by worker" in note for note in raised.value.__notes__)
+    assert any("Raised by worker" in note for note in raised.value.__notes__)
     assert mg.load(path)["fit"]["step"] == 7
     model, _ = alone(jobs.adam)
     resumed, _ = alone(jobs.adam, checkpoint=path)

@@ -1,4 +1,4 @@
-"""distributed.fit on a cluster: two nodes of Ray's on one machine, found by RAY_ADDRESS, one of them removed."""
+"""distributed.fit on a cluster at RAY_ADDRESS: two Ray nodes on one machine, one of which is removed."""
 
 import os
 from pathlib import Path
@@ -15,7 +15,7 @@ pytestmark = pytest.mark.nightly
 
 @pytest.fixture
 def cluster(monkeypatch):
-    """A head without processors for workers, and two nodes of one each."""
+    """Start a head node without CPUs, and two nodes with one CPU each."""
     needs("ray", "Ray's processes")
     monkeypatch.setenv("RAY_USAGE_STATS_ENABLED", "0")
     monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parent), prepend=os.pathsep)

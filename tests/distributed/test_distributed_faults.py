@@ -1,4 +1,4 @@
-"""distributed.fit when a terminal, a driver or a worker goes away: the numbers are the same, and no process stays."""
+"""distributed.fit when the terminal, driver or a worker dies: the same results, and no orphaned processes."""
 
 import os
 import random
@@ -34,7 +34,7 @@ mg.distributed.fit(jobs.dropout, jobs.loader(), seed=5, callbacks=[told], **opti
 
 
 def begun(mark, what, path, epochs):
-    """A driver in a session of its own, as in a terminal, whose processes all have `mark` in their environment."""
+    """Start a driver in a new session, as in a terminal; its processes have `mark` in their environment."""
     places = os.pathsep.join([str(Path(__file__).parent), *sys.path])
     environment = {**os.environ, "PYTHONPATH": places, "MINIGRAD_TEST_MARK": mark}
     return subprocess.Popen(
@@ -48,20 +48,20 @@ def begun(mark, what, path, epochs):
 
 
 def processes(mark, name=""):
-    """Who has `mark` in their environment, and `name` in their command line."""
+    """Return the pids of processes with `mark` in their environment and `name` in their command line."""
     found = []
     for entry in Path("/proc").iterdir():
         try:
             if mark.encode() in (entry / "environ").read_bytes():
                 command = (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode()
                 found += [(int(entry.name), command)] if name in command and command else []
-        except (OSError, ValueError):  # no process, or one that has just ended
+        except (OSError, ValueError):  # not a process, or one that has just exited
             continue
     return found
 
 
 def gone(mark, seconds=180):
-    """What is left after so many seconds at most."""
+    """Return the processes still running after at most `seconds`."""
     end = time.monotonic() + seconds
     while (left := processes(mark)) and time.monotonic() < end:
         time.sleep(0.2)
@@ -90,11 +90,11 @@ def test_no_process_stays_and_the_checkpoint_goes_on(what, tmp_path):
     epochs = 1 if what == "end" else 400
     child = begun(mark, what, path, epochs)
     until(child, 4)
-    if what in ("interrupt", "kill"):  # the others end while this is read
+    if what in ("interrupt", "kill"):  # the others exit too early to check
         assert processes(mark, "raylet")
         assert len(processes(mark, "ray::Worker")) == 2
     if what == "interrupt":
-        os.killpg(child.pid, signal.SIGINT)  # as a terminal sends it
+        os.killpg(child.pid, signal.SIGINT)  # as a terminal does
     if what == "kill":
         child.kill()
     written, said = child.communicate(timeout=120)
@@ -109,7 +109,7 @@ def test_no_process_stays_and_the_checkpoint_goes_on(what, tmp_path):
     state = mg.load(path)
     assert state["fit"]["step"] >= 3
     found = np.concatenate([x.numpy().ravel() for x in state["model"].values()]) if what == "end" else None
-    if found is None:  # gone on with in this process, without Ray
+    if found is None:  # resume in this process, without Ray
         epochs = state["fit"]["epoch"] + 2
         found = alone(epochs, path)
     np.testing.assert_allclose(found, alone(epochs), rtol=0, atol=1e-9)
@@ -130,7 +130,7 @@ def test_a_worker_killed_at_20_moments_changes_no_digit(monkeypatch):
                 os.kill(pid, signal.SIGKILL)
                 kills.append(pid)
 
-    def patient(run):  # until all kills are over the last epoch is not
+    def patient(run):  # keep the last epoch running until all kills have happened
         if run.step == 1:
             thread.start()
         time.sleep(0.05 if len(kills) < 20 else 0)

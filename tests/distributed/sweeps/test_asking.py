@@ -1,4 +1,4 @@
-"""What is asked for in a file or in Python: mistakes are one sentence, and the examples are sweeps."""
+"""Configuration of a sweep in TOML or Python: errors are one sentence, and the documented examples run."""
 
 import sys
 from pathlib import Path
@@ -19,79 +19,139 @@ EXAMPLES = Path(__file__).parents[3] / "examples"
 BASE = 'train = "sweep_jobs.py:bowl"\ngoal = "min val_loss"\n'
 GRID = BASE + "[grid]\nlr = [0.1, 0.2]\n"
 MISTAKES = {
-    "no toml": ("train = ", FileFormatError, "sweep.toml is no TOML: "),
-    "unknown key": ('gaol = "x"\n' + GRID, ArgumentError, "sweep.toml: gaol is not known.\n  Did you mean goal?"),
-    "no train": ('goal = "min x"', ArgumentError, 'there is no train.\n  Write train = "train.py:train"'),
-    "no goal": ('train = "a.py:b"', ArgumentError, 'there is no goal.\n  Write goal = "min val_loss"'),
-    "no function in a file": ('train = "bowl"\ngoal = "min x"', ArgumentError, "train='bowl' is no function in a file"),
-    "no file": ('train = "a.py:b"\ngoal = "min x"', MissingFileError, "a.py, where train='a.py:b' is looked for"),
+    "no toml": ("train = ", FileFormatError, "sweep.toml is not valid TOML: "),
+    "unknown key": ('gaol = "x"\n' + GRID, ArgumentError, "sweep.toml: unknown key gaol.\n  Did you mean goal?"),
+    "no train": ('goal = "min x"', ArgumentError, "missing key 'train'.\n  Write train = \"train.py:train\""),
+    "no goal": ('train = "a.py:b"', ArgumentError, "missing key 'goal'.\n  Write goal = \"min val_loss\""),
+    "no function in a file": ('train = "bowl"\ngoal = "min x"', ArgumentError, "train='bowl' is not of the form"),
+    "no file": ('train = "a.py:b"\ngoal = "min x"', MissingFileError, "a.py, from train='a.py:b'"),
     "no such function": (
         GRID.replace("bowl", "bowls"),
         ArgumentError,
-        "sweep_jobs.py has no 'bowls'; it has bowl, net, slow, waits, mixed.",
+        "sweep_jobs.py has no 'bowls'; it defines bowl, net, slow, waits, mixed.",
     ),
-    "goal": (GRID.replace("min val_loss", "val_loss"), ArgumentError, "goal='val_loss' does not say what is best"),
+    "goal": (GRID.replace("min val_loss", "val_loss"), ArgumentError, "goal='val_loss' is invalid"),
     "nothing swept": (BASE, ArgumentError, "nothing is swept.\n  Write width = [16, 32, 64] under [grid]"),
-    "grid is a number": (BASE + "grid = 3", DTypeError, "grid is an int, not a table.\n  Write [grid]"),
-    "no list": (BASE + "[grid]\nlr = 0.1", DTypeError, "grid.lr is 0.1, not a list.\n  Write lr = [0.1]"),
-    "empty list": (BASE + "[grid]\nlr = []", ArgumentError, "grid.lr is an empty list.\n  Write what is to be tried"),
+    "grid is a number": (
+        BASE + "grid = 3",
+        DTypeError,
+        "expected grid to be a table, but got an int.\n  Write a table [grid]",
+    ),
+    "no list": (
+        BASE + "[grid]\nlr = 0.1",
+        DTypeError,
+        "expected grid.lr to be a list, but got 0.1.\n  Write lr = [0.1]",
+    ),
+    "empty list": (BASE + "[grid]\nlr = []", ArgumentError, "grid.lr is an empty list.\n  Write the values to try"),
     "twice": (
         BASE + "[grid]\nlr = [1, 1]",
         ArgumentError,
-        "grid.lr has 1 twice.\n  To try it again, sweep over a seed",
+        "grid.lr contains 1 twice.\n  To repeat trials, sweep over a seed",
     ),
-    "a date": (BASE + "[grid]\nlr = [2020-01-01]", DTypeError, "grid.lr[0] is a date, and results are kept as numbers"),
-    "nan": (BASE + "[grid]\nlr = [nan]", ArgumentError, "grid.lr[0] is nan, which is no number to try"),
-    "two tables": (GRID + "[fixed]\nlr = 3", ArgumentError, "lr is under [grid] and under [fixed].\n  Take one away"),
-    "reserved": (BASE + "[grid]\nreport = [1]", ArgumentError, "grid.report: the sweep itself gives train its report"),
-    "no name": (BASE + '[grid]\n"a b" = [1]', ArgumentError, "grid.a b cannot be a parameter of a Python function"),
-    "a column": (BASE + "[grid]\nstate = [1]", ArgumentError, "state is a column of the results already.\n  Take"),
+    "a date": (
+        BASE + "[grid]\nlr = [2020-01-01]",
+        DTypeError,
+        "grid.lr[0] should be a number, bool, string or list, but got a date",
+    ),
+    "nan": (BASE + "[grid]\nlr = [nan]", ArgumentError, "grid.lr[0] should be finite, but got nan"),
+    "two tables": (GRID + "[fixed]\nlr = 3", ArgumentError, "lr is in both [grid] and [fixed].\n  Remove one of them"),
+    "reserved": (
+        BASE + "[grid]\nreport = [1]",
+        ArgumentError,
+        "grid.report is reserved: the sweep passes report to train",
+    ),
+    "no name": (BASE + '[grid]\n"a b" = [1]', ArgumentError, "grid.a b is not a valid Python identifier"),
+    "a column": (
+        BASE + "[grid]\nstate = [1]",
+        ArgumentError,
+        "parameter state conflicts with a column of the results.\n  Rename",
+    ),
     "no samples": (
         BASE + "[random]\nlr = [1, 2]",
         ArgumentError,
-        "random has no end of its own.\n  Write samples = 20",
+        "random requires the number of samples to draw.\n  Write samples = 20",
     ),
     "samples": (
         "samples = 0\n" + BASE + "[random]\nlr = [1, 2]",
         ArgumentError,
-        "samples=0 is not a whole number of 1",
+        "samples should be an int >= 1, but got samples=0",
     ),
-    "no random": ("samples = 3\n" + GRID, ArgumentError, "samples=3 says how often random is drawn, and there is no"),
-    "span": (BASE + "[random]\nlr = 3", DTypeError, "random.lr is 3, and it is what is drawn from.\n  Write lr = {"),
+    "no random": ("samples = 3\n" + GRID, ArgumentError, "samples=3 has no effect without [random]"),
+    "span": (
+        BASE + "[random]\nlr = 3",
+        DTypeError,
+        "expected random.lr to be a range or a list, but got 3.\n  Write lr = {",
+    ),
     "key of a span": (
         BASE + "[random]\nlr = { from = 0.1, too = 1.0 }",
         ArgumentError,
-        "random.lr.too is not known.\n  Did you mean to?",
+        "unknown key random.lr.too.\n  Did you mean to?",
     ),
-    "no end": (BASE + "[random]\nlr = { from = 0.1 }", ArgumentError, "random.lr.to is None, not a number"),
-    "wrong order": (BASE + "[random]\nlr = { from = 1, to = 1 }", ArgumentError, "random.lr goes from 1 to 1.\n  Let"),
-    "log of 0": (BASE + "[random]\nlr = { from = 0, to = 1, log = true }", ArgumentError, "0 has no logarithm"),
-    "log": (BASE + "[random]\nlr = { from = 1, to = 2, log = 1 }", DTypeError, "random.lr.log is 1, neither true nor"),
-    "stop": ("stop = true\n" + GRID, DTypeError, "stop is a bool, not a table.\n  Write [stop]"),
+    "no end": (BASE + "[random]\nlr = { from = 0.1 }", ArgumentError, "random.lr.to should be a number, but got None"),
+    "wrong order": (
+        BASE + "[random]\nlr = { from = 1, to = 1 }",
+        ArgumentError,
+        "random.lr should have from < to, but got from = 1, to = 1",
+    ),
+    "log of 0": (
+        BASE + "[random]\nlr = { from = 0, to = 1, log = true }",
+        ArgumentError,
+        "random.lr with log = true requires from > 0, but got 0",
+    ),
+    "log": (
+        BASE + "[random]\nlr = { from = 1, to = 2, log = 1 }",
+        DTypeError,
+        "random.lr.log should be true or false, but got 1",
+    ),
+    "stop": (
+        "stop = true\n" + GRID,
+        DTypeError,
+        "expected stop to be a table, but got a bool.\n  Write a table [stop]",
+    ),
     "key of stop": (
         GRID + "[stop]\ngrace = 1",
         ArgumentError,
-        "stop.grace is not known.\n  Did you mean grace_period?",
+        "unknown key stop.grace.\n  Did you mean grace_period?",
     ),
     "grace": (
         GRID + "[stop]\ngrace_period = 0",
         ArgumentError,
-        "stop.grace_period=0 is not a whole number of 1 or more",
+        "stop.grace_period should be an int >= 1, but got stop.grace_period=0",
     ),
-    "factor": (GRID + "[stop]\nreduction_factor = 1", ArgumentError, "stop.reduction_factor=1 is not a number above 1"),
-    "workers": ("workers = 0\n" + GRID, ArgumentError, "workers=0 is not a whole number of 1 or more"),
-    "resources": ("resources = 2\n" + GRID, DTypeError, "resources is an int, not a table.\n  Write [resources]"),
-    "no GPU": (GRID + "[resources]\nGPU = 0", ArgumentError, "resources['GPU'] is 0, and it is how much"),
-    "folder": ("folder = 3\n" + GRID, DTypeError, 'folder is 3, not a path.\n  Write folder = "results"'),
+    "factor": (
+        GRID + "[stop]\nreduction_factor = 1",
+        ArgumentError,
+        "stop.reduction_factor should be a number greater than 1, but got 1",
+    ),
+    "workers": (
+        "workers = 0\n" + GRID,
+        ArgumentError,
+        "workers, the number of concurrent trials, should be an int >= 1, not 0",
+    ),
+    "resources": (
+        "resources = 2\n" + GRID,
+        DTypeError,
+        "expected resources to be a table, but got an int.\n  Write a table [resources]",
+    ),
+    "no GPU": (
+        GRID + "[resources]\nGPU = 0",
+        ArgumentError,
+        "resources['GPU'] should be a positive amount per worker, but got 0",
+    ),
+    "folder": (
+        "folder = 3\n" + GRID,
+        DTypeError,
+        'expected folder to be a path, but got 3.\n  Write folder = "results"',
+    ),
     "no such parameter": (
         BASE + "[grid]\nlr = [1]\ndepth = [1]",
         ArgumentError,
-        "bowl has no parameter 'depth', which is swept or fixed.\n  Write def bowl(lr, depth, report)",
+        "bowl() got an unexpected keyword argument 'depth'.\n  Write def bowl(lr, depth, report)",
     ),
-    "a parameter that nobody gives": (
+    "a missing argument": (
         BASE + "[grid]\nwidth = [1]",
         ArgumentError,
-        "bowl wants 'lr', which nobody gives it.\n  Write lr = … under [grid], [random] or [fixed]",
+        "bowl() missing required argument 'lr'.\n  Write lr = … under [grid], [random] or [fixed]",
     ),
 }
 
@@ -99,7 +159,7 @@ MISTAKES = {
 @pytest.mark.parametrize("case", MISTAKES)
 def test_a_mistake_in_the_file_is_one_sentence_that_says_what_to_write(case, tmp_path, monkeypatch, capsys):
     text, kind, said = MISTAKES[case]
-    monkeypatch.setitem(sys.modules, "ray", None)  # before Ray is asked for
+    monkeypatch.setitem(sys.modules, "ray", None)  # errors are raised before Ray is imported
     monkeypatch.setattr(sys, "path", [*sys.path])
     monkeypatch.delitem(sys.modules, "sweep_jobs")
     (tmp_path / "sweep_jobs.py").write_text(JOBS.read_text(encoding="utf-8"), encoding="utf-8")
@@ -108,7 +168,7 @@ def test_a_mistake_in_the_file_is_one_sentence_that_says_what_to_write(case, tmp
     with pytest.raises(kind) as raised:
         sweep(**asked(path))
     assert said in str(raised.value)
-    assert str(raised.value).startswith(("sweep.toml", "sweep: there"))
+    assert str(raised.value).startswith(("sweep.toml", "sweep: no such file"))
     assert not (tmp_path / "sweep" / "sweep.json").exists()
     monkeypatch.delitem(sys.modules, "sweep_jobs", raising=False)
     assert cli.main(["sweep", str(path)]) == 2

@@ -1,4 +1,4 @@
-"""What is wrong with the function that is trained with is told with its line."""
+"""Errors in the training function name its file and line."""
 
 import sys
 
@@ -15,12 +15,12 @@ needs("safetensors")
 @pytest.mark.parametrize(
     ("source", "said"),
     [
-        ("import nothing_of_this_name", "line 1 of swept.py raises ModuleNotFoundError"),
-        ("x = 1\nx.y", "line 2 of swept.py raises AttributeError: 'int' object has no attribute 'y'"),
-        ("def train(:", "line 1 of swept.py raises SyntaxError"),
+        ("import nothing_of_this_name", "line 1 of swept.py raised ModuleNotFoundError"),
+        ("x = 1\nx.y", "line 2 of swept.py raised AttributeError: 'int' object has no attribute 'y'"),
+        ("def train(:", "line 1 of swept.py raised SyntaxError"),
         ("train = 3", "'train' in swept.py is an int, not a function"),
-        ("def train(lr): pass", "train has no parameter 'report', by which it says how good it is"),
-        ("", "swept.py has no 'train'; it has no function"),
+        ("def train(lr): pass", "train() has no parameter 'report' to report its metrics with"),
+        ("", "swept.py has no 'train'; it defines no functions"),
     ],
 )
 def test_what_is_wrong_with_the_function_is_told_with_its_line(source, said, tmp_path, monkeypatch):
@@ -38,5 +38,5 @@ def test_what_is_wrong_with_the_function_is_told_with_its_line(source, said, tmp
 def test_a_file_with_the_name_of_a_module_is_told_to_take_another(tmp_path):
     (tmp_path / "json.py").write_text("def train(lr, report): pass", encoding="utf-8")
     (tmp_path / "s.toml").write_text('train = "json.py:train"\ngoal = "min x"\n[grid]\nlr = [1]', encoding="utf-8")
-    with pytest.raises(ArgumentError, match="Python has a module 'json' already"):
+    with pytest.raises(ArgumentError, match="another module 'json' is already imported"):
         sweep(**asked(tmp_path / "s.toml"))

@@ -1,4 +1,4 @@
-"""A plan says what each trial tries."""
+"""A plan maps trial numbers to hyperparameters."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What a terminal shows of a sweep, and what another stream does."""
+"""Progress of a sweep on a terminal and on other streams."""
 
 import io
 
@@ -28,7 +28,7 @@ def test_on_a_terminal_the_table_is_drawn_in_place_and_fits(tmp_path, monkeypatc
     assert lines[-1] == "… and 18 more"
     assert lines[1].split() == ["trial", "state", "lr", "val_loss", "epoch"]
     assert all(len(one.removeprefix("\x1b[J")) < 40 for one in lines)
-    shown(made)  # at once: there is nothing to see yet
+    shown(made)  # too soon for a redraw
     assert stream.getvalue() == first
     shown(made, last=True)
     assert stream.getvalue()[len(first) :].startswith(f"\x1b[{len(lines)}F\x1b[J30 of 30 trials\n")

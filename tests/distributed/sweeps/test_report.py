@@ -1,4 +1,4 @@
-"""A report is a callback of fit, can be called by hand, and has the goal."""
+"""A report is a callback of fit, can be called directly, and requires the goal."""
 
 import math
 
@@ -27,11 +27,11 @@ def test_a_report_is_a_callback_of_fit_and_can_be_called_by_hand():
 @pytest.mark.parametrize(
     ("numbers", "kind", "said"),
     [
-        ({"loss": 1.0}, ArgumentError, "train reports loss, and the goal is val_loss.\n  Write report(val_loss=…)"),
-        ({}, ArgumentError, "train reports nothing, and the goal is val_loss"),
-        ({"val_loss": "low"}, DTypeError, "report: val_loss is a str, not a number"),
+        ({"loss": 1.0}, ArgumentError, "the goal is val_loss, but train reported loss.\n  Write report(val_loss=…)"),
+        ({}, ArgumentError, "the goal is val_loss, but train reported nothing"),
+        ({"val_loss": "low"}, DTypeError, "report: expected val_loss to be a scalar, but got a str"),
         ({"val_loss": math.inf}, DivergedError, "report: val_loss is inf in epoch 2"),
-        ({"val_loss": 1.0, "epoch": 1}, ArgumentError, "report: epoch=1 does not come after 1"),
+        ({"val_loss": 1.0, "epoch": 1}, ArgumentError, "report: epoch should be greater than 1, but got epoch=1"),
     ],
 )
 def test_a_report_without_its_goal_is_refused(numbers, kind, said):

@@ -1,4 +1,4 @@
-"""What is kept of a sweep, read again, and gone on with only where the plan is the same."""
+"""Results of a sweep: saving, loading, and resuming only under the same plan."""
 
 from pathlib import Path
 
@@ -18,9 +18,9 @@ def test_the_goal_of_a_trial_is_that_of_its_best_epoch_and_what_comes_again_take
     for epoch, goal in ((1, 3.0), (2, 1.0), (3, 2.0)):
         one.hear(made.plan, epoch, goal, {"val_loss": goal, "k": epoch})
     assert (one.goal, one.epoch, one.epochs, one.numbers) == (1.0, 2, 3, {"val_loss": 1.0, "k": 2})
-    one.hear(made.plan, 2, 2.5, {"val_loss": 2.5, "k": 2})  # it went on from a checkpoint of epoch 1
+    one.hear(made.plan, 2, 2.5, {"val_loss": 2.5, "k": 2})  # resumed from a checkpoint of epoch 1
     assert (one.goal, one.epoch, one.curve) == (2.5, 2, [(1, 3.0), (2, 2.5)])
-    one.hear(made.plan, 1, 9.0, {"val_loss": 9.0})  # it began again
+    one.hear(made.plan, 1, 9.0, {"val_loss": 9.0})  # restarted
     assert (one.goal, one.epoch, one.epochs, one.curve) == (9.0, 1, 1, [(1, 9.0)])
 
 
@@ -37,11 +37,11 @@ def test_no_cell_of_the_results_is_computed_by_a_spreadsheet_or_obeyed_by_a_term
     assert [row["name"] for row in rows] == [
         "'=1+1", "'+1", "'-1", "'@sum", "'\t=1", r"'\r=1", r"\x1b[31mred", "relu", "a=b",
     ]  # fmt: skip
-    assert {row["val_loss"] for row in rows} == {"-0.5"}  # a number is one
+    assert {row["val_loss"] for row in rows} == {"-0.5"}  # floats are not escaped
     assert {row["error"] for row in rows} == {"'=cmd|' /C calc'!A0"}
     assert {row[r"\x1b[2Jseen"] for row in rows} == {"1"}
     assert {row["'=seen"] for row in rows} == {"2"}
-    assert made.trials[0].values == {"name": "=1+1"}  # what is trained with is as it was
+    assert made.trials[0].values == {"name": "=1+1"}  # the hyperparameter itself is unchanged
 
 
 def test_results_are_a_row_for_each_trial_that_ended(tmp_path):
@@ -70,10 +70,10 @@ def test_a_sweep_that_was_saved_is_read_as_it_was(tmp_path):
     made.save()
     again = Sweep.read(tmp_path)
     assert (again.plan, again.trials, repr(again)) == (made.plan, made.trials, repr(made))
-    with pytest.raises(MissingFileError, match="there is no sweep in"):
+    with pytest.raises(MissingFileError, match="no sweep found in"):
         Sweep.read(tmp_path / "elsewhere")
     (tmp_path / "sweep.json").write_text('{"kind": 3}', encoding="utf-8")
-    with pytest.raises(FileFormatError, match="is damaged, or no sweep of minigrad's"):
+    with pytest.raises(FileFormatError, match="is corrupt, or not a minigrad sweep"):
         Sweep.read(tmp_path)
 
 
@@ -96,7 +96,7 @@ def test_another_plan_is_refused_by_what_has_changed_and_more_samples_are_not(tm
         with pytest.raises(ArgumentError) as raised:
             Sweep(changed, tmp_path).go_on()
         assert said in str(raised.value)
-        assert "Write --anew (in Python anew=True) to delete them" in str(raised.value)
+        assert "Pass --anew (in Python anew=True) to delete them" in str(raised.value)
 
 
 def test_a_function_that_changed_since_is_told_and_gone_on_with(tmp_path):
@@ -105,19 +105,19 @@ def test_a_function_that_changed_since_is_told_and_gone_on_with(tmp_path):
     old.save()
     new = Sweep(old.plan, tmp_path, "train.py:train", "2")
     new.go_on()
-    assert new.notes == ["train.py:train has changed: 2 trials ended with the old one."]
+    assert new.notes == ["train.py:train has changed since 2 trials finished."]
 
 
 def test_two_sweeps_cannot_run_in_one_folder(tmp_path):
     needs("fcntl")
     made = ended(tmp_path, [0.5])
-    with made.held(), pytest.raises(ArgumentError, match="another process runs a sweep in"), made.held():
+    with made.held(), pytest.raises(ArgumentError, match="another process is running a sweep in"), made.held():
         pass
     with made.held():
         pass
 
 
-# --- what is shown ---------------------------------------------------------------------------------------------------
+# --- tables ----------------------------------------------------------------------------------------------------------
 
 
 def test_the_table_has_the_best_first_and_what_has_no_number_last(tmp_path):

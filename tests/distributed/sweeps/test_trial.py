@@ -1,4 +1,4 @@
-"""A trial tells how it ended."""
+"""A trial reports its final state."""
 
 import pytest
 
@@ -16,7 +16,7 @@ needs("safetensors")
         ("well", "done", ""),
         ("raise", "failed", "LookupError: no such thing"),
         ("nan", "diverged", "report: val_loss is nan in epoch 2."),
-        ("other", "mistake", "sweep: train reports loss, and the goal is val_loss."),
+        ("other", "mistake", "sweep: the goal is val_loss, but train reported loss."),
         ("silent", "silent", ""),
     ],
 )

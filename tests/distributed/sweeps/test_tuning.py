@@ -1,4 +1,4 @@
-"""What the desk of a sweep hears; and with Ray, what is run, stopped and gone on with."""
+"""Receiver of trial results; and with Ray, running, early stopping and resuming."""
 
 import os
 import signal
@@ -20,7 +20,7 @@ from sweeps import JOBS, plan, read
 
 needs("safetensors")
 
-PATIENCE = 180  # seconds until the last of Ray's processes has seen that the one which started it is gone
+PATIENCE = 180  # seconds until the last Ray process notices that its parent has exited
 
 
 def test_three_that_fail_end_a_sweep_of_which_none_has_ended_well(tmp_path):
@@ -34,8 +34,8 @@ def test_three_that_fail_end_a_sweep_of_which_none_has_ended_well(tmp_path):
         assert desk.mistake == ""
         desk.hear(number, {"end": "failed", "error": "LookupError: x", "seconds": 0.5})
         desk.end(number)
-    assert desk.mistake.startswith("sweep: 3 trials have failed, and none has ended well: LookupError: x.\n")
-    desk.end(4)  # as Tune ends what runs then
+    assert desk.mistake.startswith("sweep: 3 trials have failed and none has succeeded: LookupError: x.\n")
+    desk.end(4)  # Tune then stops the running trials
     assert [trial.state for trial in made.trials] == [*["failed"] * 3, "interrupted", "waiting"]
     assert [trial.seconds for trial in made.trials] == [0.5, 0.5, 0.5, 1.0, 0.0]
     assert len(told) == 9
@@ -65,7 +65,7 @@ def test_seconds_are_those_of_all_runs_only_where_a_trial_goes_on(tmp_path):
 
 @pytest.fixture
 def on_numpy():
-    """Tensors are made there, also by workers, which then load no Taichi."""
+    """Create tensors with NumPy, also in workers, which then do not load Taichi."""
     before = mg.get_default_device()
     mg.set_default_device("numpy")
     yield
@@ -103,7 +103,7 @@ def test_a_sweep_is_the_function_called_for_each_point(tmp_path, capsys):
 @pytest.mark.nightly
 @pytest.mark.usefixtures("ray")
 def test_halving_stops_what_is_behind_also_what_came_before_it_was_interrupted(tmp_path):
-    rates = [0.3, 0.2, 0.1, 0.05, 0.02, 0.01]  # from the best on: each later one is behind at the first epoch
+    rates = [0.3, 0.2, 0.1, 0.05, 0.02, 0.01]  # best first: each later trial is worse at the first epoch
     options = {"stop": Halving(1, 2), "workers": 1, "progress": False, "fixed": {"epochs": 6}}
     found = sweep(jobs.bowl, "min val_loss", grid={"lr": rates}, folder=tmp_path, **options)
     assert [(trial.state, trial.epochs) for trial in found.trials] == [("done", 6), *[("stopped", 1)] * 5]
@@ -127,7 +127,7 @@ def test_a_trial_that_fails_dies_or_diverges_is_told_and_the_others_go_on(tmp_pa
     )
     states = [trial.state for trial in found.trials]
     assert states == ["done", "failed", "diverged", "failed", "done"]
-    assert (found.trials[4].goal, found.trials[4].epochs) == (1.0, 1)  # of its first process
+    assert (found.trials[4].goal, found.trials[4].epochs) == (1.0, 1)  # from its first process
     assert found.trials[3].error.startswith("its process died twice")
     assert "Traceback" in (tmp_path / "trials" / "0002" / "output.txt").read_text(encoding="utf-8")
 
@@ -137,12 +137,10 @@ def test_a_trial_that_fails_dies_or_diverges_is_told_and_the_others_go_on(tmp_pa
 def test_a_goal_that_is_never_reported_ends_the_sweep_with_one_sentence(tmp_path):
     options = {"workers": 1, "folder": tmp_path, "progress": False}
     with pytest.raises(
-        ArgumentError, match=r"train reports val_loss, x, and the goal is loss\.\n  Write report\(loss="
+        ArgumentError, match=r"the goal is loss, but train reported val_loss, x\.\n  Write report\(loss="
     ):
         sweep(jobs.bowl, "min loss", grid={"lr": [0.1, 0.2, 0.3, 0.4]}, **options)
-    with pytest.raises(
-        ArgumentError, match=r"train ended and had reported nothing, so there is no loss\.\n  Write fit\("
-    ):
+    with pytest.raises(ArgumentError, match=r"train returned without reporting loss\.\n  Write fit\("):
         sweep(jobs.mixed, "min loss", grid={"how": ["silent", "well", "better", "best"]}, anew=True, **options)
     assert [trial.state for trial in Sweep.read(tmp_path).trials][1:] == ["waiting"] * 3
 
@@ -150,7 +148,7 @@ def test_a_goal_that_is_never_reported_ends_the_sweep_with_one_sentence(tmp_path
 @pytest.mark.nightly
 @pytest.mark.usefixtures("ray")
 def test_what_no_trial_would_ever_have_is_told_at_once(tmp_path):
-    with pytest.raises(WorkerError, match=r"each trial asks for abacus=2, and Ray has 0 of it here"):
+    with pytest.raises(WorkerError, match=r"each trial requests abacus=2, but Ray has only abacus=0"):
         sweep(jobs.bowl, "min val_loss", grid={"lr": [0.1]}, resources={"abacus": 2}, folder=tmp_path)
 
 
@@ -188,7 +186,7 @@ def processes(mark):
         try:
             if mark.encode() in (entry / "environ").read_bytes():
                 found.append(int(entry.name))
-        except OSError:  # no process, or one that has just ended
+        except OSError:  # not a process, or one that has just exited
             continue
     return found
 
@@ -223,7 +221,7 @@ def test_the_same_command_goes_on_after_an_end_and_no_process_stays(how, tmp_pat
     assert [row["trial"] for row in read(tmp_path / "sweep" / "results.csv")] == ["1", "2", "4"]
 
     if how == signal.SIGINT:
-        sweep(**asked(file), progress=False)  # in Ray that runs here: to start it takes seconds
+        sweep(**asked(file), progress=False)  # in the Ray already running here, as starting it takes seconds
     else:
         done = subprocess.run(command, timeout=300, **options)
         assert (done.returncode, done.stderr) == (0, "")
