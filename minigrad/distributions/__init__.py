@@ -1,8 +1,8 @@
-"""Distributions to draw from, and the logarithms of their densities: those of policies and latent codes.
+"""Parameterisable probability distributions with sampling and log-densities, as for policies and latent variables.
 
-PyTorch's names and numbers, but for what is drawn. `batch_shape` is the shape of the parameters, `event_shape` that of
-one draw of one of them. What is drawn follows from `minigrad.random`'s default generator. Gradients go to parameters
-through `log_prob` and `entropy`, and through `rsample` where there is one; `sample` has none.
+Names and values are those of `torch.distributions`, except for the random samples, which `minigrad.random`'s default
+generator determines. `batch_shape` is the shape of the parameters, `event_shape` that of a single sample. Gradients
+flow to the parameters through `log_prob`, `entropy` and, where available, `rsample`; `sample` is not differentiable.
 
 >>> import minigrad as mg
 >>> policy = Categorical(logits=mg.tensor([0.0, 0.0], requires_grad=True))

@@ -1,4 +1,4 @@
-"""Distributions with a density: whose draws hand gradients on to their parameters."""
+"""Continuous distributions, with reparameterised samples."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ __all__ = ["MultivariateNormal", "Normal", "Uniform"]
 
 
 class Normal(Distribution):
-    """The normal distribution of mean `loc` and standard deviation `scale`, tensors or numbers.
+    """Normal (Gaussian) distribution with mean `loc` and standard deviation `scale`, tensors or Python scalars.
 
-    Raises ArgumentError for a `scale` that is not above 0.
+    Raises ArgumentError unless `scale` is positive.
 
     >>> import minigrad as mg
     >>> Normal(0.0, mg.tensor([1.0, 2.0])).log_prob(mg.tensor(0.0)).tolist()
@@ -33,87 +33,92 @@ class Normal(Distribution):
 
     def __init__(self, loc: Any, scale: Any, validate_args: bool | None = None) -> None:
         self.loc, self.scale = together(loc, scale)
-        check(self.scale > 0, validate_args, "Normal: scale is a standard deviation, and not all of it is above 0.")
+        check(
+            self.scale > 0,
+            validate_args,
+            "Normal: expected parameter scale to satisfy the constraint scale > 0, but found invalid values.",
+        )
         super().__init__(self.loc.shape)
 
     @property
     def mean(self) -> Tensor:
-        """`loc`."""
+        """The mean, `loc`."""
         return self.loc
 
     mode = mean
 
     @property
     def variance(self) -> Tensor:
-        """`scale` squared."""
+        """The variance, ``scale²``."""
         return self.scale * self.scale
 
     @property
     def stddev(self) -> Tensor:
-        """`scale`."""
+        """The standard deviation, `scale`."""
         return self.scale
 
     def rsample(self, sample_shape: int | Sequence[int] = ()) -> Tensor:
-        """``loc + scale * e``, with e from N(0, 1). Kingma, Welling 2014, 2.4."""
+        """Return ``loc + scale * e``, with e drawn from N(0, 1). Kingma, Welling 2014, 2.4."""
         found: Tensor = self.loc + self.scale * self._drawn(randn, sample_shape, self.loc)
         return found
 
     def log_prob(self, value: Tensor) -> Tensor:
-        """``-(value - loc)² / (2 scale²) - log(scale) - log(2π) / 2``."""
+        """Return ``-(value - loc)² / (2 scale²) - log(scale) - log(2π) / 2``."""
         apart = (value - self.loc) / self.scale
         found: Tensor = -0.5 * apart * apart - self.scale.log() - 0.5 * math.log(2 * math.pi)
         return found
 
     def entropy(self) -> Tensor:
-        """``(1 + log(2π)) / 2 + log(scale)``."""
+        """Return ``(1 + log(2π)) / 2 + log(scale)``."""
         return self.scale.log() + 0.5 * (1 + math.log(2 * math.pi))
 
     def cdf(self, value: Tensor) -> Tensor:
-        """The probability of a draw below `value`."""
+        """Return the cumulative distribution function at `value`."""
         return 0.5 * (1 + ((value - self.loc) / (self.scale * math.sqrt(2.0))).erf())
 
 
 class Uniform(Distribution):
-    """All numbers from `low` to `high` alike. Raises ArgumentError unless `low` is below `high`."""
+    """Uniform distribution on [low, high). Raises ArgumentError unless ``low < high``."""
 
     has_rsample = True
 
     def __init__(self, low: Any, high: Any, validate_args: bool | None = None) -> None:
         self.low, self.high = together(low, high)
-        check(self.low < self.high, validate_args, "Uniform: not all of low is below high.")
+        check(self.low < self.high, validate_args, "Uniform is not defined when low >= high.")
         super().__init__(self.low.shape)
 
     @property
     def mean(self) -> Tensor:
-        """Half-way."""
+        """The mean, ``(low + high) / 2``."""
         return (self.low + self.high) / 2
 
     @property
     def variance(self) -> Tensor:
-        """``(high - low)² / 12``."""
+        """The variance, ``(high - low)² / 12``."""
         return (self.high - self.low) ** 2 / 12
 
     def rsample(self, sample_shape: int | Sequence[int] = ()) -> Tensor:
-        """``low + (high - low) * u``, with u from 0 to 1."""
+        """Return ``low + (high - low) * u``, with u drawn uniformly from [0, 1)."""
         found: Tensor = self.low + (self.high - self.low) * self._drawn(rand, sample_shape, self.low)
         return found
 
     def log_prob(self, value: Tensor) -> Tensor:
-        """``-log(high - low)`` inside, -inf outside."""
+        """Return ``-log(high - low)`` in [low, high), and -inf outside."""
         inside = (self.low <= value) & (value < self.high)
         found: Tensor = F.where(inside, -(self.high - self.low).log(), -math.inf)
         return found
 
     def entropy(self) -> Tensor:
-        """``log(high - low)``."""
+        """Return ``log(high - low)``."""
         return (self.high - self.low).log()
 
 
 class MultivariateNormal(Distribution):
-    """Normal vectors (…, d) of mean `loc`, and one of: covariance, its inverse, or its Cholesky factor, (…, d, d).
+    """Multivariate normal distribution with mean `loc`, (…, d), and a covariance, precision or Cholesky factor matrix,
+    (…, d, d).
 
-    Raises LinAlgError for a covariance that is not positive definite, of which the lower half is read, and
-    ArgumentError for none or several of the three, or a factor whose diagonal is not above 0.
+    Only the lower triangle of a covariance matrix is read. Raises LinAlgError if it is not positive definite, and
+    ArgumentError unless exactly one matrix is given, or if the diagonal of the Cholesky factor is not positive.
 
     >>> import minigrad as mg
     >>> one = MultivariateNormal(mg.zeros(2), covariance_matrix=mg.tensor([[4.0, 2.0], [2.0, 5.0]]))
@@ -134,18 +139,22 @@ class MultivariateNormal(Distribution):
         name = "MultivariateNormal"
         given = [x for x in (covariance_matrix, precision_matrix, scale_tril) if x is not None]
         if len(given) != 1:
-            raise ArgumentError(f"{name}: it takes one of covariance_matrix, precision_matrix and scale_tril.")
+            raise ArgumentError(
+                f"{name}: exactly one of covariance_matrix, precision_matrix and scale_tril may be specified."
+            )
         matrix, size = squares_of(given[0], name, "the matrix"), floats_of(loc, name, "loc").shape[-1:]
         if matrix.shape[-1:] != size:
-            raise ArgumentError(f"{name}: loc has shape {loc.shape}, which does not go with matrices {matrix.shape}.")
+            raise ArgumentError(f"{name}: loc of shape {loc.shape} does not match a matrix of shape {matrix.shape}.")
         if covariance_matrix is not None:
             matrix = F.cholesky(matrix)
         elif precision_matrix is not None:
-            upside_down = F.cholesky(matrix.flip((-2, -1))).flip((-2, -1)).mT  # its inverse is the factor wanted
+            upside_down = (
+                F.cholesky(matrix.flip((-2, -1))).flip((-2, -1)).mT
+            )  # the inverse of the Cholesky factor of the covariance
             ones = eye(size[0], dtype=matrix.dtype, device=matrix.device)
             matrix = solve_triangular(upside_down, ones, upper=False)
         else:
-            said = f"{name}: scale_tril has a diagonal above 0, as Cholesky's factors."
+            said = f"{name}: expected parameter scale_tril to satisfy the constraint of a positive diagonal."
             check(F.diagonal(matrix, 0, -2, -1) > 0, validate_args, said)
         super().__init__(F.broadcast_shapes(loc.shape[:-1], matrix.shape[:-2]), size)
         self.loc = loc.expand(*self.batch_shape, *size)
@@ -153,40 +162,40 @@ class MultivariateNormal(Distribution):
 
     @property
     def covariance_matrix(self) -> Tensor:
-        """The covariances, (…, d, d)."""
+        """The covariance matrix, (…, d, d)."""
         return self.scale_tril @ self.scale_tril.mT
 
     @property
     def precision_matrix(self) -> Tensor:
-        """Their inverse."""
+        """The inverse of the covariance matrix, (…, d, d)."""
         return F.cholesky_inverse(self.scale_tril)
 
     @property
     def mean(self) -> Tensor:
-        """`loc`."""
+        """The mean, `loc`."""
         return self.loc
 
     mode = mean
 
     @property
     def variance(self) -> Tensor:
-        """The diagonal of the covariance, (…, d)."""
+        """The diagonal of the covariance matrix, (…, d)."""
         return (self.scale_tril**2).sum(-1)
 
     def rsample(self, sample_shape: int | Sequence[int] = ()) -> Tensor:
-        """``loc + L @ e``, with e from N(0, 1)."""
+        """Return ``loc + L @ e``, with e drawn from N(0, 1)."""
         drawn = self._drawn(randn, sample_shape, self.loc)
         found: Tensor = self.loc + (self.scale_tril @ drawn[..., None])[..., 0]
         return found
 
     def log_prob(self, value: Tensor) -> Tensor:
-        """``-|L⁻¹ (value - loc)|² / 2 - log(det L) - d log(2π) / 2``."""
+        """Return ``-|L⁻¹ (value - loc)|² / 2 - log(det L) - d log(2π) / 2``."""
         apart = solve_triangular(self.scale_tril, (value - self.loc)[..., None], upper=False)[..., 0]
         found: Tensor = -0.5 * (apart * apart).sum(-1) - self._log_det() - 0.5 * self._constant()
         return found
 
     def entropy(self) -> Tensor:
-        """``d (1 + log(2π)) / 2 + log(det L)``."""
+        """Return ``d (1 + log(2π)) / 2 + log(det L)``."""
         found: Tensor = self._log_det() + 0.5 * (self.event_shape[0] + self._constant())
         return found
 

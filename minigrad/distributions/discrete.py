@@ -1,4 +1,4 @@
-"""Distributions by the chances of what is drawn: classes, zeros and ones."""
+"""Discrete distributions: Categorical and Bernoulli."""
 
 from __future__ import annotations
 
@@ -20,19 +20,22 @@ __all__ = ["Bernoulli", "Categorical"]
 
 
 class _ByChance(Distribution):
-    """One that is given by probabilities or by logits, of which the other follows."""
+    """Base class of distributions parameterised by either `probs` or `logits`."""
 
     def __init__(self, probs: Any, logits: Any, events: int, validate_args: bool | None) -> None:
         name = type(self).__name__
         if (probs is None) is (logits is None):
-            raise ArgumentError(f"{name}: it takes either probs or logits.\n  Scores of a network are logits.")
+            raise ArgumentError(
+                f"{name}: either probs or logits must be specified, but not both.\n  A network outputs logits."
+            )
         given = probs if logits is None else logits
         given = floats_of(given if isinstance(given, Tensor) else tensor(given), name, "probs or logits")
         if logits is None:
             check(
                 (given >= 0) & (given <= 1) if not events else given >= 0,
                 validate_args,
-                f"{name}: probs are no chances.",
+                f"{name}: expected parameter probs to satisfy the constraint "
+                f"{'probs >= 0' if events else '0 <= probs <= 1'}, but found invalid values.",
             )
         self._probs: Any = given if logits is None else None
         self._logits: Any = None if logits is None else given
@@ -40,7 +43,7 @@ class _ByChance(Distribution):
 
 
 class Categorical(_ByChance):
-    """One of the classes 0 … K-1, with chances as `probs` (…, K), which are divided by their sum, or by `logits`.
+    """Categorical distribution over classes 0 … K-1, given by `probs` (…, K), which are normalised, or by `logits`.
 
     >>> import minigrad as mg
     >>> Categorical(mg.tensor([1.0, 3.0])).probs.tolist()
@@ -54,21 +57,21 @@ class Categorical(_ByChance):
 
     @property
     def probs(self) -> Tensor:
-        """The chances, whose sum over the last dimension is 1."""
+        """The probabilities, which sum to 1 along the last dimension."""
         return F.softmax(self._logits, -1) if self._probs is None else self._probs
 
     @property
     def logits(self) -> Tensor:
-        """Their logarithms, also where they were given by others that differ from these by a number."""
+        """The normalised log-probabilities, (…, K)."""
         return F.log_softmax(self._logits, -1) if self._probs is None else _log(self._probs)
 
     @property
     def mode(self) -> Tensor:
-        """The class of the largest chance, int64."""
+        """The most probable class, int64."""
         return self.probs.argmax(-1)
 
     def sample(self, sample_shape: int | Sequence[int] = ()) -> Tensor:
-        """Classes, int64, of shape (*sample_shape, *batch_shape)."""
+        """Draw classes, int64 of shape (*sample_shape, *batch_shape)."""
         shape = self._extended(sample_shape)
         with no_grad():
             rows = self.probs.reshape(-1, self.probs.shape[-1])
@@ -76,71 +79,71 @@ class Categorical(_ByChance):
             return drawn.T.reshape(shape)
 
     def log_prob(self, value: Tensor) -> Tensor:
-        """The logarithm of the chance of each class in `value`."""
+        """Return the log-probability of each class in `value`."""
         rows = self.logits
         shape = F.broadcast_shapes(value.shape, rows.shape[:-1])
         return rows.expand(*shape, -1).gather(-1, value.expand(*shape)[..., None])[..., 0]
 
     def entropy(self) -> Tensor:
-        """``-sum(probs * logits)``, in which a chance of 0 counts as 0."""
+        """Return ``-sum(probs * logits)``, where classes with probability 0 contribute 0."""
         chances = self.probs
         found: Tensor = -F.where(chances == 0, 0.0, chances * self.logits.clamp(min=-1e30)).sum(-1)
         return found
 
 
 class Bernoulli(_ByChance):
-    """1 with chance `probs`, or sigmoid(`logits`), else 0."""
+    """Bernoulli distribution: 1 with probability `probs`, or sigmoid(`logits`), else 0."""
 
     def __init__(self, probs: Any = None, logits: Any = None, validate_args: bool | None = None) -> None:
         super().__init__(probs, logits, 0, validate_args)
 
     @property
     def probs(self) -> Tensor:
-        """The chances of 1."""
+        """The probability of 1."""
         found: Tensor = F.sigmoid(self._logits) if self._probs is None else self._probs
         return found
 
     @property
     def logits(self) -> Tensor:
-        """``log(probs / (1 - probs))``."""
+        """The log-odds, ``log(probs / (1 - probs))``."""
         found: Tensor = _log(self._probs) - _log(1 - self._probs) if self._logits is None else self._logits
         return found
 
     @property
     def mean(self) -> Tensor:
-        """`probs`."""
+        """The mean, `probs`."""
         return self.probs
 
     @property
     def variance(self) -> Tensor:
-        """``probs * (1 - probs)``."""
+        """The variance, ``probs * (1 - probs)``."""
         return self.probs * (1 - self.probs)
 
     @property
     def mode(self) -> Tensor:
-        """What is likelier, 0 or 1; nan where both are as likely."""
+        """The more probable value, 0 or 1; nan if both are equally probable."""
         found: Tensor = F.where(self.probs == 0.5, math.nan, (self.probs > 0.5).to(self.probs.dtype))
         return found
 
     def sample(self, sample_shape: int | Sequence[int] = ()) -> Tensor:
-        """Zeros and ones, in the type of the parameters."""
+        """Draw zeros and ones, in the dtype of the parameters."""
         with no_grad():
             return bernoulli(self.probs.expand(*self._extended(sample_shape)))
 
     def log_prob(self, value: Tensor) -> Tensor:
-        """``value * logits - softplus(logits)``."""
+        """Return ``value * logits - softplus(logits)``."""
         logits, value = F.broadcast_tensors(self.logits, value)
         found: Tensor = -F.binary_cross_entropy_with_logits(logits, value, reduction="none")
         return found
 
     def entropy(self) -> Tensor:
-        """``softplus(logits) - probs * logits``."""
+        """Return ``softplus(logits) - probs * logits``."""
         found: Tensor = F.binary_cross_entropy_with_logits(self.logits, self.probs, reduction="none")
         return found
 
 
 def _log(chances: Any) -> Tensor:
-    """Logarithms of chances, brought away from 0 and 1 by the last digit, as in PyTorch: none is infinite."""
+    """Return the logarithm of probabilities, clamped to [eps, 1 - eps] as in PyTorch, so that it is finite."""
     eps = 2.0**-23 if chances.dtype.name == "float32" else 2.0**-52
     found: Tensor = chances.clamp(eps, 1 - eps).log()
     return found

@@ -1,4 +1,4 @@
-"""What distributions share, and several as one."""
+"""Base class of distributions, and `Independent`."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ __all__ = ["Distribution", "Independent", "check", "together"]
 
 
 class Distribution:
-    """What all have: shapes, and draws without a gradient.
+    """Base class of probability distributions.
 
-    `validate_args` False leaves out the look at parameters, and so does `mg.jit`.
+    ``validate_args=False`` disables the validation of parameters, and so does tracing with `mg.jit`.
     """
 
     has_rsample = False
@@ -35,37 +35,38 @@ class Distribution:
         return draw(*self._extended(sample_shape), dtype=like.dtype, device=like.device)
 
     def sample(self, sample_shape: int | Sequence[int] = ()) -> Tensor:
-        """Draws without a gradient, of shape (*sample_shape, *batch_shape, *event_shape)."""
+        """Draw samples of shape (*sample_shape, *batch_shape, *event_shape), without a gradient."""
         with no_grad():
             return self.rsample(sample_shape)
 
     def rsample(self, sample_shape: int | Sequence[int] = ()) -> Tensor:
-        """Draws whose gradient goes to the parameters. Raises NotImplementedError where a draw has none."""
+        """Draw reparameterised samples, differentiable in the parameters. Raises NotImplementedError if unavailable."""
         raise NotImplementedError(
-            f"{type(self).__name__}.rsample: a draw of it has no gradient.\n  Write sample(), and weigh log_prob()."
+            f"{type(self).__name__}.rsample: its samples cannot be reparameterised.\n"
+            "  Use sample() and log_prob() for a score-function (REINFORCE) gradient."
         )
 
     def log_prob(self, value: Tensor) -> Tensor:
-        """The logarithm of the density, or of the probability, at `value`."""
-        raise NotImplementedError(f"{type(self).__name__}.log_prob is not here.")
+        """Return the log of the probability density or mass function at `value`."""
+        raise NotImplementedError(f"{type(self).__name__}.log_prob is not implemented.")
 
     def entropy(self) -> Tensor:
-        """The mean of ``-log_prob``, in nats."""
-        raise NotImplementedError(f"{type(self).__name__}.entropy is not here.")
+        """Return the entropy, the expectation of ``-log_prob``, in nats."""
+        raise NotImplementedError(f"{type(self).__name__}.entropy is not implemented.")
 
     @property
     def mean(self) -> Tensor:
-        """The mean of each."""
-        raise NotImplementedError(f"{type(self).__name__}.mean is not here.")
+        """The mean of the distribution."""
+        raise NotImplementedError(f"{type(self).__name__}.mean is not implemented.")
 
     @property
     def variance(self) -> Tensor:
-        """The variance of each."""
-        raise NotImplementedError(f"{type(self).__name__}.variance is not here.")
+        """The variance of the distribution."""
+        raise NotImplementedError(f"{type(self).__name__}.variance is not implemented.")
 
     @property
     def stddev(self) -> Tensor:
-        """The root of the variance of each."""
+        """The standard deviation of the distribution."""
         return self.variance**0.5
 
     def __repr__(self) -> str:
@@ -73,22 +74,22 @@ class Distribution:
 
 
 def together(*given: Any) -> tuple[Tensor, ...]:
-    """Parameters, tensors or numbers, in the shape that they broadcast to."""
+    """Broadcast parameters, tensors or Python scalars, to a common shape."""
     known = [x for x in given if isinstance(x, Tensor)]
     made = [x if isinstance(x, Tensor) else known[0].new_tensor(float(x)) if known else tensor(float(x)) for x in given]
     return F.broadcast_tensors(*made)
 
 
 def check(holds: Tensor, validate_args: bool | None, said: str) -> None:
-    """Raise ArgumentError where parameters do not hold what they should."""
-    if validate_args is False or modes.values_read:  # by someone who traces, where no element may be read
+    """Raise ArgumentError with message `said` unless all elements of `holds` are true."""
+    if validate_args is False or modes.values_read:  # elements cannot be read while tracing
         return
     if not bool(holds.all()):
-        raise ArgumentError(f"{said}\n  validate_args=False leaves out this look.")
+        raise ArgumentError(f"{said}\n  Pass validate_args=False to skip this check.")
 
 
 class Independent(Distribution):
-    """The last `reinterpreted_batch_ndims` dimensions of a batch of distributions as one event: logarithms add up.
+    """Distribution that reinterprets the last `reinterpreted_batch_ndims` batch dimensions as event dimensions.
 
     >>> import minigrad as mg
     >>> Independent(mg.distributions.Normal(mg.zeros(4, 3), 1.0), 1).log_prob(mg.zeros(4, 3)).shape
@@ -100,7 +101,10 @@ class Independent(Distribution):
     ) -> None:
         whole, count = base_distribution.batch_shape, reinterpreted_batch_ndims
         if not 0 <= count <= len(whole):
-            raise ArgumentError(f"Independent: there are no {count} dimensions in batches of shape {whole}.")
+            raise ArgumentError(
+                "Independent: expected reinterpreted_batch_ndims <= len(base_distribution.batch_shape), but got "
+                f"{count} for batch_shape {whole}."
+            )
         self.base_dist, self.reinterpreted_batch_ndims = base_distribution, count
         self.has_rsample = base_distribution.has_rsample
         kept = len(whole) - count
@@ -108,28 +112,28 @@ class Independent(Distribution):
 
     @property
     def mean(self) -> Tensor:
-        """That of the base."""
+        """The mean of the base distribution."""
         return self.base_dist.mean
 
     @property
     def variance(self) -> Tensor:
-        """That of the base."""
+        """The variance of the base distribution."""
         return self.base_dist.variance
 
     def sample(self, sample_shape: int | Sequence[int] = ()) -> Tensor:
-        """Draws of the base."""
+        """Draw samples from the base distribution."""
         return self.base_dist.sample(sample_shape)
 
     def rsample(self, sample_shape: int | Sequence[int] = ()) -> Tensor:
-        """Draws of the base, with their gradient."""
+        """Draw reparameterised samples from the base distribution."""
         return self.base_dist.rsample(sample_shape)
 
     def log_prob(self, value: Tensor) -> Tensor:
-        """The sums of the base's over the dimensions of an event."""
+        """Return the base distribution's `log_prob`, summed over event dimensions."""
         return self._summed(self.base_dist.log_prob(value))
 
     def entropy(self) -> Tensor:
-        """The sums of the base's over the dimensions of an event."""
+        """Return the base distribution's entropy, summed over event dimensions."""
         return self._summed(self.base_dist.entropy())
 
     def _summed(self, x: Tensor) -> Tensor:

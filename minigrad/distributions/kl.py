@@ -1,4 +1,4 @@
-"""How far one distribution is from another."""
+"""Kullback-Leibler divergences between distributions."""
 
 from __future__ import annotations
 
@@ -15,10 +15,11 @@ __all__ = ["kl_divergence"]
 
 
 def kl_divergence(p: Distribution, q: Distribution) -> Tensor:
-    """The mean over draws of `p` of ``p.log_prob - q.log_prob``. Kullback, Leibler 1951.
+    """Return the divergence KL(p || q), the expectation under `p` of ``p.log_prob - q.log_prob``.
 
-    It is inf where `p` draws what `q` never does. Of two that are Normal, MultivariateNormal, Uniform, Categorical,
-    Bernoulli, or Independent of such with as many dimensions. Raises NotImplementedError for others.
+    It is inf where the support of `p` exceeds that of `q`. Both must be Normal, MultivariateNormal, Uniform,
+    Categorical, Bernoulli, or Independent of these with equal event dimensions. Raises NotImplementedError otherwise.
+    Kullback, Leibler 1951.
 
     >>> import minigrad as mg
     >>> kl_divergence(Normal(mg.tensor(1.0), 1.0), Normal(0.0, 1.0)).item()
@@ -48,7 +49,7 @@ def kl_divergence(p: Distribution, q: Distribution) -> Tensor:
         found = F.where(outside, math.inf, ((q.high - q.low) / (p.high - p.low)).log())
     else:
         raise NotImplementedError(
-            f"kl_divergence of {type(p).__name__} and {type(q).__name__} is not here.\n"
-            "  An estimate: x = p.rsample((1000,)), then (p.log_prob(x) - q.log_prob(x)).mean(0)."
+            f"No KL(p || q) is implemented for p type {type(p).__name__} and q type {type(q).__name__}.\n"
+            "  Estimate it: x = p.rsample((1000,)), then (p.log_prob(x) - q.log_prob(x)).mean(0)."
         )
     return found

@@ -1,14 +1,14 @@
-"""Files of tensors: `save` writes safetensors, `load` reads those and PyTorch's ``.pt``. Neither runs what it reads.
+"""Save and load tensors: `save` writes safetensors, `load` reads safetensors and PyTorch's ``.pt``, never running code.
 
-A file of ours is one that every program for safetensors reads: the tensors by name, ``model.layer.weight`` for what was
-saved as ``{"model": {"layer.weight": …}}``. What safetensors has no place for stands in the metadata, as texts:
+The files are valid safetensors. Tensors are stored by name: ``{"model": {"layer.weight": …}}`` becomes
+``model.layer.weight``. Everything that safetensors cannot represent is stored in the metadata, as strings:
 
 =============  ========================================================================================================
-``minigrad``   "1", the layout that is described here
-``tree``       JSON of all that was saved, where ``{"$tensor": name}`` is a tensor, ``{"$tuple": […]}`` a tuple,
-               ``{"$dict": [[key, value], …]}`` a dict whose keys are not all texts, ``{"$float": "nan"}`` nan or ±inf,
+``minigrad``   "1", the version of this layout
+``tree``       JSON of the saved object, where ``{"$tensor": name}`` is a tensor, ``{"$tuple": […]}`` a tuple,
+               ``{"$dict": [[key, value], …]}`` a dict with keys other than strings, ``{"$float": "nan"}`` nan or ±inf,
                ``{"$state": [dict, versions]}`` a state dict of modules that have versions
-``sha256``     of the tree and of each tensor, in the order of their names: its name, type, shape and bytes
+``sha256``     checksum of the tree and of each tensor in order of name: its name, dtype, shape and bytes
 =============  ========================================================================================================
 """
 
@@ -26,14 +26,14 @@ __all__ = ["load", "save"]
 
 
 def save(obj: Any, f: str | os.PathLike[str] | IO[bytes]) -> None:
-    """Write `obj` into the file `f`: all of it, or, where anything goes wrong, nothing.
+    """Save `obj` to the file `f` atomically.
 
-    `obj` is a tensor, a state dict, or dicts, lists and tuples of tensors, numbers, texts, bools and None, as deep as
-    you like. The numbers of a tensor are stored, not its graph, nor whether it needs a gradient.
+    `obj` is a tensor, a state dict, or nested dicts, lists and tuples of tensors, Python scalars, strings and None.
+    Only the elements of a tensor are saved, not its graph or `requires_grad`.
 
-    `f` is a path or a file opened for writing bytes. A path is replaced in one moment, once the new file is whole and
-    on the disk; until then the old one stays. Raises DTypeError for what cannot be saved, ArgumentError for a dict that
-    contains itself, MissingPackageError where the package safetensors is not installed, and what writing raises.
+    `f` is a path or a file opened in binary mode for writing. A path is replaced only after the new file has been
+    written to disk. Raises DTypeError for unsupported types, ArgumentError for a dict that contains itself,
+    MissingPackageError if the package safetensors is not installed, and OSError if writing fails.
 
     >>> import io, minigrad as mg
     >>> file = io.BytesIO()
@@ -52,34 +52,34 @@ def load(
     weights_only: bool = True,
     widen: bool = False,
 ) -> Any:
-    """What the file `f` holds, its tensors on the device `map_location`, the default one for None.
+    """Load an object from the file `f`, with its tensors on the device `map_location` (default: the default device).
 
-    `f` is a path, or a file opened for reading bytes, with what `save` wrote, with safetensors of another program's
-    (a dict of tensors), or with what ``torch.save`` of PyTorch 1.6 or later wrote of state dicts: dicts, lists, tuples
-    of tensors, parameters, numbers, texts. Which it is, is seen from its first bytes. Of a ``.pt``, which is a program,
-    only those few things are understood and none is run.
+    `f` is a path, or a file opened in binary mode for reading. It was written by `save`, by another program as
+    safetensors (a dict of tensors), or by ``torch.save`` of PyTorch 1.6 or later from dicts, lists and tuples of
+    tensors, parameters, Python scalars and strings. The format is detected from the first bytes. The pickle in a
+    ``.pt`` is interpreted as data, without executing code.
 
-    `weights_only` is PyTorch's permission to run nothing but what tensors need: here nothing is run, also without it.
+    `weights_only` is accepted for compatibility with PyTorch; no code is ever executed, even if it is False.
 
-    Numbers of types that are not here are refused; `widen` reads them as the type that holds them all: float16 and
-    bfloat16 as float32, int8, int16 and uint16 as int32, uint32 as int64.
+    Unsupported dtypes raise DTypeError, unless `widen` converts them to a wider one: float16 and bfloat16 to float32;
+    int8, int16 and uint16 to int32; uint32 to int64.
 
-    Raises FileFormatError if the file is damaged or is something else: then nothing was loaded at all. Also DTypeError
-    (types), DeviceError, MissingPackageError, and what opening a file raises, as FileNotFoundError.
+    Raises FileFormatError if the file is corrupt or has another format, DTypeError, DeviceError, MissingPackageError,
+    and OSError such as FileNotFoundError.
     """
     if map_location is not None and not isinstance(map_location, str):
         raise ArgumentError(
-            f"load: map_location is one device for all tensors, not {type(map_location).__name__}.\n"
-            "  Write map_location='cpu', for example."
+            f"load: expected map_location to be a device string, but got {type(map_location).__name__}.\n"
+            "  Write, for example, map_location='cpu'."
         )
     place = check_device(map_location, "load")
     data = read_all(f)
     if data.startswith(b"PK\x03\x04"):
         return archive.read(data, place, widen)
-    if data.startswith(b"\x80\x02\x8a\n"):  # protocol 2, a number of 10 bytes: no safetensors has so long a header
+    if data.startswith(b"\x80\x02\x8a\n"):  # protocol 2 and a 10-byte LONG1; no safetensors header is this long
         raise FileFormatError(
-            "load: this is the format of PyTorch before version 1.6, bare pickles: programs, which are not run here.\n"
-            "  Write it again in PyTorch: torch.save(torch.load(old, weights_only=True), new)."
+            "load: this is the legacy format of PyTorch before 1.6 (a plain pickle), which is not supported.\n"
+            "  Convert it in PyTorch: torch.save(torch.load(old, weights_only=True), new)."
         )
     described, found = tensors.decoded(data, place, widen)
     return tree.put_together(described, found)

@@ -1,9 +1,9 @@
-"""Pickles read as data: the few instructions that state dicts are made of. Nothing is ever called that a file names.
+"""Safe unpickler for state dicts: it supports few opcodes, and never imports or calls anything that a file names.
 
-A pickle is a program for a small machine with a stack. Its instructions GLOBAL and REDUCE get any function of any
-module and call it, so that ``pickle.load`` runs what the author of the file likes. Here GLOBAL finds names in a list
-only, and what REDUCE calls is ours. The parsing is that of ``pickletools``, which runs nothing; what the instructions
-do is described there, and in PEP 307.
+A pickle is a program for a stack machine. Its opcodes GLOBAL and REDUCE import and call any function of any module, so
+``pickle.load`` executes arbitrary code of the file's author. Here GLOBAL only looks names up in an allowlist, and
+REDUCE only calls our own functions. ``pickletools``, which executes nothing, parses the opcodes; it and PEP 307
+describe their semantics.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ __all__ = ["Named", "Refused", "read"]
 
 
 class Refused(FileFormatError):
-    """A pickle that says what state dicts do not say."""
+    """Raised for a pickle with unsupported content."""
 
 
 class Named:
-    """What a name in a pickle stands for here: something to call, if it has `call`."""
+    """An allowed global of a pickle, which REDUCE may call if it has `call`."""
 
     __slots__ = ("call", "name")
 
@@ -32,9 +32,9 @@ class Named:
 
 
 def read(data: bytes, names: Mapping[str, Named], persistent: Callable[[Any], Any], kinds: tuple[type, ...]) -> Any:
-    """What a pickle makes, where its names are in `names` and `persistent` knows what its ids stand for.
+    """Unpickle `data`, with the allowed globals `names`, and `persistent` to resolve persistent ids.
 
-    The result is of dicts, lists, tuples, numbers, texts, bools, None and `kinds`. Raises Refused for all else.
+    The result consists of dicts, lists, tuples, Python scalars, strings, None and `kinds`. Raises Refused otherwise.
     """
     machine = _Machine(names, persistent)
     try:
@@ -44,22 +44,23 @@ def read(data: bytes, names: Mapping[str, Named], persistent: Callable[[Any], An
         raise
     except (ArithmeticError, LookupError, RecursionError, TypeError, ValueError) as error:
         raise Refused(
-            f"load: the pickle in this file is cut off or damaged: {type(error).__name__}: {error}."
+            f"load: the pickle in this file is truncated or corrupt: {type(error).__name__}: {error}."
         ) from None
     if len(machine.stack) != 1:
-        raise Refused("load: the pickle in this file ends with more or less than one thing.")
+        raise Refused("load: the pickle in this file does not end with exactly one object on the stack.")
     _check_made_of(machine.stack[0], (dict, list, tuple, int, float, str, bool, type(None), *kinds))
     return machine.stack[0]
 
 
 def _check_made_of(result: Any, kinds: tuple[type, ...]) -> None:
-    """Raise Refused if something in `result` is of another type: a name that nothing was done with, say."""
+    """Raise Refused if `result` contains an object of another type, such as a global that was not called."""
     seen, open_ = set(), [result]
     while open_:
         x = open_.pop()
         if type(x) not in kinds:
             raise Refused(
-                f"load: this file holds {getattr(x, 'name', type(x).__name__)!r:.80} where a tensor would be."
+                f"load: expected a tensor or plain data, but this file contains "
+                f"{getattr(x, 'name', type(x).__name__)!r:.80}."
             )
         if id(x) not in seen and isinstance(x, dict | list | tuple):
             seen.add(id(x))
@@ -70,14 +71,14 @@ _PUSHED = {"NONE": None, "NEWTRUE": True, "NEWFALSE": False}
 _ARGUMENT = {
     *("BININT", "BININT1", "BININT2", "LONG1", "BINFLOAT"),
     *("BINUNICODE", "SHORT_BINUNICODE", "BINUNICODE8"),
-}  # what they push stands beside them
+}  # opcodes that push their own argument
 _EMPTY: dict[str, type] = {"EMPTY_DICT": dict, "EMPTY_LIST": list, "EMPTY_TUPLE": tuple}
 _SHORT = {"TUPLE1": 1, "TUPLE2": 2, "TUPLE3": 3}
 _SILENT = {"PROTO", "FRAME", "STOP"}
 
 
 class _Machine:
-    """The stack, the places in it that were marked, and what was remembered under a number."""
+    """Pickle virtual machine: the stack, the positions of marks, and the memo."""
 
     def __init__(self, names: Mapping[str, Named], persistent: Callable[[Any], Any]) -> None:
         self.names = names
@@ -98,9 +99,7 @@ class _Machine:
         elif name not in _SILENT:
             does = getattr(self, f"_{name.lower()}", None) if name in _KNOWN else None
             if does is None:
-                raise Refused(
-                    f"load: this pickle has the instruction {name}, which state dicts have no use for; nothing was run."
-                )
+                raise Refused(f"load: unsupported pickle opcode {name}, which state dicts do not use; no code was run.")
             does(argument)
 
     # --- the memo ---
@@ -124,9 +123,9 @@ class _Machine:
         self.marks.append(len(self.stack))
 
     def _taken(self, start: int) -> list[Any]:
-        """What is on the stack from `start` on, which is taken away."""
+        """Pop and return everything on the stack from position `start` on."""
         if not 0 <= start <= len(self.stack):
-            raise IndexError("the stack has too little on it")
+            raise IndexError("unpickling stack underflow")
         taken = self.stack[start:]
         del self.stack[start:]
         return taken
@@ -153,17 +152,17 @@ class _Machine:
         for key, value in zip(pairs[::2], pairs[1::2], strict=True):
             if type(key) not in (str, int, float, bool, type(None)):
                 raise Refused(f"load: a dict in this file has {a_kind(key)} as a key.")
-            if type(key) is int and not -(2**63) <= key < 2**63:  # any number of these can have one hash
-                raise Refused("load: a dict in this file has a whole number beyond 64 bits as a key.")
+            if type(key) is int and not -(2**63) <= key < 2**63:  # unlimited hash collisions: denial of service
+                raise Refused("load: a dict in this file has an integer key that does not fit in 64 bits.")
             into[key] = value
 
     def _last(self, kind: type) -> Any:
-        """The last on the stack, which is a list, say, and nothing that only looks like one."""
+        """Return the top of the stack, which must be exactly of type `kind`, not of a subclass."""
         if type(self.stack[-1]) is not kind:
-            raise Refused(f"load: this pickle takes a {type(self.stack[-1]).__name__} for a {kind.__name__}.")
+            raise Refused(f"load: invalid pickle: expected a {kind.__name__}, got {type(self.stack[-1]).__name__}.")
         return self.stack[-1]
 
-    # --- what could run something ---
+    # --- opcodes that execute code in pickle.load ---
 
     def _global(self, name: str) -> None:
         self._find(*name.split(" ", 1))
@@ -171,26 +170,26 @@ class _Machine:
     def _stack_global(self, _: Any) -> None:
         module, name = self._taken(len(self.stack) - 2)
         if type(module) is not str or type(name) is not str:
-            raise Refused("load: this pickle asks for something by what is not a name.")
+            raise Refused("load: invalid pickle: STACK_GLOBAL requires strings.")
         self._find(module, name)
 
     def _find(self, module: str, name: str) -> None:
         found = self.names.get(f"{module}.{name}")
         if found is None:
             raise Refused(
-                f"load: this file asks for '{module}.{name}', which is no part of a state dict; nothing was run.\n"
-                "  Save numbers alone in PyTorch, torch.save(model.state_dict(), path), and load those."
+                f"load: unsupported global '{module}.{name}', which is not part of a state dict; no code was run.\n"
+                "  Save only tensors in PyTorch, torch.save(model.state_dict(), path)."
             )
         self.stack.append(found)
 
     def _reduce(self, _: Any) -> None:
         function, arguments = self._taken(len(self.stack) - 2)
         if type(function) is not Named or function.call is None or type(arguments) is not tuple:
-            raise Refused("load: this pickle calls what is not a function of state dicts; nothing was run.")
+            raise Refused("load: the pickle calls an unsupported function; no code was run.")
         self.stack.append(function.call(*arguments))
 
     def _build(self, _: Any) -> None:
-        """The attributes of an object: a state dict has some, the versions of its modules, that nobody needs."""
+        """Discard the attributes of a state dict, the versions of its modules, which are not needed."""
         self._taken(len(self.stack) - 1)
         self._last(dict)
 

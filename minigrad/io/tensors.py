@@ -1,4 +1,4 @@
-"""Tensors as safetensors, through the library of that name; and numbers of the types that files have."""
+"""Encode and decode tensors with the safetensors library, and convert the dtypes of files."""
 
 from __future__ import annotations
 
@@ -20,52 +20,52 @@ __all__ = ["decoded", "encoded", "numbers", "size_of_one"]
 
 
 def _code(dtype: DType) -> str:
-    """The name that safetensors has for a type that is here."""
+    """Return the safetensors dtype code of a minigrad dtype."""
     kind = "F" if dtype.is_floating_point else "U" if dtype is uint8 else "I"
     return "BOOL" if dtype is bool_ else f"{kind}{8 * dtype.itemsize}"
 
 
 CODES = {dtype: _code(dtype) for dtype in DTYPES.values()}
 TYPES: dict[str, tuple[DType, Any]] = {code: (dtype, np.dtype(dtype.name)) for dtype, code in CODES.items()}
-"""The types that are here too, by the names that safetensors has for them."""
+"""The supported dtypes by safetensors code."""
 WIDER: dict[str, tuple[DType, Any]] = {
     "F16": (float32, np.dtype("f2")),
-    "BF16": (float32, np.dtype("u2")),  # the upper half of a float32
+    "BF16": (float32, np.dtype("u2")),  # the upper 16 bits of a float32
     "I8": (int32, np.dtype("i1")),
     "I16": (int32, np.dtype("i2")),
     "U16": (int32, np.dtype("u2")),
     "U32": (int64, np.dtype("u4")),
 }
-"""Types that are not here, and the one that holds all their numbers."""
+"""Unsupported dtypes by safetensors code, with the smallest supported dtype that represents all their values."""
 NAMES = {"F16": "float16", "BF16": "bfloat16", "I8": "int8", "I16": "int16", "U16": "uint16", "U32": "uint32"}
 
 _NATIVE = "<" if sys.byteorder == "little" else ">"
 
 
 def size_of_one(code: str) -> int | None:
-    """The bytes of one number of a type; None if there is no way to read it."""
+    """Return the item size of a dtype code in bytes, or None for an unknown code."""
     found = TYPES.get(code) or WIDER.get(code)
     return found and found[1].itemsize
 
 
 def numbers(data: bytes, code: str, name: str, widen: bool, order: Literal["<", ">"] = "<") -> Any:
-    """The numbers in `data`, of the type `code`, as an array of a type that is here. It may share their memory.
+    """Return the elements in `data`, of dtype code `code`, as an array of a supported dtype, possibly a view of `data`.
 
-    Its type is the one object that NumPy has for it, since others compare by ``is``.
+    Its dtype is NumPy's canonical instance, as other code compares dtypes by identity.
 
-    Raises DTypeError for types that are not, but for those that are read as a wider one if `widen`.
+    Raises DTypeError for unsupported dtypes, except those that `widen` converts.
     """
     if code not in TYPES and code not in WIDER:
-        raise DTypeError(f"load: {name!r} holds numbers of type {code}, which no type here can hold.")
+        raise DTypeError(f"load: {name!r} has dtype {code}, which is not supported.")
     dtype, kind = TYPES.get(code) or WIDER[code]
     if code in WIDER and not widen:
         raise DTypeError(
-            f"load: {name!r} holds numbers of type {NAMES[code]}, which is not here; {dtype.name} holds them all.\n"
-            f"  Write load(…, widen=True) to read them so."
+            f"load: {name!r} has dtype {NAMES[code]}, which is not supported.\n"
+            f"  Write load(…, widen=True) to convert it to {dtype.name}."
         )
     array = np.frombuffer(data, kind if order == _NATIVE else kind.newbyteorder(order))
     if code == "BOOL":
-        return array.view("u1") != 0  # whatever bytes there are
+        return array.view("u1") != 0  # any nonzero byte is True
     if code == "BF16":
         return (array.astype("u4") << 16).view("f4")
     return array.astype(dtype.name, copy=False)
@@ -75,7 +75,7 @@ def numbers(data: bytes, code: str, name: str, widen: bool, order: Literal["<", 
 
 
 def encoded(tree: Any, tensors: dict[str, Tensor]) -> bytes:
-    """A file of safetensors with these tensors, and `tree` in its metadata."""
+    """Serialise tensors to safetensors bytes, with `tree` in the metadata."""
     arrays = {name: _bare(x) for name, x in tensors.items()}
     described = json.dumps(tree, separators=(",", ":"), allow_nan=False)
     seen = [(name, CODES[x.dtype], x.shape, arrays[name]) for name, x in tensors.items()]
@@ -84,9 +84,9 @@ def encoded(tree: Any, tensors: dict[str, Tensor]) -> bytes:
 
 
 def decoded(data: bytes, place: str, widen: bool) -> tuple[Any, dict[str, Tensor]]:
-    """The tree of a file, a dict of all its tensors if it is another program's; and the tensors on `place`.
+    """Parse safetensors bytes: return the tree, by default a dict of all tensors, and the tensors on device `place`.
 
-    Raises FileFormatError where the file is none, or not the one that was written.
+    Raises FileFormatError for other formats, and for a checksum mismatch.
     """
     library = _library()
     try:
@@ -100,18 +100,20 @@ def decoded(data: bytes, place: str, widen: bool) -> tuple[Any, dict[str, Tensor
         raise
     except (library.SafetensorError, ArithmeticError, LookupError, RecursionError, ValueError) as error:
         raise FileFormatError(
-            f"load: this file is neither safetensors nor a .pt of PyTorch, or it was cut off or damaged: {error}."
+            f"load: this file is neither safetensors nor a PyTorch .pt file, or it is truncated or corrupt: {error}."
         ) from None
     return tree, {name: wrap(memory(place).copied(array)) for name, array in arrays.items()}
 
 
 def _checked(described: dict[str, str], found: list[tuple[str, str, tuple[int, ...], Any]]) -> Any:
-    """The tree in the metadata of a file whose tensors are `found`."""
+    """Verify the layout and checksum in a file's metadata, and return its tree."""
     layout = described.get("minigrad")
     if layout != "1":
-        raise FileFormatError(f"load: this file has layout {layout!r:.20}; this minigrad reads layout '1'. Update it.")
+        raise FileFormatError(
+            f"load: this file has layout {layout!r:.20}, but this version of minigrad only supports '1'. Update it."
+        )
     if described.get("sha256") != _digest(described.get("tree", ""), found):
-        raise FileFormatError("load: this file is damaged: its checksum is not that of what it holds.")
+        raise FileFormatError("load: this file is corrupt: checksum mismatch.")
     return json.loads(described["tree"])
 
 
@@ -124,7 +126,7 @@ def _digest(tree: str, found: list[tuple[str, str, tuple[int, ...], Any]]) -> st
 
 
 def _bare(x: Tensor) -> Any:
-    """The numbers of a tensor, in order, as NumPy's own array."""
+    """Return the elements of a tensor as a contiguous NumPy array."""
     return np.ascontiguousarray(host(x._array)).reshape(x.shape)
 
 

@@ -1,4 +1,4 @@
-"""Nested dicts taken apart into tensors by name and a tree that JSON can write; and put together again."""
+"""Flatten nested containers into named tensors and a JSON-serialisable tree, and unflatten them."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from minigrad.nn.state import StateDict
 
 __all__ = ["put_together", "taken_apart"]
 
-DEEPEST = 100  # what is nested deeper contains itself
+DEEPEST = 100  # deeper nesting is assumed to be a cycle
 
 
 def taken_apart(obj: Any) -> tuple[Any, dict[str, Tensor]]:
-    """What `obj` is, as JSON can write it, and its tensors by the names that the former has for them.
+    """Flatten `obj` into a JSON-serialisable tree and a dict of the tensors that the tree refers to by name.
 
     >>> taken_apart({"a": (1, float("inf")), 2: None})
     ({'$dict': [['a', {'$tuple': [1, {'$float': 'inf'}]}], [2, None]]}, {})
@@ -28,7 +28,9 @@ def taken_apart(obj: Any) -> tuple[Any, dict[str, Tensor]]:
 def _plain(x: Any, path: tuple[str, ...], tensors: dict[str, Tensor]) -> Any:
     if isinstance(x, Tensor):
         name = ".".join(path) or "tensor"
-        while name in tensors or name == "__metadata__":  # {"a.b": …, "a": {"b": …}}, and a name that safetensors keeps
+        while (
+            name in tensors or name == "__metadata__"
+        ):  # as in {"a.b": …, "a": {"b": …}}; safetensors reserves __metadata__
             name += "_"
         tensors[name] = x
         return {"$tensor": name}
@@ -37,9 +39,7 @@ def _plain(x: Any, path: tuple[str, ...], tensors: dict[str, Tensor]) -> Any:
     if isinstance(x, float):
         return x if isfinite(x) else {"$float": str(float(x))}
     if len(path) > DEEPEST:
-        raise ArgumentError(
-            f"save: what is at {_place(path[:3])} … is nested deeper than {DEEPEST}, or contains itself."
-        )
+        raise ArgumentError(f"save: {_place(path[:3])} is nested deeper than {DEEPEST} levels, or contains itself.")
     if isinstance(x, list) or type(x) is tuple:
         inner = [_plain(one, (*path, str(k)), tensors) for k, one in enumerate(x)]
         return inner if isinstance(x, list) else {"$tuple": inner}
@@ -51,7 +51,7 @@ def _plain(x: Any, path: tuple[str, ...], tensors: dict[str, Tensor]) -> Any:
             return dict(pairs)
         return {"$dict": [list(pair) for pair in pairs]}
     raise DTypeError(
-        f"save: {_place(path)} is {a_kind(x)}: a file holds tensors, numbers, texts, and dicts, lists and "
+        f"save: {_place(path)} is {a_kind(x)}; supported are tensors, Python scalars, strings, and dicts, lists and "
         f"tuples of them.\n  {_advice(x)}"
     )
 
@@ -60,7 +60,9 @@ def _key(key: Any, path: tuple[str, ...]) -> Any:
     small = isinstance(key, int) and -(2**63) <= key < 2**63
     if key is None or small or isinstance(key, str) or (isinstance(key, float) and isfinite(key)):
         return key
-    raise DTypeError(f"save: {_place(path)} has the key {key!r:.80}; keys are texts, or numbers of at most 64 bits.")
+    raise DTypeError(
+        f"save: {_place(path)} has the key {key!r:.80}; supported keys are strings, and numbers of up to 64 bits."
+    )
 
 
 def _place(path: tuple[str, ...]) -> str:
@@ -73,16 +75,16 @@ def _advice(x: Any) -> str:
     if hasattr(x, "_asdict"):
         return "Write x._asdict() for a named tuple."
     if hasattr(x, "tolist"):
-        return "Write mg.tensor(x) for an array, x.item() for one number."
-    return "Leave it out, or save the numbers that it is made of."
+        return "Write mg.tensor(x) for an array, x.item() for a scalar."
+    return "Omit it, or save its contents as tensors and scalars."
 
 
 def put_together(tree: Any, tensors: Mapping[str, Tensor]) -> Any:
-    """What `taken_apart` took apart. Raises FileFormatError for a tree that it did not make."""
+    """Reverse `taken_apart`. Raises FileFormatError for an invalid tree."""
     try:
         return _nested(tree, tensors)
     except (ArithmeticError, KeyError, TypeError, ValueError, RecursionError):
-        raise FileFormatError("load: the tree in this file does not go with its tensors: it was damaged.") from None
+        raise FileFormatError("load: this file is corrupt: its tree does not match its tensors.") from None
 
 
 def _nested(tree: Any, tensors: Mapping[str, Tensor]) -> Any:
@@ -105,6 +107,6 @@ def _nested(tree: Any, tensors: Mapping[str, Tensor]) -> Any:
         return state
     if kind == "$dict":
         if any(isinstance(key, int) and not -(2**63) <= key < 2**63 for key, _ in inner):
-            raise ValueError("beyond 64 bits any number of keys can have one hash")
+            raise ValueError("integer keys must fit in 64 bits, as larger ones allow unlimited hash collisions")
         return {key: _nested(one, tensors) for key, one in inner}
     raise KeyError(kind)

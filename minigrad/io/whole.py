@@ -1,4 +1,4 @@
-"""Files that are written whole or not at all: what takes a path here leaves the old file until the new one is there."""
+"""Atomic file writes: a path keeps its old content until the new file has been written completely."""
 
 from __future__ import annotations
 
@@ -15,39 +15,43 @@ __all__ = ["read_all", "write_all"]
 
 
 def read_all(f: str | os.PathLike[str] | IO[bytes]) -> bytes:
-    """All bytes of a path, or of a file from where it is. Raises DTypeError for a file of text."""
+    """Read all bytes from a path, or the remaining bytes of an open file. Raises DTypeError for text files."""
     if isinstance(f, str | os.PathLike):
         with open(f, "rb") as file:
             return file.read()
     data: Any = getattr(f, "read", bytes)()
     if not hasattr(f, "read") or not isinstance(data, bytes):
-        raise DTypeError(f"load: {_said(f)} gives no bytes.\n  Give a path, or a file from open(path, 'rb').")
+        raise DTypeError(
+            f"load: expected a path or a file opened in binary mode, but got {_said(f)}.\n  Write open(path, 'rb')."
+        )
     return data
 
 
 def write_all(f: str | os.PathLike[str] | IO[bytes], data: bytes) -> None:
-    """Write `data` into a file, or as the file at a path, which is replaced in one moment."""
+    """Write `data` to an open file, or to a path, which is replaced atomically."""
     if isinstance(f, str | os.PathLike):
         _replace(os.path.realpath(os.fspath(f)), data)
     elif hasattr(f, "write"):
         try:
             f.write(data)
         except TypeError:
-            raise DTypeError(f"save: {_said(f)} takes no bytes.\n  Write open(path, 'wb') for a path.") from None
+            raise DTypeError(
+                f"save: expected a file opened in binary mode, but got {_said(f)}.\n  Write open(path, 'wb')."
+            ) from None
     else:
-        raise DTypeError(f"save: {_said(f)} is no file.\n  Give a path, or a file from open(path, 'wb').")
+        raise DTypeError(f"save: expected a path or a file, but got {_said(f)}.\n  Write open(path, 'wb') for a file.")
 
 
 def _replace(path: str, data: bytes) -> None:
-    """Make `data` the file at `path`: written beside it, brought to the disk, then moved there.
+    """Write `data` to a temporary file in the same folder, sync it to disk, and rename it to `path`.
 
-    A move within a folder is atomic (POSIX; Windows' MoveFileEx), so that whoever opens the path finds the old file or
-    the new one. A process that is killed before leaves a file ``.name.….tmp`` behind, which may be deleted.
+    A rename within a folder is atomic (POSIX; MoveFileEx on Windows), so readers see either the old or the new file. A
+    process killed before the rename leaves a file ``.name.….tmp``, which may be deleted.
     """
     folder, name = os.path.split(path)
     if os.path.isdir(path):
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), path)
-    if not os.path.isdir(folder):  # said of what was asked for, and not of the file beside it
+    if not os.path.isdir(folder):  # report the path, not the temporary file
         raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), path)
     beside = os.path.join(folder, f".{name}.{secrets.token_hex(4)}.tmp")
     try:
@@ -62,7 +66,7 @@ def _replace(path: str, data: bytes) -> None:
         with contextlib.suppress(FileNotFoundError):
             os.unlink(beside)
         raise
-    if os.name == "posix":  # the name, too, is to outlast a power cut; Windows opens no folders
+    if os.name == "posix":  # sync the directory entry as well; Windows cannot open folders
         entry = os.open(folder, os.O_RDONLY)
         try:
             os.fsync(entry)

@@ -1,8 +1,8 @@
-"""Checks for the exercises of the lessons: they say what is wrong with an answer, never only that it is.
+"""Checks for the exercises of the lessons, which explain what is wrong with an answer.
 
-An exercise is a function that looks at an answer and raises `Wrong` with a sentence, `NotYet` while the answer is still
-blank, or nothing if it is right. Those of a lesson are in the file with its number. To add one, write it there, with
-why the right answer is right.
+An exercise is a function that raises `Wrong` with an explanation for a wrong answer, and `NotYet` for a blank one. The
+exercises of a lesson are in the module with its number. To add one, write it there, with the reason why the right
+answer is right.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from minigrad.lessons.checking import EXERCISES, Exercise, NotYet, Verdict, Wron
 __all__ = ["EXERCISES", "Exercise", "NotYet", "Verdict", "Wrong", "check", "judge"]
 
 for _module in pkgutil.iter_modules(__path__, f"{__name__}."):
-    importlib.import_module(_module.name)  # each lesson registers its own
+    importlib.import_module(_module.name)  # registers the exercises of each lesson
 
 
 def check(exercise_id: str, answer: Any) -> None:
-    """Print one line about `answer`: right and why, wrong and what, or not yet.
+    """Check `answer` and print one line: right, wrong or not yet, with an explanation.
 
-    Raises KeyError if there is no such exercise. Where nbgrader runs the notebook, which gives a point for each check
-    that does not raise, AssertionError for an answer that is not right. An error inside your own function comes through
-    as it is, with a note on which call it was.
+    Raises KeyError for an unknown exercise. Under nbgrader, which gives a point for each check that does not raise, it
+    raises AssertionError for an answer that is not right. An exception in the learner's function propagates, with a
+    note about the call.
 
     >>> check("01.1", ...)
     01.1 not yet: replace the ... with your answer.
@@ -41,9 +41,9 @@ def check(exercise_id: str, answer: Any) -> None:
 
 
 def judge(exercise_id: str, answer: Any) -> Verdict:
-    """What `check` prints, as a `Verdict`: for tests, and for grading."""
+    """Return the result of `check` as a `Verdict`, for tests and grading."""
     if exercise_id not in EXERCISES:
-        raise KeyError(f"there is no exercise {exercise_id!r}; there are {', '.join(sorted(EXERCISES))}")
+        raise KeyError(f"no exercise {exercise_id!r}; the exercises are {', '.join(sorted(EXERCISES))}")
     exercise = EXERCISES[exercise_id]
     try:
         filled(answer)

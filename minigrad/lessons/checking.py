@@ -1,4 +1,4 @@
-"""What the checks of exercises are made of: how an answer is asked, compared, and told what is wrong with it."""
+"""Helpers for the checks of exercises: call the learner's function, compare answers, and explain mistakes."""
 
 from __future__ import annotations
 
@@ -38,29 +38,29 @@ __all__ = [
 
 
 class Exercise(NamedTuple):
-    """`look` raises at an answer that is not right; `because` says why a right one is."""
+    """An exercise: `look` raises for an answer that is not right; `because` explains the right answer."""
 
     look: Callable[[Any], None]
     because: str
 
 
 class Verdict(NamedTuple):
-    """What a check found, and the sentence it says."""
+    """The result of a check, and its explanation."""
 
     state: Literal["right", "wrong", "not yet"]
     sentence: str
 
 
 class Wrong(Exception):
-    """An answer that is not right; the message says what about it."""
+    """Raised for a wrong answer; the message explains the mistake."""
 
 
 class NotYet(Exception):
-    """An answer still left blank."""
+    """Raised for a blank answer."""
 
 
 EXERCISES: dict[str, Exercise] = {}
-"""Every exercise by its number: lesson, dot, exercise."""
+"""All exercises by number, such as "01.1": lesson, dot, exercise."""
 
 
 def exercise(number: str, because: str) -> Callable[[Callable[[Any], None]], Callable[[Any], None]]:
@@ -71,8 +71,8 @@ def exercise(number: str, because: str) -> Callable[[Callable[[Any], None]], Cal
     return register
 
 
-Mistakes = Iterable[tuple[float, str]]  # a wrong number that has a known cause, and the cause
-ArrayMistakes = list[tuple[Any, str]]  # the same of arrays
+Mistakes = Iterable[tuple[float, str]]  # (wrong value, explanation of the mistake)
+ArrayMistakes = list[tuple[Any, str]]  # the same for arrays
 
 
 def filled(answer: Any) -> None:
@@ -84,7 +84,7 @@ def filled(answer: Any) -> None:
 
 
 def call(function: Any, *arguments: Any) -> Any:
-    """What the reader's function returns."""
+    """Call the learner's function. Raises Wrong if it is not callable, NotYet if it returns nothing."""
     if not callable(function):
         raise Wrong(f"this is a {type(function).__name__}, not a function. Give the function itself, do not call it.")
     try:
@@ -99,7 +99,7 @@ def call(function: Any, *arguments: Any) -> Any:
 
 
 def call_on_shapes(function: Any, *arguments: Any, hint: str = "") -> Any:
-    """`call`, where shapes that do not go together are a wrong answer, which is told with a hint."""
+    """As `call`, but a ShapeError is a wrong answer, reported with `hint`."""
     try:
         return call(function, *arguments)
     except ShapeError as error:
@@ -117,7 +117,7 @@ def as_number(x: Any, what: str) -> float:
 
 
 def as_numbers(x: Any, names: Sequence[str], what: str) -> list[float]:
-    """As many numbers as there are names, from any sequence of them."""
+    """Convert a sequence with one number per name to floats."""
     if not isinstance(x, Sequence) or isinstance(x, str) or len(x) != len(names):
         found = type(x).__name__ + (f" of {len(x)}" if isinstance(x, Sequence) else "")
         raise Wrong(f"{what} should be {len(names)} numbers ({', '.join(names)}), and this is a {found}.")
@@ -129,7 +129,7 @@ def close(x: float, y: float) -> bool:
 
 
 def compare(name: str, given: Any, right: float, mistakes: Mistakes = (), up: str = "") -> None:
-    """Raise `Wrong` if `given` is not `right`, and say why as exactly as can be; `up` is said of a wrong sign."""
+    """Raise `Wrong` if `given` is not close to `right`, with the most specific explanation; `up` explains the sign."""
     number = as_number(given, name)
     if close(number, right):
         return
@@ -145,7 +145,7 @@ def compare(name: str, given: Any, right: float, mistakes: Mistakes = (), up: st
 
 
 def entries(answer: Any, *names: str, what: str = "") -> None:
-    """Raise `Wrong` unless `answer` is a dict with these keys, each of them `what` it says."""
+    """Raise `Wrong` unless `answer` is a dict with the keys `names`; `what` describes a missing key."""
     if not isinstance(answer, Mapping):
         shown = ", ".join(f'"{name}": …' for name in names)
         raise Wrong(f"the answer should be a dict, {{{shown}}}, and this is a {type(answer).__name__}.")
@@ -154,7 +154,7 @@ def entries(answer: Any, *names: str, what: str = "") -> None:
 
 
 def gradient(answer: Any, right: Mapping[str, float], mistakes: Mapping[str, Mistakes]) -> None:
-    """Compare a dict of slopes of y, one for each name in `right`."""
+    """Compare a dict with the derivative of y with respect to each name in `right`."""
     entries(answer, *right, what="the slope by ")
     for name, slope in right.items():
         up = f"If {name} goes up, y goes {'up' if slope > 0 else 'down'}."
@@ -162,7 +162,7 @@ def gradient(answer: Any, right: Mapping[str, float], mistakes: Mapping[str, Mis
 
 
 def true_or_false(answer: Any, right: Mapping[str, tuple[bool, str]], yes: str, no: str) -> None:
-    """Raise `Wrong` unless `answer` has the right flag for each name; `yes` and `no` are what it says."""
+    """Raise `Wrong` unless `answer` has the right bool for each name; `yes` and `no` state the correct answer."""
     for name, (flag, why) in right.items():
         if answer[name] not in (True, False):
             raise Wrong(f"{name} should be True or False, and this is {answer[name]!r}.")
@@ -171,15 +171,15 @@ def true_or_false(answer: Any, right: Mapping[str, tuple[bool, str]], yes: str, 
 
 
 def numbers(seed: int, *shape: int) -> Any:
-    """An array of NumPy without any symmetry; the same for each reader."""
+    """Return a pseudorandom NumPy array without symmetry; the same for each learner."""
     import numpy as np
 
     return np.random.default_rng(seed).integers(-12, 13, shape) / 4.0 + 0.125
 
 
 def tensor_of(x: Any, requires_grad: bool = False) -> Any:
-    """A tensor of an array or a list: of int64 if it holds ints, else of float64."""
-    from minigrad import functional  # noqa: F401 -- tensors have their methods from there
+    """Convert an array or a list to a tensor: int64 for a list of ints, else float64."""
+    from minigrad import functional  # noqa: F401 -- attaches the methods of Tensor
     from minigrad.core.dtypes import float64
     from minigrad.functional.creation import tensor
 
@@ -190,7 +190,7 @@ def tensor_of(x: Any, requires_grad: bool = False) -> Any:
 
 
 def as_array(x: Any, shape: Sequence[int], what: str) -> Any:
-    """The numbers of a tensor, an array or nested lists of that shape, as an array of NumPy in double precision."""
+    """Convert a tensor, an array or nested lists of shape `shape` to a float64 NumPy array."""
     import numpy as np
 
     if isinstance(x, str) or not (hasattr(x, "shape") or isinstance(x, Sequence | Real)):
@@ -208,7 +208,7 @@ def as_array(x: Any, shape: Sequence[int], what: str) -> Any:
 
 
 def compare_arrays(name: str, given: Any, right: Any, mistakes: Iterable[tuple[Any, str]] = (), up: str = "") -> None:
-    """`compare` for arrays of one shape: `given` as `as_array` takes it; `right`, and the wrong ones, of NumPy."""
+    """As `compare`, for arrays of equal shape: `given` is converted by `as_array`; the others are NumPy arrays."""
     import numpy as np
 
     def alike(x: Any, y: Any) -> bool:
@@ -231,7 +231,7 @@ def compare_arrays(name: str, given: Any, right: Any, mistakes: Iterable[tuple[A
 
 
 def compare_shaped(name: str, given: Any, right: Any, mistakes: ArrayMistakes, up: str = "") -> None:
-    """`compare_arrays`, which also knows the mistakes that have another shape."""
+    """As `compare_arrays`, but `mistakes` may have other shapes."""
     import numpy as np
 
     found = given.detach().numpy() if hasattr(given, "detach") else given

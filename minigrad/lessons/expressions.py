@@ -1,4 +1,4 @@
-"""Evaluate an expression that a learner wrote, part by part, so that no source of theirs is run."""
+"""Evaluate a learner's expression by walking its syntax tree, without `eval`."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _OPERATORS: dict[type, Callable[..., Any]] = {
 
 
 def evaluate(part: ast.expr, names: Mapping[str, Any]) -> Any:
-    """Return the value of `part`: constants, operators, comparisons, `names`, their attributes and calls of them.
+    """Evaluate `part`: constants, operators, comparisons, `names`, and their attributes and calls.
 
     >>> evaluate(ast.parse("-a / (1 + abs(a))", mode="eval").body, {"a": 3.0, "abs": abs})
     -0.75
@@ -47,4 +47,4 @@ def evaluate(part: ast.expr, names: Mapping[str, Any]) -> Any:
                 if not found:
                     return found
             return found
-    raise TypeError(f"an expression of these parts is not evaluated: {ast.unparse(part)}")
+    raise TypeError(f"unsupported expression: {ast.unparse(part)}")

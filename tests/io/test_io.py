@@ -1,4 +1,4 @@
-"""save and load: what is written comes back, whole models too, and what is wrong or damaged is refused."""
+"""save and load: objects and entire models round-trip; invalid objects and corrupt files are rejected."""
 
 import io
 import json
@@ -27,7 +27,7 @@ NESTED = {
 
 
 def nested():
-    """What a checkpoint is like: tensors of every type and rank among all the things beside them that a file takes."""
+    """Return a checkpoint with tensors of every dtype and rank, and all other supported types."""
     return {
         "model": {"layer.weight": mg.tensor(NESTED["model"]["layer.weight"]), "layer.bias": mg.tensor([0.1, 0.2])},
         "optimizer": {"state": {0: {"step": mg.tensor(3.0)}, 1: {}}, "groups": [{"betas": (0.9, 0.999), "lr": 1e-3}]},
@@ -39,7 +39,7 @@ def nested():
     }
 
 
-# --- what is saved comes back ---
+# --- round trips ---
 
 
 def test_what_is_saved_comes_back_with_its_types_its_order_and_every_bit(tmp_path):
@@ -111,7 +111,7 @@ def test_the_layout_is_the_one_that_is_described():
     }
 
 
-# --- what cannot be saved ---
+# --- unsupported objects ---
 
 
 class Thing:
@@ -122,12 +122,12 @@ class Thing:
 HELD = []
 HELD.append(HELD)
 UNSAVED = {
-    "a model": (lambda: {"a": {3: Thing()}}, DTypeError, "obj['a']['3'] is a Thing: .*\n  Write save(x.state_dict()"),
-    "a function": (lambda: [print], DTypeError, "save: obj['0'] is a builtin_function_or_method: "),
-    "an array": (lambda: np.zeros(2), DTypeError, "save: this is a ndarray: .*\n  Write mg.tensor(x) for an array"),
+    "a model": (lambda: {"a": {3: Thing()}}, DTypeError, "obj['a']['3'] is a Thing; .*\n  Write save(x.state_dict()"),
+    "a function": (lambda: [print], DTypeError, "save: obj['0'] is a builtin_function_or_method; "),
+    "an array": (lambda: np.zeros(2), DTypeError, "save: this is a ndarray; .*\n  Write mg.tensor(x) for an array"),
     "a named tuple": (lambda: mg.tensor([1.0, 2.0]).max(0), DTypeError, "Write x._asdict() for a named tuple."),
-    "a key": (lambda: {"a": {(1, 2): 3}}, DTypeError, "save: obj['a'] has the key (1, 2); keys are texts, or numbers"),
-    "what contains itself": (lambda: HELD, ArgumentError, "is nested deeper than 100, or contains itself."),
+    "a key": (lambda: {"a": {(1, 2): 3}}, DTypeError, "save: obj['a'] has the key (1, 2); supported keys are strings"),
+    "a cycle": (lambda: HELD, ArgumentError, "is nested deeper than 100 levels, or contains itself."),
 }  # fmt: skip
 
 
@@ -143,16 +143,16 @@ def test_what_cannot_be_saved_is_refused_before_anything_is_written(case, tmp_pa
 
 
 REFUSED = {
-    "a number as a file to write": (lambda: mg.save({}, 3), DTypeError, "save: int 3 is no file."),
-    "a file of text to write": (lambda: mg.save({}, io.StringIO()), DTypeError, "Write open(path, 'wb')"),
-    "a file of text": (lambda: mg.load(io.StringIO("a")), DTypeError, "Give a path, or a file from open(path, 'rb')"),
-    "a number as a file": (lambda: mg.load(3), DTypeError, "load: int 3 gives no bytes."),
+    "a number as a file to write": (lambda: mg.save({}, 3), DTypeError, "a path or a file, but got int 3."),
+    "a text file to write": (lambda: mg.save({}, io.StringIO()), DTypeError, "Write open(path, 'wb')"),
+    "a text file": (lambda: mg.load(io.StringIO("a")), DTypeError, "Write open(path, 'rb')"),
+    "a number as a file": (lambda: mg.load(3), DTypeError, "in binary mode, but got int 3."),
     "no file": (lambda: mg.load("nowhere.safetensors"), FileNotFoundError, "nowhere.safetensors"),
-    "a map": (lambda: read(written({}), map_location={}), ArgumentError, "one device for all tensors, not dict."),
+    "a map": (lambda: read(written({}), map_location={}), ArgumentError, "a device string, but got dict."),
     "no device": (lambda: read(written({}), map_location="abacus"), DeviceError, "load: there is no device 'abacus'"),
-    "nothing": (lambda: read(b""), FileFormatError, "neither safetensors nor a .pt of PyTorch"),
-    "a text": (lambda: read(b"a text of some length"), FileFormatError, "neither safetensors nor a .pt of PyTorch"),
-    "a pickle": (lambda: read(pickle.dumps({})), FileFormatError, "neither safetensors nor a .pt of PyTorch"),
+    "nothing": (lambda: read(b""), FileFormatError, "neither safetensors nor a PyTorch .pt file"),
+    "a text": (lambda: read(b"a text of some length"), FileFormatError, "neither safetensors nor a PyTorch .pt file"),
+    "a pickle": (lambda: read(pickle.dumps({})), FileFormatError, "neither safetensors nor a PyTorch .pt file"),
 }  # fmt: skip
 
 
@@ -171,11 +171,11 @@ def test_without_the_package_the_error_says_what_to_install(monkeypatch):
     assert isinstance(raised.value, ImportError)
 
 
-# --- whole models ---
+# --- entire models ---
 
 
 def cnn(library):
-    """A network of convolutions with a norm, of either library: so `library` is torch or minigrad."""
+    """Return a convolutional network with normalisation; `library` is torch or minigrad."""
     nn = library.nn
     return nn.Sequential(
         nn.Conv2d(1, 4, 3, padding=1),
@@ -190,7 +190,7 @@ def cnn(library):
 
 
 def gpt(library):
-    """A decoder-only transformer whose first and last weights are one."""
+    """Return a decoder-only transformer with tied input and output embeddings."""
     nn = library.nn
 
     class GPT(nn.Module):
@@ -225,7 +225,7 @@ def test_a_state_dict_of_pytorch_gives_the_same_outputs_here_and_ours_there(torc
     make, data = MODELS[name]
     torch.manual_seed(0)
     its, mine, x = make(torch), make(mg), data()
-    its(torch.from_numpy(x))  # the running means of the norm move
+    its(torch.from_numpy(x))  # updates the running statistics
     path = tmp_path / f"model.{kind}"
     if kind == "pt":
         torch.save(its.state_dict(), path)
@@ -283,7 +283,7 @@ def test_a_file_that_is_damaged_or_of_another_model_leaves_the_model_as_it_was(n
     assert same(model.state_dict(), other.state_dict())
 
 
-# --- damaged files ---
+# --- corrupt files ---
 
 
 def layers():
@@ -314,7 +314,9 @@ def test_a_file_with_flipped_bytes_is_refused_or_is_read_right(kind, flips):
         back = read(bytes(data))
     except (FileFormatError, DTypeError):
         return
-    if kind == "ours" and "model" not in back:  # "__metadata__" was hit: the same tensors without a tree and a checksum
+    if (
+        kind == "ours" and "model" not in back
+    ):  # the key "__metadata__" was flipped: the same tensors without tree and checksum
         assert len(flips) > 1 or {name: x.tolist() for name, x in back.items()} == {
             f"model.{name}": x.tolist() for name, x in layers().items()
         }

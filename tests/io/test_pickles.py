@@ -1,4 +1,4 @@
-"""Hostile pickles are refused in words, and run nothing."""
+"""Malicious pickles are rejected with a message, and no code runs."""
 
 import os
 import pickle
@@ -17,11 +17,11 @@ from needs import needs
 needs("safetensors")
 
 
-# --- hostile files ---
+# --- malicious files ---
 
 
 class Calls:
-    """Pickled, it asks to call a function with arguments: the usual way to run something where a pickle is loaded."""
+    """Object that calls a function when unpickled, the usual way to execute code with a pickle."""
 
     def __init__(self, function, *arguments):
         self.told = function, arguments
@@ -33,63 +33,63 @@ class Calls:
 HUGE = b"\x8a\x09" + b"\xff" * 8 + b"\x00"  # 2**64 - 1
 SHORT = STORAGE.replace(b"K\x04tQ", b"K\x03tQ")
 HOSTILE = {
-    "os.system": (pickle.dumps(Calls(os.system, "touch TRACE"), 2), "system', which is no part of a state dict"),
-    "eval": (pickle.dumps(Calls(eval, "open('TRACE', 'w')"), 2), "eval', which is no part of"),
-    "eval by a newer protocol": (pickle.dumps(Calls(eval, "open('TRACE', 'w')"), 4), "'builtins.eval', which is no"),
-    "getattr": (pickle.dumps(Calls(getattr, "a", "upper"), 2), "getattr', which is"),
-    "open": (pickle.dumps({"a": [Calls(open, "TRACE", "w")]}, 2), "open', which is no part of a state dict"),
-    "nested reduce": (pickle.dumps(Calls(print, Calls(os.system, "touch TRACE")), 2), "print', which is no part of"),
+    "os.system": (pickle.dumps(Calls(os.system, "touch TRACE"), 2), "system', which is not part of a state dict"),
+    "eval": (pickle.dumps(Calls(eval, "open('TRACE', 'w')"), 2), "eval', which is not part of"),
+    "eval by a newer protocol": (pickle.dumps(Calls(eval, "open('TRACE', 'w')"), 4), "'builtins.eval', which is not"),
+    "getattr": (pickle.dumps(Calls(getattr, "a", "upper"), 2), "getattr', which is not"),
+    "open": (pickle.dumps({"a": [Calls(open, "TRACE", "w")]}, 2), "open', which is not part of a state dict"),
+    "nested reduce": (pickle.dumps(Calls(print, Calls(os.system, "touch TRACE")), 2), "print', which is not part of"),
     "a name with dots": (b"\x80\x04\x8c\x0ctorch._utils\x8c\x0fos.system.thing\x93.", "'torch._utils.os.system.thing'"),
-    "a dotted name that meets a known one": (b"\x80\x04\x8c\x05torch\x8c\x19_utils._rebuild_tensor_v3\x93.", "_v3'"),
-    "a name that is no text": (b"\x80\x04]\x8c\x01a\x93.", "asks for something by what is not a name"),
-    "inst": (b"\x80\x02(S'touch TRACE'\nios\nsystem\n.", "instruction STRING, which state dicts"),
-    "obj": (b"\x80\x02(cos\nsystem\no.", "asks for 'os.system'"),
-    "newobj": (b"\x80\x02ccollections\nOrderedDict\n)\x81.", "instruction NEWOBJ"),
-    "ext": (b"\x80\x02\x82\x01.", "instruction EXT1"),
-    "build of a function": (b"\x80\x02ccollections\nOrderedDict\n}b.", "takes a Named for a dict"),
-    "reduce of a type of storage": (b"\x80\x02ctorch\nFloatStorage\nK\x01\x85R.", "calls what is not a function"),
-    "reduce of a list": (b"\x80\x02](R.", "cut off or damaged"),
-    "reduce without a tuple": (b"\x80\x02ccollections\nOrderedDict\n]R.", "calls what is not a function"),
-    "too many arguments": (tensor_of(rest=b"\x89}}}}"), "not made of a storage, sizes and strides"),
-    "too few arguments": (b"\x80\x02" + TENSOR + b")R.", "cut off or damaged: TypeError"),
-    "a dict that is made of pairs": (b"\x80\x02ccollections\nOrderedDict\n]\x85R.", "not made as PyTorch's are"),
-    "a text for a storage": (tensor_of(storage=b"X\x01\x00\x00\x00a"), "not made of a storage"),
-    "a list of sizes": (tensor_of(size=b"]K\x04a"), "not made of a storage"),
-    "a fraction as a size": (tensor_of(size=b"G@\x10\x00\x00\x00\x00\x00\x00\x85"), "not made of a storage"),
-    "sizes below 0": (tensor_of(size=b"J\xff\xff\xff\xff\x85"), "has the sizes (-1,) and strides (1,)"),
-    "an offset below 0": (tensor_of(offset=b"J\xff\xff\xff\xff"), "has the sizes (4,) and strides (1,)"),
+    "a dotted name like an allowed one": (b"\x80\x04\x8c\x05torch\x8c\x19_utils._rebuild_tensor_v3\x93.", "_v3'"),
+    "a name that is not a string": (b"\x80\x04]\x8c\x01a\x93.", "STACK_GLOBAL requires strings"),
+    "inst": (b"\x80\x02(S'touch TRACE'\nios\nsystem\n.", "opcode STRING, which state dicts"),
+    "obj": (b"\x80\x02(cos\nsystem\no.", "unsupported global 'os.system'"),
+    "newobj": (b"\x80\x02ccollections\nOrderedDict\n)\x81.", "opcode NEWOBJ"),
+    "ext": (b"\x80\x02\x82\x01.", "opcode EXT1"),
+    "build of a function": (b"\x80\x02ccollections\nOrderedDict\n}b.", "expected a dict, got"),
+    "reduce of a storage type": (b"\x80\x02ctorch\nFloatStorage\nK\x01\x85R.", "calls an unsupported function"),
+    "reduce of a list": (b"\x80\x02](R.", "truncated or corrupt"),
+    "reduce without a tuple": (b"\x80\x02ccollections\nOrderedDict\n]R.", "calls an unsupported function"),
+    "too many arguments": (tensor_of(rest=b"\x89}}}}"), "expected a storage, an offset, sizes and strides"),
+    "too few arguments": (b"\x80\x02" + TENSOR + b")R.", "truncated or corrupt: TypeError"),
+    "a dict with arguments": (b"\x80\x02ccollections\nOrderedDict\n]\x85R.", "has constructor arguments"),
+    "a string for a storage": (tensor_of(storage=b"X\x01\x00\x00\x00a"), "expected a storage"),
+    "a list of sizes": (tensor_of(size=b"]K\x04a"), "expected a storage"),
+    "a float as a size": (tensor_of(size=b"G@\x10\x00\x00\x00\x00\x00\x00\x85"), "expected a storage"),
+    "sizes below 0": (tensor_of(size=b"J\xff\xff\xff\xff\x85"), "sizes (-1,) and strides (1,)"),
+    "an offset below 0": (tensor_of(offset=b"J\xff\xff\xff\xff"), "sizes (4,) and strides (1,)"),
     "strides below 0": (tensor_of(stride=b"J\xff\xff\xff\xff\x85"), "and strides (-1,)"),
     "more sizes than strides": (tensor_of(size=b"K\x02K\x02\x86"), "sizes (2, 2) and strides (1,)"),
-    "more numbers than the storage": (tensor_of(size=b"K\x05\x85"), "from 0 on is more than its storage of 4 numbers"),
-    "an offset beyond the storage": (tensor_of(offset=b"K\x01"), "from 1 on is more than its storage"),
-    "a stride beyond the storage": (tensor_of(stride=b"K\x02\x85"), "is more than its storage of 4 numbers"),
-    "sizes without end": (tensor_of(size=HUGE + b"\x85", stride=b"K\x00\x85"), "is more than its storage"),
-    "a parameter of a dict": (b"\x80\x02ctorch._utils\n_rebuild_parameter\n}\x88}\x87R.", "not made of a tensor"),
-    "a storage alone": (b"\x80\x02" + STORAGE + b".", "holds '_Storage' where a tensor would be"),
-    "a function alone": (b"\x80\x02}K\x01ccollections\nOrderedDict\ns.", "holds 'OrderedDict' where a tensor would be"),
-    "a storage of no type": (tensor_of(storage=STORAGE.replace(b"Float", b"Quint")), "'torch.QuintStorage'"),
-    "a storage that is not there": (tensor_of(storage=STORAGE.replace(b"0", b"7")), "'data/7' is missing"),
-    "a storage outside": (tensor_of(storage=STORAGE.replace(b"\x010", b"\x02..")), "'data/..' is missing"),
-    "a storage that lies": (tensor_of(storage=SHORT), "has 16 bytes, not 3 numbers of type F32"),
+    "more elements than the storage": (tensor_of(size=b"K\x05\x85"), "offset 0 is out of bounds for storage of size 4"),
+    "an offset beyond the storage": (tensor_of(offset=b"K\x01"), "offset 1 is out of bounds for storage"),
+    "a stride beyond the storage": (tensor_of(stride=b"K\x02\x85"), "out of bounds for storage of size 4"),
+    "huge sizes": (tensor_of(size=HUGE + b"\x85", stride=b"K\x00\x85"), "out of bounds for storage"),
+    "a parameter of a dict": (b"\x80\x02ctorch._utils\n_rebuild_parameter\n}\x88}\x87R.", "invalid parameter"),
+    "a storage alone": (b"\x80\x02" + STORAGE + b".", "this file contains '_Storage'"),
+    "a function alone": (b"\x80\x02}K\x01ccollections\nOrderedDict\ns.", "this file contains 'OrderedDict'"),
+    "a storage of unknown type": (tensor_of(storage=STORAGE.replace(b"Float", b"Quint")), "'torch.QuintStorage'"),
+    "a missing storage": (tensor_of(storage=STORAGE.replace(b"0", b"7")), "failed finding file 'data/7'"),
+    "a storage outside": (tensor_of(storage=STORAGE.replace(b"\x010", b"\x02..")), "failed finding file 'data/..'"),
+    "a storage of wrong length": (tensor_of(storage=SHORT), "has 16 bytes, but expected 3 elements of F32"),
     "a storage of two types": (
         b"\x80\x02]" + tensor_of()[2:-1] + b"a" + STORAGE.replace(b"Float", b"Int") + b"a.",
-        "storage '0' is said to be two different things",
+        "storage '0' is declared with two different types or lengths",
     ),
-    "an id that is no storage": (b"\x80\x02X\x07\x00\x00\x00storageQ.", "asks for something that is not a storage"),
-    "a huge memo": (b"\x80\x02}r\xff\xff\xff\xff0.", "instruction POP"),
-    "a memo that was never written": (b"\x80\x02h\x05.", "cut off or damaged: KeyError"),
-    "a stack with nothing on it": (b"\x80\x02s.", "cut off or damaged: IndexError"),
-    "a tuple below the stack": (b"\x80\x02K\x01\x87.", "cut off or damaged: IndexError"),
-    "a mark that was never made": (b"\x80\x02K\x01t.", "cut off or damaged: IndexError"),
-    "two things left": (b"\x80\x02K\x01K\x02.", "ends with more or less than one thing"),
-    "a key and no value": (b"\x80\x02}(K\x01u.", "cut off or damaged: ValueError"),
-    "a key that has any hash one likes": (b"\x80\x02}" + HUGE + b"K\x01s.", "a whole number beyond 64 bits as a key"),
+    "an id of no storage": (b"\x80\x02X\x07\x00\x00\x00storageQ.", "unsupported persistent id"),
+    "a huge memo": (b"\x80\x02}r\xff\xff\xff\xff0.", "opcode POP"),
+    "a memo that was never written": (b"\x80\x02h\x05.", "truncated or corrupt: KeyError"),
+    "an empty stack": (b"\x80\x02s.", "truncated or corrupt: IndexError"),
+    "a tuple below the stack": (b"\x80\x02K\x01\x87.", "truncated or corrupt: IndexError"),
+    "a missing mark": (b"\x80\x02K\x01t.", "truncated or corrupt: IndexError"),
+    "two objects left": (b"\x80\x02K\x01K\x02.", "does not end with exactly one object"),
+    "a key and no value": (b"\x80\x02}(K\x01u.", "truncated or corrupt: ValueError"),
+    "a key with a chosen hash": (b"\x80\x02}" + HUGE + b"K\x01s.", "an integer key that does not fit in 64 bits"),
     "a tuple as a key": (b"\x80\x02}K\x01\x85K\x01s.", "a dict in this file has a tuple as a key"),
-    "a text of 2**62 bytes": (b"\x80\x04\x8d" + (2**62).to_bytes(8, "little") + b"a.", "cut off or damaged"),
-    "a bytearray of 2**62 bytes": (b"\x80\x05\x96" + (2**62).to_bytes(8, "little") + b"a.", "cut off or damaged"),
-    "no end": (b"\x80\x02}", "cut off or damaged: ValueError"),
-    "no instruction": (b"\x80\x02\xff.", "cut off or damaged: ValueError"),
-    "nothing": (b"", "cut off or damaged: ValueError"),
+    "a string of 2**62 bytes": (b"\x80\x04\x8d" + (2**62).to_bytes(8, "little") + b"a.", "truncated or corrupt"),
+    "a bytearray of 2**62 bytes": (b"\x80\x05\x96" + (2**62).to_bytes(8, "little") + b"a.", "truncated or corrupt"),
+    "no STOP": (b"\x80\x02}", "truncated or corrupt: ValueError"),
+    "unknown opcode": (b"\x80\x02\xff.", "truncated or corrupt: ValueError"),
+    "nothing": (b"", "truncated or corrupt: ValueError"),
 }  # fmt: skip
 
 
@@ -113,11 +113,11 @@ def test_the_pieces_that_hostile_pickles_are_made_of_make_a_tensor_where_nothing
 def test_tuples_that_double_a_hundred_times_take_no_time_to_refuse():
     doubled = b"\x80\x02]q\x00" + b"".join(b"h%c\x86q%c" % (k, k + 1) for k in range(100))
     assert len(read(pt(doubled + b"."))) == 2
-    with pytest.raises(FileFormatError, match="takes a tuple for a dict"):
+    with pytest.raises(FileFormatError, match="expected a dict, got tuple"):
         read(pt(doubled + b"}b."))
 
 
-# --- damaged files ---
+# --- corrupt files ---
 
 
 @settings(max_examples=300)

@@ -1,4 +1,4 @@
-"""Saving is atomic: a file is the whole new one, or the old one as it was."""
+"""Saving is atomic: a file is either the complete new one or the unchanged old one."""
 
 import os
 import stat
@@ -14,7 +14,7 @@ from needs import needs
 needs("safetensors")
 
 
-# --- saving is atomic ---
+# --- atomic saves ---
 
 
 @pytest.mark.parametrize("moment", ["open", "fsync", "copymode", "replace"])
@@ -72,7 +72,7 @@ def test_a_replaced_file_keeps_its_permissions_and_a_link_stays_a_link(tmp_path)
     assert (stat.S_IMODE(path.stat().st_mode), mg.load(path)["w"].tolist()) == (0o640, [1.0])
 
 
-# --- damaged files ---
+# --- errors ---
 
 
 def test_a_place_that_cannot_be_written_is_named_as_it_was_asked_for(tmp_path):

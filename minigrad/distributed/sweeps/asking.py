@@ -57,10 +57,10 @@ def sweep(
     """Tune hyperparameters: train for every point of a search space in Ray processes, and save the results in `folder`.
 
     ``train(**values, report=report)`` is called for every point of `grid`, which maps parameters to lists, combined
-    with each of `samples` draws from `random`, which maps parameters to a list of choices or a range such as ``{"from":
-    1e-4, "to": 1e-1, "log": True}``. `fixed` maps parameters to constants. `report` is a `Report`, a callback of `fit`.
-    If `train` has a parameter `folder`, it receives a folder per trial for checkpoints. `goal` is "min" or "max"
-    followed by a reported metric; the best epoch of a trial counts. `stop` enables early stopping, see `Halving`.
+    with each of `samples` draws from `random`, which maps parameters to a list of choices or a range such as
+    ``{"from": 1e-4, "to": 1e-1, "log": True}``. `fixed` maps parameters to constants. `report` is a `Report`, for use
+    as a callback of `fit`. If `train` has a parameter `folder`, it receives a folder per trial for checkpoints. `goal`
+    is "min" or "max" and a reported metric; the best epoch of a trial counts. `stop` enables early stopping: `Halving`.
 
     `workers` is the number of concurrent trials: by default one per core, or whatever fits the cluster at RAY_ADDRESS.
     `resources` are reserved for each trial, as in `fit`, such as ``{"GPU": 0.5}``. Repeating the call resumes an
