@@ -1,7 +1,7 @@
-"""An autoencoder squeezes a digit of 64 pixels through 8 numbers, and draws it again from those.
+"""Train an autoencoder that compresses digits of 64 pixels to 8-dimensional codes.
 
-Of all that differs between the 297 test digits, pixel by pixel, at least 80% must come back. The picture (--picture)
-shows one test digit of each kind, and below it what was drawn again.
+The reconstructions must explain at least 80% of the pixelwise variance of the 297 test digits. The image (--picture)
+shows one test digit per class, with its reconstruction below.
 """
 
 from common import finish, options
@@ -13,7 +13,7 @@ from minigrad.training import fit
 
 args = options(__doc__, epochs=60, picture="autoencoder.png")
 digits = mg.data.digits()
-images = mg.data.TensorDataset(digits.train_x, digits.train_x)  # what is to come out is what goes in
+images = mg.data.TensorDataset(digits.train_x, digits.train_x)  # the target is the input
 loader = mg.data.DataLoader(images, batch_size=50, shuffle=True)
 
 encoder = nn.Sequential(nn.Flatten(), nn.Linear(64, 128), nn.GELU(), nn.Linear(128, 8))
@@ -27,7 +27,7 @@ with mg.no_grad():
     drawn = model(digits.test_x)
     error = ((drawn - digits.test_x) ** 2).mean()
     spread = digits.test_x.var(0).mean()
-    kinds = mg.stack([(digits.test_y == kind).to(mg.int64).argmax() for kind in range(10)])  # the first of each
+    kinds = mg.stack([(digits.test_y == kind).to(mg.int64).argmax() for kind in range(10)])  # the first of each class
     pairs = [side_by_side(x[kinds]) for x in (digits.test_x, drawn)]
-save_png(args.picture, 1 - mg.cat(pairs))  # ink is 1 in the data, and black in the picture
+save_png(args.picture, 1 - mg.cat(pairs))  # ink is 1 in the data, black in the image
 finish(args, history.steps, test_error=error.item(), test_explained=1 - (error / spread).item())

@@ -1,4 +1,4 @@
-"""What all examples share: their options, and the line in which each ends."""
+"""Shared code of the examples: command-line options and the final summary line."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ BEGUN = time.perf_counter()
 
 
 def options(doc: str | None, epochs: int, quick: int = 2, **more: str) -> argparse.Namespace:
-    """The options of the command line: `epochs` unless it says otherwise, `quick` for --quick; `more` are paths.
+    """Parse the command line, set the default device, and seed the default generator.
 
-    From then on tensors are made on the device that was named, and random numbers come from the seed.
+    `epochs` is the default number of epochs, `quick` the number with --quick; `more` are default output paths.
     """
     parser = argparse.ArgumentParser(description=doc, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--device", default=mg.get_default_device(), help=f"one of {', '.join(DEVICES)}")
-    parser.add_argument("--seed", type=int, default=0, help="where all random numbers begin")
-    parser.add_argument("--epochs", type=int, help=f"how often to go through the data: {epochs}, {quick} if quick")
-    parser.add_argument("--quick", action="store_true", help="only see that it runs")
+    parser.add_argument("--seed", type=int, default=0, help="random seed")
+    parser.add_argument("--epochs", type=int, help=f"number of epochs (default: {epochs}; {quick} with --quick)")
+    parser.add_argument("--quick", action="store_true", help="smoke test: only check that it runs")
     for name, path in more.items():
-        parser.add_argument(f"--{name}", type=Path, default=Path(path), help=f"where to put it: {path}")
+        parser.add_argument(f"--{name}", type=Path, default=Path(path), help=f"output path (default: {path})")
     args = parser.parse_args()
     args.epochs = args.epochs or (quick if args.quick else epochs)
     mg.set_default_device(args.device)
@@ -34,9 +34,9 @@ def options(doc: str | None, epochs: int, quick: int = 2, **more: str) -> argpar
 
 
 def finish(args: argparse.Namespace, losses: Sequence[float] = (), **metrics: float) -> None:
-    """Print the final line: which example, where, from which seed, its numbers, and the seconds since the start.
+    """Print the summary line: the example, device, seed, metrics and elapsed seconds.
 
-    Of the `losses` of all steps it gives the first, and the mean of the last tenth, between which training took place.
+    Of the `losses` of all steps, it prints the first one and the mean of the last tenth.
     """
     if losses:
         last = losses[-max(1, len(losses) // 10) :]

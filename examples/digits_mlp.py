@@ -1,6 +1,6 @@
-"""A network of two layers learns to read handwritten digits of 8x8 pixels.
+"""Train a two-layer perceptron on handwritten digits of 8x8 pixels. Start with this example.
 
-1,500 digits to train on, 297 to test with: at least 96% of these must be read right. The one to begin with.
+There are 1,500 training digits and 297 test digits; the test accuracy must be at least 96%.
 """
 
 from common import finish, options

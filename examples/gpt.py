@@ -1,8 +1,8 @@
-"""A small GPT learns to write as minigrad is written: character by character, on the project's own frozen text.
+"""Train a small character-level GPT on minigrad's own frozen text corpus.
 
-A decoder-only transformer after Radford et al. 2019: 4 layers, 128 wide, 4 heads, a context of 128 characters. The
-first 90% of the text are to train on, and on the rest its loss must fall below that of the best bigram model, which
-knows of each character how often each other followed it.
+A decoder-only transformer after Radford et al. 2019: 4 layers of width 128, 4 heads, a context of 128 characters. It is
+trained on the first 90% of the text. On the rest, its loss must be below that of the best bigram model, which predicts
+the next character from the frequencies of character pairs.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from minigrad.training import Callback, Run, evaluate, fit
 
 LAYERS, WIDTH, HEADS, CONTEXT = 4, 128, 4, 128
 
-Past = tuple[mg.Tensor, mg.Tensor]  # the keys and values of the characters so far, (N, heads, T, width / heads) each
+Past = tuple[mg.Tensor, mg.Tensor]  # KV cache: the keys and values so far, (N, heads, T, width / heads) each
 
 
 class Attention(nn.Module):
-    """Each character looks at itself and those before it."""
+    """Causal multi-head self-attention."""
 
     def __init__(self, width: int, heads: int) -> None:
         super().__init__()
@@ -33,13 +33,13 @@ class Attention(nn.Module):
         q, k, v = (y.view(n, t, self.heads, -1).transpose(1, 2) for y in self.qkv(x).chunk(3, dim=-1))
         if past is not None:
             k, v = mg.cat([past[0], k], dim=2), mg.cat([past[1], v], dim=2)
-        # with a past there is one new character, and it may look at all
+        # with a KV cache, x is a single new character that may attend to all positions
         y = F.scaled_dot_product_attention(q, k, v, is_causal=past is None)
         return self.proj(y.transpose(1, 2).reshape(n, t, width)), (k, v)
 
 
 class Block(nn.Module):
-    """What the others said, then a thought of one's own; each is added to what was there."""
+    """Pre-norm transformer block: attention and an MLP, each with a residual connection."""
 
     def __init__(self, width: int, heads: int) -> None:
         super().__init__()
@@ -55,7 +55,7 @@ class Block(nn.Module):
 
 
 class GPT(nn.Module):
-    """From characters, (N, T) of ints, to the logits of the next one at each place, (N, T, vocabulary)."""
+    """Decoder-only transformer: maps characters, int (N, T), to next-character logits, (N, T, vocabulary)."""
 
     def __init__(self, vocabulary: int, layers: int = LAYERS, width: int = WIDTH, heads: int = HEADS) -> None:
         super().__init__()
@@ -64,18 +64,18 @@ class GPT(nn.Module):
         self.blocks = nn.ModuleList([Block(width, heads) for _ in range(layers)])
         self.norm = nn.LayerNorm(width)
         self.head = nn.Linear(width, vocabulary, bias=False)
-        self.head.weight = self.characters.weight  # what a character looks like, read and written
+        self.head.weight = self.characters.weight  # tied embeddings
         for name, p in self.named_parameters():
-            if p.ndim == 2:  # so that the sum of all blocks is not larger for having more of them
+            if p.ndim == 2:  # scale residual projections by depth, as GPT-2 does
                 added = name.endswith(("proj.weight", "mlp.2.weight"))
                 nn.init.normal_(p, std=0.02 / (2 * layers) ** 0.5 if added else 0.02)
 
     def forward(self, x: mg.Tensor, past: list[Past] | None = None) -> mg.Tensor:
-        """`past`, one a block, is what `remembered` gave: then x is the one character that follows, (N, 1)."""
+        """Return the logits. With `past`, the KV cache from `remembered`, x is the next character, (N, 1)."""
         return self.remembered(x, past)[0]
 
     def remembered(self, x: mg.Tensor, past: list[Past] | None = None) -> tuple[mg.Tensor, list[Past]]:
-        """The logits, and all keys and values: with them the next character needs no look at the others again."""
+        """Return the logits and the updated KV cache, one entry per block."""
         start = past[0][0].shape[2] if past else 0
         h = self.characters(x) + self.places(mg.arange(start, start + x.shape[1]))
         kept = []
@@ -87,10 +87,10 @@ class GPT(nn.Module):
 
 @mg.no_grad()
 def sample(model: GPT, text: mg.Tensor, count: int, temperature: float = 0.8, top_k: int = 20) -> mg.Tensor:
-    """`text`, (T,), and `count` characters more: each drawn from the `top_k` that the model holds most likely."""
+    """Extend `text`, (T,), by `count` characters, each sampled from the model's `top_k` most probable ones."""
     past = None
     for _ in range(count):
-        if past is None or past[0][0].shape[2] == CONTEXT:  # at its end, go on from the latter half of what it sees
+        if past is None or past[0][0].shape[2] == CONTEXT:  # context full: restart from its second half
             given, past = text[-CONTEXT // 2 :], None
         logits, past = model.remembered(given[None], past)
         best, which = (logits[0, -1] / temperature).topk(top_k)
@@ -100,13 +100,13 @@ def sample(model: GPT, text: mg.Tensor, count: int, temperature: float = 0.8, to
 
 
 def bigram(text: mg.Tensor, size: int, smoothing: float) -> mg.Tensor:
-    """The log probability of each character after each, (size, size), counted in `text` with `smoothing` added."""
+    """Return bigram log-probabilities, (size, size), from pair counts in `text` with additive `smoothing`."""
     pairs = mg.bincount(text[:-1] * size + text[1:], minlength=size * size).view(size, size) + smoothing
     return (pairs / pairs.sum(1, keepdim=True)).log()
 
 
 def bigram_loss(train: mg.Tensor, test: mg.Tensor, size: int) -> float:
-    """The mean loss a character of the bigram model whose smoothing suits the last tenth of the training text best."""
+    """Return the bigram model's mean test loss; the smoothing is tuned on the last tenth of the training text."""
     cut = len(train) * 9 // 10
 
     def loss(known: mg.Tensor, new: mg.Tensor, smoothing: float) -> float:
@@ -117,7 +117,7 @@ def bigram_loss(train: mg.Tensor, test: mg.Tensor, size: int) -> float:
 
 
 def windows(text: mg.Tensor) -> mg.data.TensorDataset:
-    """The text cut into contexts, each with the characters that follow: the next one at each place."""
+    """Split the text into contexts; the target is the next character at each position."""
     count = (len(text) - 1) // CONTEXT * CONTEXT
     return mg.data.TensorDataset(text[:count].view(-1, CONTEXT), text[1 : count + 1].view(-1, CONTEXT))
 
@@ -127,7 +127,7 @@ def loss(logits: mg.Tensor, target: mg.Tensor) -> mg.Tensor:
 
 
 class Clip(Callback):
-    """Keep one bad batch from throwing the weights far away."""
+    """Callback that clips the gradient norm to 1."""
 
     def on_backward(self, run: Run) -> None:
         nn.utils.clip_grad_norm_(run.model.parameters(), 1.0)

@@ -1,8 +1,8 @@
-"""A convolutional network learns from files in MNIST's format, IDX: from MNIST, where its four files are there.
+"""Train a convolutional network on files in MNIST's IDX format: on MNIST itself, if its four files are available.
 
-`minigrad data` says where they belong and where to get them; nothing is fetched. Where they are not, the digits of 8x8
-are written as such files into a temporary folder first: the same reader reads both, and the same network learns both.
-Of the 297 small test digits at least 96% must be read right, after twenty epochs; of MNIST's 60,000 it learns for one.
+`minigrad data` lists where to download MNIST and where to put it. Without it, the shipped 8x8 digits are written to a
+temporary folder in the same format, and read back with the same code. The test accuracy on these must be at least 96%
+after twenty epochs; on MNIST's 60,000 images the network is trained for one epoch.
 """
 
 import tempfile
@@ -16,7 +16,7 @@ from minigrad.training import accuracy, evaluate, fit
 
 
 def write_digits(folder):
-    """The digits that are shipped as files with MNIST's names, of bytes from 0 to 255 as MNIST's are."""
+    """Write the shipped digits as uint8 files with MNIST's names and value range."""
     digits = mg.data.digits()
     parts = {"train": (digits.train_x, digits.train_y), "t10k": (digits.test_x, digits.test_y)}
     for name, (x, y) in parts.items():
@@ -39,7 +39,7 @@ model = nn.Sequential(
     nn.MaxPool2d(2),
     nn.Conv2d(16, 32, 3, padding=1),
     nn.ReLU(),
-    nn.AdaptiveAvgPool2d(4),  # from pictures of any size
+    nn.AdaptiveAvgPool2d(4),  # for images of any size
     nn.Flatten(),
     nn.Linear(32 * 4 * 4, 10),
 )

@@ -1,9 +1,9 @@
-"""A network that was trained in PyTorch straightens pictures: it sees how a letter lies, and warps it back upright.
+"""Straighten images of letters with a network trained in PyTorch, which predicts an affine transform and applies it.
 
-Only forward passes: its weights come from a file. The letters are made by formulas, turned by up to 60 degrees, moved
-and made smaller. At least three quarters of the squared error of their pixels must be gone. The picture (--picture)
-shows letters as they lay, and below each what became of it. tests/helpers/torch_warper.py has the network in PyTorch,
-and has trained it; a test holds the two to the same picture.
+It runs inference only, with weights from a file. The letters are synthetic, rotated by up to 60 degrees, translated and
+shrunk. The network must remove at least three quarters of the squared pixel error. The image (--picture) shows the
+inputs, with the outputs below. tests/helpers/torch_warper.py defines and trains the network in PyTorch; a test compares
+the outputs of both.
 """
 
 from math import pi
@@ -17,7 +17,7 @@ import minigrad.nn.functional as F
 from minigrad import nn
 
 WEIGHTS = Path(__file__).with_suffix(".safetensors")
-BARS = {  # the middle of each bar of a letter, from -1 to 1, and half of its width and height
+BARS = {  # (x, y, half width, half height) of each bar of a letter, in [-1, 1]
     "L": [(-0.3, 0.0, 0.1, 0.6), (0.0, 0.5, 0.4, 0.1)],
     "T": [(0.0, 0.0, 0.1, 0.6), (0.0, -0.5, 0.4, 0.1)],
     "F": [(-0.3, 0.0, 0.1, 0.6), (0.0, -0.5, 0.4, 0.1), (-0.05, 0.0, 0.25, 0.1)],
@@ -34,7 +34,7 @@ class Warper(nn.Module):
         self.how = nn.Linear(16 * 4 * 4, 6)
 
     def look(self, x):
-        """Where each picture is to be sampled, as a matrix (N, 2, 3)."""
+        """Predict the affine sampling matrix of each image, (N, 2, 3)."""
         seen = F.relu(F.instance_norm(self.conv1(x)))
         seen = F.relu(F.instance_norm(self.conv2(seen)))
         seen = F.relu(F.instance_norm(self.conv3(seen)))
@@ -45,14 +45,14 @@ class Warper(nn.Module):
 
 
 def letters(count):
-    """Letters (count, 1, 32, 32), ink 1 on 0, as they lie, and upright; and what `look` should say. All at random."""
+    """Draw random letters: transformed images, upright images, (count, 1, 32, 32) each, and the true matrices."""
     kind = mg.randint(len(BARS), (count,))
     angle, size = (mg.rand(count) * 2 - 1) * (pi / 3), 1 + 0.4 * mg.rand(count)
     right, down = (mg.rand(2, count) * 2 - 1) * 0.2
     line = (mg.arange(32) + 0.5) / 16 - 1
     y, x = mg.meshgrid(line, line, indexing="ij")
 
-    def drawn(x, y):  # where the pixels of each picture, (count, 32, 32), lie on the upright letter
+    def drawn(x, y):  # x, y: coordinates of the pixels on the upright letter, (count, 32, 32)
         found = []
         for bars in BARS.values():
             parts = [mg.sigmoid(25 * (w - (x - a).abs())) * mg.sigmoid(25 * (h - (y - b).abs())) for a, b, w, h in bars]

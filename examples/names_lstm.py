@@ -1,7 +1,7 @@
-"""An LSTM learns to make up names: of chemical elements, countries and stars, all together, letter by letter.
+"""Train a character-level LSTM to generate names of chemical elements, countries and stars.
 
-Of 633 names one in ten is kept aside: the loss on those falls, and rises again when the others are learned by heart.
-Training stops then, with the weights that were best on those aside. The figure shows both losses.
+One in ten of 633 names is held out for validation. Training stops early when the network overfits, and restores the
+weights with the best validation loss. The figure (--figure) shows both losses.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from minigrad import nn
 from minigrad.nn import functional as F
 from minigrad.training import EarlyStop, evaluate, fit
 
-END = "\n"  # before a name and after it
-LONGEST = 17  # a dozen countries have more letters, and all others would be padded to theirs
+END = "\n"  # start and end token
+LONGEST = 17  # maximum length; a dozen longer country names would only add padding
 
 
 class Names(nn.Module):
-    """From letters, (N, T) of ints, to the logits of the next one at each place, (N, T, letters)."""
+    """Character-level language model: maps letters, int (N, T), to next-letter logits, (N, T, letters)."""
 
     def __init__(self, letters: int, width: int = 128) -> None:
         super().__init__()
@@ -35,13 +35,13 @@ class Names(nn.Module):
     def remembered(
         self, x: mg.Tensor, state: tuple[mg.Tensor, mg.Tensor] | None = None
     ) -> tuple[mg.Tensor, tuple[mg.Tensor, mg.Tensor]]:
-        """The logits, and the state from which the next letter goes on."""
+        """Return the logits and the LSTM state."""
         h, state = self.lstm(self.letters(x), state)
         return self.head(self.dropout(h)), state
 
 
 def rows(names: list[str], vocabulary: mg.data.Vocabulary) -> mg.data.TensorDataset:
-    """Names as rows of letters and of those that follow; behind the end of a name nothing is to be learned, -100."""
+    """Encode names as padded rows of inputs and targets; -100, the ignored index, marks padding in the targets."""
     longest = max(map(len, names)) + 1
     letters = mg.stack([vocabulary.encode((END + name).ljust(longest, END)) for name in names])
     following = mg.full(letters.shape, -100)
@@ -56,7 +56,7 @@ def loss(logits: mg.Tensor, target: mg.Tensor) -> mg.Tensor:
 
 @mg.no_grad()
 def invented(model: Names, vocabulary: mg.data.Vocabulary, count: int, temperature: float = 0.6) -> list[str]:
-    """`count` names, all made at once, each letter drawn from what the model thinks may follow."""
+    """Sample a batch of `count` names from the model, letter by letter."""
     letters, state = mg.full((count, 1), vocabulary.characters.index(END)), None
     texts = [""] * count
     for _ in range(LONGEST):
@@ -67,7 +67,7 @@ def invented(model: Names, vocabulary: mg.data.Vocabulary, count: int, temperatu
 
 
 def figure(path: Path, **curves: list[float]) -> None:
-    """Write curves over epochs as SVG."""
+    """Plot curves over epochs to an SVG file."""
     top, bottom = max(map(max, curves.values())), min(map(min, curves.values()))
     lines = []
     for (name, ys), colour in zip(curves.items(), ("#0072b2", "#d55e00"), strict=True):
@@ -82,7 +82,7 @@ def figure(path: Path, **curves: list[float]) -> None:
         '<path d="M40 20V220H400" fill="none" stroke="#888"/>\n'
         f'<text x="36" y="24" text-anchor="end">{top:.1f}</text>\n'
         f'<text x="36" y="224" text-anchor="end">{bottom:.1f}</text>\n'
-        f'<text x="220" y="244" text-anchor="middle">loss a letter, over {len(xs)} epochs</text>\n'
+        f'<text x="220" y="244" text-anchor="middle">loss per letter, over {len(xs)} epochs</text>\n'
         + "\n".join(lines)
         + "\n</svg>\n",
         encoding="utf-8",

@@ -1,6 +1,6 @@
-"""What `minigrad sweep sweep.toml` trains: a network of two layers on handwritten digits.
+"""Training function for `minigrad sweep sweep.toml`: a two-layer network on handwritten digits.
 
-The test digits stay out of it: values that were chosen by them would look better than they are.
+It does not use the test digits, as selecting hyperparameters on them would bias the test accuracy.
 """
 
 import minigrad as mg
