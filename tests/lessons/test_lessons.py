@@ -73,7 +73,7 @@ def test_a_half_filled_dict_says_what_is_open():
 
 
 def test_an_unknown_exercise_says_which_there_are():
-    with pytest.raises(KeyError, match=re.escape("no exercise '9.9'; there are 01.1, 01.2")):
+    with pytest.raises(KeyError, match=re.escape("no exercise '9.9'; the exercises are 01.1, 01.2")):
         lessons.check("9.9", 1)
 
 
