@@ -143,9 +143,9 @@ def test_a_checkpoint_that_was_cut_off_changes_nothing(tmp_path):
     Setting().fit(tmp_path / "c", epochs=1)
     data = (tmp_path / "c").read_bytes()
     (tmp_path / "c").write_bytes(data[:-1])
-    untouched(Setting(), tmp_path / "c", FileFormatError, "cut off or damaged")
+    untouched(Setting(), tmp_path / "c", FileFormatError, "truncated or corrupt")
     (tmp_path / "c").write_bytes(data[:-9] + bytes([data[-9] ^ 1]) + data[-8:])
-    untouched(Setting(), tmp_path / "c", FileFormatError, "its checksum is not that of what it holds")
+    untouched(Setting(), tmp_path / "c", FileFormatError, "checksum mismatch")
     mg.save(Setting().model.state_dict(), tmp_path / "c")
     untouched(Setting(), tmp_path / "c", FileFormatError, "is not a checkpoint of fit")
 
