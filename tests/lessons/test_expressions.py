@@ -25,5 +25,5 @@ def test_an_expression_has_the_value_that_python_gives_it(text):
 
 @pytest.mark.parametrize("text", ["[a]", "lambda: a", "a if b else b", "(a := b)", "f'{a}'", "a and b"])
 def test_other_parts_are_refused(text):
-    with pytest.raises(TypeError, match="is not evaluated"):
+    with pytest.raises(TypeError, match="unsupported expression"):
         evaluate(ast.parse(text, mode="eval").body, NAMES)
