@@ -99,7 +99,7 @@ MNIST = Official(
 FASHION_MNIST = Official(
     "Fashion-MNIST",
     "fashion_mnist()",
-    "70,000 pieces of clothing, 28x28",
+    "70,000 images of clothing, 28x28",
     ("fashion-mnist", "FashionMNIST/raw"),
     {
         "train-images-idx3-ubyte.gz": "8d4fb7e6c68d591d4c3dfef9ec88bf0d",
@@ -117,7 +117,7 @@ _BATCHES = "cifar-10-batches-bin"
 CIFAR10 = Official(
     "CIFAR-10",
     "cifar10()",
-    "60,000 colour pictures of 10 kinds, 32x32",
+    "60,000 colour images in 10 classes, 32x32",
     (".", "cifar-10", "cifar10"),
     {ARCHIVE: "c32a1d4ab5d03f1284b67883e8d87530"},
     tuple(f"{_BATCHES}/{name}.bin" for name in (*(f"data_batch_{k}" for k in range(1, 6)), "test_batch")),

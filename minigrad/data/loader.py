@@ -220,7 +220,7 @@ class DataLoader:
         if self._resuming:
             self._resuming = False
             return self._position
-        if self._position:  # the loop before this one was left early
+        if self._position:  # the previous loop was left early
             self._epoch += 1
         source = self._source()
         if self.num_workers and not isinstance(
@@ -384,9 +384,6 @@ def _check_order(
             "batch_sampler option is mutually exclusive with batch_size, shuffle, sampler, and drop_last"
         )
     if batch_size is None and drop_last:
-        raise ArgumentError(
-            "batch_size=None option disables auto-batching and is mutually exclusive with drop_last: there is no last "
-            "batch."
-        )
+        raise ArgumentError("batch_size=None option disables auto-batching and is mutually exclusive with drop_last")
     if batch_size is not None:
         check_batch_size(batch_size)

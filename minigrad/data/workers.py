@@ -185,7 +185,7 @@ def made(job: LoaderJob, indices: Any) -> Any:
 
 
 def batches_of(job: LoaderJob) -> Iterator[Any]:
-    """The batches of an iterable dataset."""
+    """Iterate over the batches of an iterable-style dataset."""
     stream = iter(job.dataset)
     if job.batch_size is None:
         yield from map(job.collate, stream)

@@ -178,7 +178,7 @@ def asked(path: str | os.PathLike[str]) -> dict[str, Any]:
 
 
 def _checked(who: str, workers: Any, resources: Any) -> float:
-    """How many processors each trial has. Raises ArgumentError, DTypeError for what cannot be."""
+    """Return the CPUs of each trial. Raises ArgumentError or DTypeError for invalid arguments."""
     if workers is not None and (isinstance(workers, bool) or not isinstance(workers, int) or workers < 1):
         raise ArgumentError(f"{who}: workers, the number of concurrent trials, should be an int >= 1, not {workers!r}.")
     if resources is not None and not isinstance(resources, Mapping):
