@@ -50,7 +50,7 @@ class DataLoader:
 
     `device` is the device of the batches. A `TensorDataset` is copied there once, other datasets batch by batch.
 
-    `num_workers` subprocesses load the batches, each prefetching `prefetch_factor` (2); they are shut down after an
+    `num_workers` subprocesses load the batches, each prefetching `prefetch_factor` (2) batches; they shut down after an
     epoch unless `persistent_workers` is set. `worker_init_fn` is called in each worker with its id. `timeout` is the
     maximum time, in seconds, to wait for a batch; 0 disables it. `pin_memory` is accepted for compatibility and has
     no effect. See `minigrad.data.workers` for the limits of workers.
