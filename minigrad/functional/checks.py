@@ -1,6 +1,7 @@
-"""What the functions ask of their arguments before they compute: each question in one place, a message a mistake.
+"""Argument checks shared by the functions: one helper and one error message for each kind of mistake.
 
-`op` is the function that asks, `argument` the name in its signature. ``…_of`` returns what it was given in one form.
+`op` is the name of the calling function, `argument` the name of the parameter. Helpers named ``…_of`` return the
+normalised argument.
 """
 
 from __future__ import annotations
@@ -51,53 +52,56 @@ __all__ = [
 Dims = int | Sequence[int] | None
 Ints = int | Sequence[int]
 
-# --- tensors, and their types ---
+# --- tensors and their dtypes ---
 
 
 def tensor_of(x: Any, op: str, argument: str = "input") -> Tensor:
-    """`x`, which is to be a tensor."""
+    """Return `x`. Raises DTypeError unless it is a tensor."""
     if isinstance(x, Tensor):
         return x
-    raise DTypeError(f"{op}: {argument} is {a_kind(x)}, not a tensor.\n  Make it one first: mg.tensor(x).")
+    raise DTypeError(f"{op}: {argument} must be a tensor, not {a_kind(x)}.\n  Convert it first: mg.tensor(x).")
 
 
 def tensor_as(x: Any, dtype: DType | None, op: str) -> Tensor:
-    """The tensor `x`, converted where a `dtype` is given."""
+    """Return the tensor `x`, converted to `dtype` unless it is None."""
     return tensor_of(x, op) if dtype is None else tensor_of(x, op).to(as_dtype(dtype))
 
 
 def floats_of(x: Any, op: str, argument: str = "input") -> Tensor:
-    """`x`, which is to be a tensor of floats."""
+    """Return `x`. Raises DTypeError unless it is a floating-point tensor."""
     if tensor_of(x, op, argument).dtype.is_floating_point:
         return cast(Tensor, x)
-    raise DTypeError(f"{op}: {argument} holds {x.dtype.name}, not fractions.\n  Write {argument}.to(mg.float32).")
+    raise DTypeError(
+        f"{op}: expected {argument} to be a floating-point tensor, but got {x.dtype.name}.\n"
+        f"  Write {argument}.to(mg.float32)."
+    )
 
 
 def check_same_type(op: str, **operands: Any) -> None:
-    """Raise DTypeError unless all operands but those that are None are tensors of one type."""
+    """Raise DTypeError unless all operands that are not None are tensors of the same dtype."""
     given = {name: tensor_of(x, op, name).dtype for name, x in operands.items() if x is not None}
-    if len(set(given.values())) > 1:  # what holds no fractions is what is to be converted
+    if len(set(given.values())) > 1:  # suggest converting the integer operand
         given = dict(sorted(given.items(), key=lambda one: not one[1].is_floating_point))
     (first, wanted), *others = given.items()
     for name, dtype in others:
         if dtype is not wanted:
             raise DTypeError(
-                f"{op}: {name} holds {dtype.name}, but {first} {wanted.name}: all must be of one type.\n"
+                f"{op}: expected {name} to have the same dtype as {first} ({wanted.name}), but got {dtype.name}.\n"
                 f"  Write {name}.to(mg.{wanted.name})."
             )
 
 
 def common_dtype(*operands: Any) -> DType:
-    """The dtype in which an operation computes with `operands`, tensors and Python numbers."""
+    """Return the dtype to which an operation promotes `operands`, tensors and Python scalars."""
     tensors = [x for x in operands if isinstance(x, Tensor)]
     numbers = [of_number(x) for x in operands if not isinstance(x, Tensor)]
     return result_type([x.dtype for x in tensors if x.ndim], [x.dtype for x in tensors if not x.ndim], numbers)
 
 
 def operands_of(op: str, **given: Any) -> list[Tensor]:
-    """Two operands of an elementwise function, of which one may be a number: then a 0-d tensor of their common dtype.
+    """Return the two operands of an elementwise function; a Python scalar becomes a 0-d tensor of their common dtype.
 
-    Raises DTypeError where neither is a tensor.
+    Raises DTypeError if neither is a tensor.
     """
     tensors = [x for x in given.values() if isinstance(x, Tensor)]
     like = tensors[0] if tensors else tensor_of(next(iter(given.values())), op)
@@ -108,9 +112,9 @@ def operands_of(op: str, **given: Any) -> list[Tensor]:
 
 
 def scaled(factor: Any, other: Any, input: Any, op: str, argument: str = "alpha") -> Any:
-    """``factor * other``, multiplied in the dtype of ``input + factor * other``, where it can overflow no earlier.
+    """Return ``factor * other``, multiplied in the result dtype of ``input + factor * other`` to avoid overflow.
 
-    Raises DTypeError for a float where both are integers, and for an int that their dtype cannot hold.
+    Raises DTypeError for a float `factor` of integer operands, and for an int that their dtype cannot represent.
     """
     check_number(factor, op, argument)
     if factor == 1:
@@ -120,7 +124,10 @@ def scaled(factor: Any, other: Any, input: Any, op: str, argument: str = "alpha"
     if isinstance(input, Tensor) or isinstance(other, Tensor):
         dtype = common_dtype(input, other)
         if not dtype.is_floating_point and isinstance(factor, float):
-            raise DTypeError(f"{op}: {argument}={factor} is a float, and the operands are integers; convert one.")
+            raise DTypeError(
+                f"{op}: for integer tensors, {argument} must not be a floating-point number, but got {factor}.\n"
+                f"  Convert a tensor to float, or {argument} to int."
+            )
         if not dtype.is_floating_point and isinstance(factor, int):
             factor = number(f"{op}: {argument}", factor, dtype)
         other = other.to(dtype) if isinstance(other, Tensor) else other
@@ -133,36 +140,36 @@ def scaled(factor: Any, other: Any, input: Any, op: str, argument: str = "alpha"
 def check_stretches(x: Tensor, shape: Shape, op: str, argument: str) -> None:
     """Raise ShapeError unless `x` broadcasts to `shape`."""
     if broadcast_shapes(x.shape, shape, op=op) != shape:
-        raise ShapeError(f"{op}: {argument} has shape {x.shape}, which does not stretch to {shape}.")
+        raise ShapeError(f"{op}: {argument} of shape {x.shape} cannot be broadcast to {shape}.")
 
 
 def check_some(x: Tensor, k: int, op: str) -> None:
-    """Raise ShapeError where there are no numbers along dimension `k`."""
+    """Raise ShapeError if dimension `k` has size 0."""
     if x.ndim and not x.shape[k]:
-        raise ShapeError(f"{op}: dimension {k} of shape {x.shape} is empty: there is nothing to choose from.")
+        raise ShapeError(f"{op}: expected dimension {k} to have non-zero size, but got shape {x.shape}.")
 
 
 def shaped(x: Tensor, shape: Shape) -> Tensor:
-    """`x` in `shape`, itself if it is so."""
+    """Reshape `x` to `shape`; return `x` itself if it has that shape."""
     return x if x.shape == shape else cast(Tensor, ops.reshape(x, shape=shape))
 
 
 def line(x: Tensor) -> Tensor:
-    """`x`, as a line of one number where it has no dimensions."""
+    """Return `x`, as a vector of one element if it is 0-d."""
     return x if x.ndim else shaped(x, (1,))
 
 
 def flat(x: Tensor) -> Tensor:
-    """All numbers of `x` in one line."""
+    """Flatten `x` to one dimension."""
     return shaped(x, (numel(x.shape),))
 
 
 def tied(x: Tensor, found: Tensor) -> Tensor:
-    """`found`, an element of the line `x`, whose gradient all elements equal to it share."""
+    """Return `found`, an element of the vector `x`; its gradient is split among all elements equal to it."""
     if not x.requires_grad:
         return found
     equal = ops.where(ops.isnan(found), ops.isnan(x), ops.eq(x, found))
-    sign = ops.where(found == -inf, -1.0, 1.0)  # so that what is not equal is always smaller
+    sign = ops.where(found == -inf, -1.0, 1.0)  # makes every unequal element smaller
     return cast(Tensor, ops.amax(ops.where(equal, x * sign, -inf), dim=(0,), keepdim=False) * sign)
 
 
@@ -170,38 +177,40 @@ def tied(x: Tensor, found: Tensor) -> Tensor:
 
 
 def one_dim_of(dim: Any, x: Tensor, op: str) -> int:
-    """The one dimension that `dim` names, from 0."""
+    """Return the single dimension `dim`, counted from 0."""
     if isinstance(dim, int) and not isinstance(dim, bool):
         return dim_of(dim, x.ndim, op)
-    raise DTypeError(f"{op}: dim={dim!r} is not an int: it works along one dimension.")
+    raise DTypeError(f"{op}: dim must be a single int, not {dim!r}.")
 
 
 def some_dims_of(dim: Dims, x: Tensor, op: str) -> tuple[int, ...]:
-    """The dimensions that `dim` names, ascending from 0; None are all."""
+    """Return the dimensions `dim` (None: all), counted from 0, in ascending order."""
     given: Any = () if dim is None else (dim,) if isinstance(dim, int) else dim
     if not _are_ints(given):
-        raise DTypeError(f"{op}: dim={dim!r} is neither an int nor a tuple of ints.")
+        raise DTypeError(f"{op}: dim must be an int or a tuple of ints, not {dim!r}.")
     return dims_of(dim, x.ndim, op)
 
 
 def dim_of_some(x: Tensor, dim: int, op: str) -> int:
-    """The one dimension that `dim` names, where a single number has none."""
+    """Return dimension `dim` of `x`, counted from 0. Raises ShapeError if `x` is 0-d."""
     if not tensor_of(x, op).ndim:
-        raise ShapeError(f"{op}: a single number has no dimensions.\n  reshape(1) makes it a line of one.")
+        raise ShapeError(
+            f"{op}: dimension specified as {dim}, but the tensor has no dimensions.\n  Write x.reshape(1)."
+        )
     return dim_of(dim, x.ndim, op)
 
 
 def two_dims_of(dim1: int, dim2: int, ndim: int, op: str) -> tuple[int, int]:
-    """Two dimensions, of `ndim`, which are not the same."""
+    """Return two different dimensions out of `ndim`, counted from 0."""
     if ndim < 2:
-        raise ShapeError(f"{op}: it takes two dimensions or more, and here are {ndim}.")
+        raise ShapeError(f"{op}: expected at least 2 dimensions, but got {ndim}.")
     first, second = dim_of(dim1, ndim, op), dim_of(dim2, ndim, op)
     if first == second:
-        raise ShapeError(f"{op}: dim1={dim1} and dim2={dim2} are the same dimension.")
+        raise ShapeError(f"{op}: dimensions cannot be identical, but got dim1={dim1} and dim2={dim2}.")
     return first, second
 
 
-# --- numbers and options ---
+# --- scalars and options ---
 
 
 def _are_ints(given: Any) -> bool:
@@ -209,71 +218,73 @@ def _are_ints(given: Any) -> bool:
 
 
 def ints_of(given: Any, count: int, op: str, argument: str, least: int = 0) -> Shape:
-    """`given`, one int or one for each of `count` dimensions, as a tuple of `count`."""
+    """Return `given`, one int or one for each of `count` dimensions, as a tuple of `count`."""
     if given.__class__ is int and given >= least:
         return (given,) * count
     sizes = given if isinstance(given, Sequence) else (given,)
     if not _are_ints(sizes):
-        raise DTypeError(f"{op}: {argument}={given!r} is neither an int nor a tuple of ints.")
+        raise DTypeError(f"{op}: {argument} must be an int or a tuple of ints, not {given!r}.")
     if len(sizes) not in (1, count) or min(sizes) < least:
         raise ShapeError(
-            f"{op}: {argument}={given!r}: it is {least} or more, one int{f' or {count}' if count > 1 else ''}."
+            f"{op}: expected {argument} to be one int{f' or {count} ints' if count > 1 else ''} of at least {least}, "
+            f"but got {given!r}."
         )
     return tuple(sizes) * (count // len(sizes))
 
 
 def listed_ints(op: str, given: Any, keyword: Any = None) -> Shape:
-    """Ints that were given one by one, as one sequence, or by keyword."""
+    """Return ints that were passed one by one, as one sequence, or by keyword."""
     alone = len(given) == 1 and not hasattr(given[0], "__index__")
     items = keyword if keyword is not None else given[0] if alone else given
     try:
         return tuple([operator.index(item) for item in items])
     except TypeError:
-        raise DTypeError(f"{op}: it takes ints, or one sequence of them, not {items!r}.") from None
+        raise DTypeError(f"{op}: expected ints, or one sequence of ints, but got {items!r}.") from None
 
 
 def check_option(value: Any, known: Sequence[Any], op: str, argument: str) -> None:
-    """Raise ArgumentError unless `value` is one of those known."""
+    """Raise ArgumentError unless `value` is one of `known`."""
     if value not in known:
-        raise ArgumentError(f"{op}: {argument}={value!r} is none of {', '.join(map(repr, known))}.")
+        raise ArgumentError(f"{op}: expected {argument} to be one of {', '.join(map(repr, known))}, but got {value!r}.")
 
 
 def check_number(value: Any, op: str, argument: str, whole: bool = False) -> None:
-    """Raise DTypeError unless `value` is a number, or one that a tensor or a Value holds; with `whole`, an int."""
+    """Raise DTypeError unless `value` converts to a float, as a 0-d tensor or a Value does; with `whole`, to an int."""
     if not hasattr(value, "__index__" if whole else "__float__"):
         raise DTypeError(f"{op}: {argument}={value!r} is {a_kind(value)}, not {'an int' if whole else 'a number'}.")
 
 
 def check_share(value: float, op: str, argument: str) -> None:
-    """Raise DTypeError for no number, ArgumentError for what is no probability and no share of a whole."""
+    """Raise ArgumentError unless `value` is between 0 and 1, DTypeError unless it is a number."""
     check_number(value, op, argument)
     if not 0 <= value <= 1:
-        raise ArgumentError(f"{op}: {argument}={value} is not from 0 to 1.")
+        raise ArgumentError(f"{op}: {argument} has to be between 0 and 1, but got {value}.")
 
 
 # --- images ---
 
 
 def check_images(x: Any, dims: Sequence[str], op: str, empty: str = "N") -> None:
-    """Raise ShapeError unless `x` has `dims`, the first of which may be left out; only those in `empty` may be 0."""
+    """Raise ShapeError unless `x` has `dims`, the first optional; only the sizes of those in `empty` may be 0."""
     sizes = zip(tensor_of(x, op).shape[::-1], dims[::-1], strict=False)
     if x.ndim not in (len(dims), len(dims) - 1) or any(not size and dim not in empty for size, dim in sizes):
         batch, one = (f"({', '.join(names)})" for names in (dims, dims[1:]))
         raise ShapeError(
-            f"{op}: input is {batch}, or {one} for one, and only {' and '.join(empty)} may be 0; given is {x.shape}."
+            f"{op}: expected input of shape {batch}, or {one} unbatched, but got {x.shape}.\n"
+            f"  Only {' and '.join(empty)} may be 0."
         )
 
 
-FORMATS = {1: ("NCL", "NLC"), 2: ("NCHW", "NHWC")}  # by the dimensions of space
+FORMATS = {1: ("NCL", "NLC"), 2: ("NCHW", "NHWC")}  # by number of spatial dimensions
 
 
 def channels_first(x: Any, space: int, data_format: str, op: str, empty: str = "N") -> Tensor:
-    """Images `x`, with or without N, whose channels stand where `data_format` says, with channels before space."""
+    """Return the images `x`, batched or not, with `data_format` converted to channels first."""
     check_option(data_format, FORMATS[space], op, "data_format")
     check_images(x, data_format, op, empty)
     return cast(Tensor, x.movedim(-1, -1 - space) if data_format.endswith("C") else x)
 
 
 def channels_given(y: Tensor, data_format: str) -> Tensor:
-    """Images `y`, channels first, as `data_format` has them."""
+    """Convert channels-first images `y` to `data_format`."""
     return y.movedim(1 - len(data_format), -1) if data_format.endswith("C") else y

@@ -194,7 +194,7 @@ REFUSALS = {
     ),
     "F.softmin(x.to(mg.int64), 1)": (
         DTypeError,
-        "softmin: input holds int64, not fractions.\n  Write input.to(mg.float32).",
+        "softmin: expected input to be a floating-point tensor, but got int64.\n  Write input.to(mg.float32).",
     ),
     "attention(x[0, 0], x, x)": (
         ShapeError,
@@ -219,15 +219,15 @@ REFUSALS = {
     ),
     "attention(x, x, x, [True])": (
         DTypeError,
-        "scaled_dot_product_attention: attn_mask is a list, not a tensor.\n  Make it one first: mg.tensor(x).",
+        "scaled_dot_product_attention: attn_mask must be a tensor, not a list.\n  Convert it first: mg.tensor(x).",
     ),
     "attention(x, x, x, mg.zeros(3, 1, 4, 4))": (
         ShapeError,
-        ("scaled_dot_product_attention: attn_mask has shape (3, 1, 4, 4), which does not stretch to (2, 4, 4)."),
+        ("scaled_dot_product_attention: attn_mask of shape (3, 1, 4, 4) cannot be broadcast to (2, 4, 4)."),
     ),
     "attention(x, x, x, dropout_p=2)": (
         ArgumentError,
-        "scaled_dot_product_attention: dropout_p=2 is not from 0 to 1.",
+        "scaled_dot_product_attention: dropout_p has to be between 0 and 1, but got 2.",
     ),
 }
 

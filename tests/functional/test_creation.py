@@ -236,8 +236,8 @@ def test_a_wrong_call_is_refused_in_words(wrong, kind, message):
         (lambda: mg.tensor([-1], dtype=mg.uint8), "-1 does not fit into uint8"),
         (lambda: mg.tensor([mg.nan], dtype=mg.int64), "nan does not fit into int64"),
         (lambda: mg.tensor([2.0**63], dtype=mg.int64), "does not fit into int64"),
-        (lambda: mg.zeros_like([1.0]), r"^zeros_like: input is a list, not a tensor"),
-        (lambda: mg.full_like(3.0, 1.0), r"^full_like: input is a float, not a tensor"),
+        (lambda: mg.zeros_like([1.0]), r"^zeros_like: input must be a tensor, not a list"),
+        (lambda: mg.full_like(3.0, 1.0), r"^full_like: input must be a tensor, not a float"),
         (lambda: mg.eye(2.0), r"^eye: \(2\.0, 2\.0\) is not a shape"),
     ],
 )

@@ -64,11 +64,20 @@ def test_a_total_is_written_into_a_narrower_type_in_the_digits_of_both():
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda n: mg.add(n, n, alpha=2.0), "add: alpha=2.0 is a float, and the operands are integers; convert one."),
-        (lambda n: n.sub_(n, alpha=0.5), "sub_: alpha=0.5 is a float"),
-        (lambda n: mg.addcmul(n, n, n, value=2.5), "addcmul: value=2.5 is a float"),
-        (lambda n: mg.addcmul(n, 2, n), "addcmul: tensor1 is an int, not a tensor"),
-        (lambda n: mg.add(n, n, alpha=300), "add: alpha: 300 cannot be converted to uint8 without overflow"),
+        (
+            lambda n: mg.add(n, n, alpha=2.0),
+            "add: for integer tensors, alpha must not be a floating-point number, but got 2.0.",
+        ),
+        (
+            lambda n: n.sub_(n, alpha=0.5),
+            "sub_: for integer tensors, alpha must not be a floating-point number, but got 0.5",
+        ),
+        (
+            lambda n: mg.addcmul(n, n, n, value=2.5),
+            "addcmul: for integer tensors, value must not be a floating-point number, but got 2.5",
+        ),
+        (lambda n: mg.addcmul(n, 2, n), "addcmul: tensor1 must be a tensor, not an int"),
+        (lambda n: mg.add(n, n, alpha=300), "add: alpha: 300 does not fit into numbers of type uint8"),
     ],
 )
 def test_a_factor_that_the_type_of_the_result_cannot_hold_is_refused(call, message):
@@ -234,9 +243,11 @@ OF_TWO = ["atan2", "div", "eq", "float_power", "fmax", "fmin", "hypot", "logadde
 @pytest.mark.parametrize("wrong", [4.0, 4, None, "4", [4.0, 4.0]])
 def test_a_function_of_two_tensors_names_the_operand_that_is_none(name, wrong):
     x = mg.ones(2, 2) if name in ("mm", "mv", "matmul") else mg.ones(2)
-    with pytest.raises(DTypeError, match=rf"{name}: .* is .*, not a tensor\.\n  Make it one first: mg\.tensor\(x\)\."):
+    with pytest.raises(
+        DTypeError, match=rf"{name}: .* must be a tensor, not .*\.\n  Convert it first: mg\.tensor\(x\)\."
+    ):
         getattr(mg.functional, name)(x, wrong)
-    with pytest.raises(DTypeError, match=rf"{name}: .* is .*, not a tensor\."):
+    with pytest.raises(DTypeError, match=rf"{name}: .* must be a tensor, not .*\."):
         getattr(mg.functional, name)(wrong, x)
 
 

@@ -271,7 +271,7 @@ MESSAGES = {
     "type": (
         lambda x: x.__setitem__([0], mg.tensor([[1, 2, 3, 4]])),
         DTypeError,
-        """index: value holds int64, but tensor float32: all must be of one type.
+        """index: expected value to have the same dtype as tensor (float32), but got int64.
   Write value.to(mg.float32).""",
     ),
     "shape": (
@@ -287,7 +287,7 @@ MESSAGES = {
     "reduce": (
         lambda x: x.scatter(0, mg.tensor([[0]]), 1.0, reduce="mean"),
         ArgumentError,
-        "scatter: reduce='mean' is none of 'add', 'multiply'.",
+        "scatter: expected reduce to be one of 'add', 'multiply', but got 'mean'.",
     ),
     "src and value": (
         lambda x: x.scatter(0, mg.tensor([[0]]), 1.0, value=1.0),

@@ -58,7 +58,7 @@ def test_linear_with_its_bias_is_pytorch_s(torch):
 @pytest.mark.parametrize("other", [None, 2.0, "a", np.ones(2), [1.0, 2.0], mg.Value(1.0)], ids=str)
 def test_what_is_no_tensor_is_refused_on_either_side_of_the_operator(other):
     for multiply, operand in ((lambda x: x @ other, "other"), (lambda x: other @ x, "input")):
-        with pytest.raises(DTypeError, match=rf"matmul: {operand} is an? {type(other).__name__}, not a tensor"):
+        with pytest.raises(DTypeError, match=rf"matmul: {operand} must be a tensor, not an? {type(other).__name__}"):
             multiply(mg.ones(2))
 
 
@@ -89,7 +89,7 @@ def test_inner_sizes_that_differ_are_named_with_the_likely_mend():
         (
             lambda: mg.matmul(mg.ones(2), mg.ones(2, dtype=mg.float64)),
             DTypeError,
-            "other holds float64, but input float32",
+            r"expected other to have the same dtype as input \(float32\), but got float64",
         ),
         (lambda: mg.mm(mg.ones(2), mg.ones(2)), ShapeError, "mm: it takes operands of 2 dimensions"),
         (lambda: mg.bmm(mg.ones(2, 1, 1), mg.ones(3, 1, 1)), ShapeError, "bmm: batches of 2 and 3 matrices"),
@@ -227,14 +227,14 @@ def test_features_that_differ_are_named():
         (
             lambda: mg.linear(mg.ones(2, 3), mg.ones(4, 3, dtype=mg.float64)),
             DTypeError,
-            "weight holds float64, but input float32",
+            r"expected weight to have the same dtype as input \(float32\), but got float64",
         ),
         (
             lambda: mg.einsum("i,i", mg.ones(2), mg.ones(2, dtype=mg.float64)),
             DTypeError,
-            "einsum: operand 1 holds float64, but operand 0 float32",
+            r"einsum: expected operand 1 to have the same dtype as operand 0 \(float32\), but got float64",
         ),
-        (lambda: mg.einsum("i,i", [1.0, 2.0]), DTypeError, "einsum: operand 0 is a float, not a tensor"),
+        (lambda: mg.einsum("i,i", [1.0, 2.0]), DTypeError, "einsum: operand 0 must be a tensor, not a float"),
         (lambda: mg.einsum(mg.ones(2), [52]), ShapeError, r"einsum: \[52\]: dimensions are numbered from 0 to 51"),
         (lambda: mg.tensordot(mg.ones(2, 3), mg.ones(3, 2), 3), ShapeError, "tensordot: dims=3, but there are 2"),
         (lambda: mg.tensordot(mg.ones(2, 3), mg.ones(3, 2), -1), ShapeError, "tensordot: dims=-1"),
@@ -243,8 +243,12 @@ def test_features_that_differ_are_named():
         (lambda: mg.tensordot(mg.ones(2, 3), mg.ones(3, 2), ([1], [0, 1])), ShapeError, "does not pair dimensions"),
         (lambda: mg.inner(mg.ones(2, 3), mg.ones(1)), ShapeError, r"inner: \(2, 3\) and \(1,\): the last sizes differ"),
         (lambda: mg.addmm(mg.ones(3), mg.ones(2, 3), mg.ones(3, 2)), ShapeError, "addmm: shapes"),
-        (lambda: mg.addmv(mg.ones(2, 2), mg.ones(2, 3), mg.ones(3)), ShapeError, "which does not stretch to"),
-        (lambda: mg.tensor([1]).addmv(mg.tensor([[1]]), mg.tensor([2]), beta=0.5), DTypeError, "beta=0.5 is a float"),
+        (lambda: mg.addmv(mg.ones(2, 2), mg.ones(2, 3), mg.ones(3)), ShapeError, "cannot be broadcast to"),
+        (
+            lambda: mg.tensor([1]).addmv(mg.tensor([[1]]), mg.tensor([2]), beta=0.5),
+            DTypeError,
+            "beta must not be a floating-point number, but got 0.5",
+        ),
         (lambda: mg.mv(mg.ones(2, 3), mg.ones(3, 1)), ShapeError, "mv: it takes operands of 1 dimensions"),
         (lambda: mg.trace(mg.ones(2)), ShapeError, "trace: it takes operands of 2 dimensions"),
     ],
@@ -261,12 +265,15 @@ def test_what_is_no_matrix_equation_or_power_is_named():
         mg.einsum(x, "ij")
     with pytest.raises(DTypeError, match=r"matrix_power: n=0\.5 is a float, not an int"):
         mg.linalg.matrix_power(x, 0.5)
-    with pytest.raises(DTypeError, match="linear: input is a list, not a tensor"):
+    with pytest.raises(DTypeError, match="linear: input must be a tensor, not a list"):
         mg.nn.Linear(2, 2)([1.0, 2.0])
 
 
 def test_of_whole_numbers_and_fractions_the_whole_ones_are_to_be_converted():
-    with pytest.raises(DTypeError, match=r"linear: input holds int64, .*\n  Write input\.to\(mg\.float32\)"):
+    with pytest.raises(
+        DTypeError,
+        match=r"linear: expected input to have the same dtype as .*, but got int64.\n  Write input\.to\(mg\.float32\)",
+    ):
         mg.nn.Linear(2, 2)(mg.tensor([[1, 2]]))
 
 

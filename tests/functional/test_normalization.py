@@ -251,7 +251,10 @@ REFUSALS = {
     ),
     "F.rms_norm(x, (3,), mg.ones(3, dtype=mg.float64))": (
         DTypeError,
-        ("rms_norm: weight holds float64, but input float32: all must be of one type.\n  Write weight.to(mg.float32)."),
+        (
+            "rms_norm: expected weight to have the same dtype as input (float32), but got float64.\n"
+            "  Write weight.to(mg.float32)."
+        ),
     ),
     "F.batch_norm(mg.zeros(1, 4), c, c, training=True)": (
         ShapeError,
@@ -275,8 +278,8 @@ REFUSALS = {
             "  Take a divisor of them: 1 for all together, or as many as channels for each by itself."
         ),
     ),
-    "F.dropout(x, 1.5)": (ArgumentError, "dropout: p=1.5 is not from 0 to 1."),
-    "F.dropout([1.0])": (DTypeError, "dropout: input is a list, not a tensor.\n  Make it one first: mg.tensor(x)."),
+    "F.dropout(x, 1.5)": (ArgumentError, "dropout: p has to be between 0 and 1, but got 1.5."),
+    "F.dropout([1.0])": (DTypeError, "dropout: input must be a tensor, not a list.\n  Convert it first: mg.tensor(x)."),
 }
 
 

@@ -154,35 +154,58 @@ WRONG = [
         ShapeError,
         "max_pool2d: with padding=1 and dilation=2 a window over shape (2, 3, 1, 1) holds nothing but padding.\n  Pad",
     ),
-    (lambda: F.max_pool2d(ONES, 2, 0), ShapeError, "max_pool2d: stride=0: it is 1 or more, one int or 2."),
-    (lambda: F.max_pool2d(ONES, 0), ShapeError, "max_pool2d: kernel_size=0: it is 1 or more, one int or 2."),
-    (lambda: F.max_pool2d(ONES, 2, padding=-1), ShapeError, "max_pool2d: padding=-1: it is 0 or more, one int or 2."),
-    (lambda: F.max_pool2d(ONES, 2, dilation=0), ShapeError, "max_pool2d: dilation=0: it is 1 or more, one int or 2."),
+    (
+        lambda: F.max_pool2d(ONES, 2, 0),
+        ShapeError,
+        "max_pool2d: expected stride to be one int or 2 ints of at least 1, but got 0.",
+    ),
+    (
+        lambda: F.max_pool2d(ONES, 0),
+        ShapeError,
+        "max_pool2d: expected kernel_size to be one int or 2 ints of at least 1, but got 0.",
+    ),
+    (
+        lambda: F.max_pool2d(ONES, 2, padding=-1),
+        ShapeError,
+        "max_pool2d: expected padding to be one int or 2 ints of at least 0, but got -1.",
+    ),
+    (
+        lambda: F.max_pool2d(ONES, 2, dilation=0),
+        ShapeError,
+        "max_pool2d: expected dilation to be one int or 2 ints of at least 1, but got 0.",
+    ),
     (
         lambda: F.max_pool2d(ONES, (1, 2, 3)),
         ShapeError,
-        "max_pool2d: kernel_size=(1, 2, 3): it is 1 or more, one int or 2.",
+        "max_pool2d: expected kernel_size to be one int or 2 ints of at least 1, but got (1, 2, 3).",
     ),
-    (lambda: F.avg_pool2d(ONES, 2.0), DTypeError, "avg_pool2d: kernel_size=2.0 is neither an int nor a tuple of ints."),
+    (
+        lambda: F.avg_pool2d(ONES, 2.0),
+        DTypeError,
+        "avg_pool2d: kernel_size must be an int or a tuple of ints, not 2.0.",
+    ),
     (
         lambda: F.max_pool2d(ONES[0, 0], 2),
         ShapeError,
-        "max_pool2d: input is (N, C, H, W), or (C, H, W) for one, and only N may be 0; given is (4, 5).",
+        "max_pool2d: expected input of shape (N, C, H, W), or (C, H, W) unbatched, but got (4, 5).\n  Only N may be 0.",
     ),
     (
         lambda: F.max_pool1d(ONES, 2),
         ShapeError,
-        "max_pool1d: input is (N, C, L), or (C, L) for one, and only N may be 0; given is (2, 3, 4, 5).",
+        "max_pool1d: expected input of shape (N, C, L), or (C, L) unbatched, but got (2, 3, 4, 5).\n  Only N may be 0.",
     ),
     (
         lambda: F.max_pool2d(ONES[:, :0], 2),
         ShapeError,
-        "max_pool2d: input is (N, C, H, W), or (C, H, W) for one, and only N may be 0; given is (2, 0, 4, 5).",
+        (
+            "max_pool2d: expected input of shape (N, C, H, W), or (C, H, W) unbatched, but got (2, 0, 4, 5).\n"
+            "  Only N may be 0."
+        ),
     ),
     (
         lambda: F.avg_pool2d(ONES.to(mg.int64), 2),
         DTypeError,
-        "avg_pool2d: input holds int64, not fractions.\n  Write input.to(mg.float32).",
+        "avg_pool2d: expected input to be a floating-point tensor, but got int64.\n  Write input.to(mg.float32).",
     ),
     (
         lambda: F.avg_pool2d(ONES, 2, divisor_override=0),
@@ -192,12 +215,12 @@ WRONG = [
     (
         lambda: F.max_pool2d(ONES, 2, data_format="NCWH"),
         ArgumentError,
-        "max_pool2d: data_format='NCWH' is none of 'NCHW', 'NHWC'.",
+        "max_pool2d: expected data_format to be one of 'NCHW', 'NHWC', but got 'NCWH'.",
     ),
     (
         lambda: F.max_pool2d([1.0], 2),
         DTypeError,
-        "max_pool2d: input is a list, not a tensor.\n  Make it one first: mg.tensor(x).",
+        "max_pool2d: input must be a tensor, not a list.\n  Convert it first: mg.tensor(x).",
     ),
     (
         lambda: F.adaptive_avg_pool2d(ONES, (1, 2, 3)),
@@ -207,17 +230,17 @@ WRONG = [
     (
         lambda: F.adaptive_avg_pool1d(ONES[0], None),
         DTypeError,
-        "adaptive_avg_pool1d: output_size=None is neither an int nor a tuple of ints.",
+        "adaptive_avg_pool1d: output_size must be an int or a tuple of ints, not None.",
     ),
     (
         lambda: F.adaptive_avg_pool2d(ONES, (-1, 2)),
         ShapeError,
-        "adaptive_avg_pool2d: output_size=[-1, 2]: it is 0 or more, one int or 2.",
+        "adaptive_avg_pool2d: expected output_size to be one int or 2 ints of at least 0, but got [-1, 2].",
     ),
     (
         lambda: F.adaptive_avg_pool2d(ONES[:, :, :0], 2),
         ShapeError,
-        "adaptive_avg_pool2d: input is (N, C, H, W), or (C, H, W) for one, and only N and C may be 0; given is",
+        "adaptive_avg_pool2d: expected input of shape (N, C, H, W), or (C, H, W) unbatched, but got (2, 3, 0, 5)",
     ),
 ]
 

@@ -135,7 +135,7 @@ WRONG = [
     (
         lambda: F.interpolate(ONES.to(mg.int32), 3, mode="bilinear"),
         DTypeError,
-        "interpolate: input holds int32, not fractions.",
+        "interpolate: expected input to be a floating-point tensor, but got int32.",
     ),
 ]
 

@@ -153,7 +153,7 @@ WRONG = [
     (
         lambda: F.grid_sample(X, GRID, "cubic"),
         ArgumentError,
-        "grid_sample: mode='cubic' is none of 'bilinear', 'nearest', 'bicubic'.",
+        "grid_sample: expected mode to be one of 'bilinear', 'nearest', 'bicubic', but got 'cubic'.",
     ),
     (
         lambda: F.grid_sample(X[..., None], mg.zeros(2, 5, 6, 7, 3), "bicubic"),
@@ -168,7 +168,7 @@ WRONG = [
     (
         lambda: F.grid_sample(X, GRID, padding_mode="reflect"),
         ArgumentError,
-        "grid_sample: padding_mode='reflect' is none of 'zeros', 'border', 'reflection'.",
+        "grid_sample: expected padding_mode to be one of 'zeros', 'border', 'reflection', but got 'reflect'.",
     ),
     (
         lambda: F.grid_sample(X[0], GRID),
@@ -193,17 +193,20 @@ WRONG = [
     (
         lambda: F.grid_sample(X, GRID.to(mg.float64)),
         DTypeError,
-        "grid_sample: grid holds float64, but input float32: all must be of one type.\n  Write grid.to(mg.float32).",
+        (
+            "grid_sample: expected grid to have the same dtype as input (float32), but got float64.\n"
+            "  Write grid.to(mg.float32)."
+        ),
     ),
     (
         lambda: F.grid_sample(X.to(mg.int64), GRID),
         DTypeError,
-        "grid_sample: input holds int64, not fractions.\n  Write input.to(mg.float32).",
+        "grid_sample: expected input to be a floating-point tensor, but got int64.\n  Write input.to(mg.float32).",
     ),
     (
         lambda: F.grid_sample(X, [0.0]),
         DTypeError,
-        "grid_sample: grid is a list, not a tensor.\n  Make it one first: mg.tensor(x).",
+        "grid_sample: grid must be a tensor, not a list.\n  Convert it first: mg.tensor(x).",
     ),
     (
         lambda: F.affine_grid(THETA, (2, 1, 2, 3, 4)),
@@ -223,7 +226,7 @@ WRONG = [
     (
         lambda: F.affine_grid(THETA.to(mg.int32), (2, 1, 2, 3)),
         DTypeError,
-        "affine_grid: theta holds int32, not fractions.",
+        "affine_grid: expected theta to be a floating-point tensor, but got int32.",
     ),
 ]
 
