@@ -1,4 +1,4 @@
-"""PyTorch's functions of tensors, a module a topic. Importing this package makes them methods of Tensor too."""
+"""PyTorch's tensor functions, one module per topic. Importing this package also registers the methods of Tensor."""
 
 import minigrad.random.tensors  # noqa: F401 -- registers methods
 from minigrad.core.registry import FUNCTIONS, METHODS

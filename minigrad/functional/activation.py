@@ -1,4 +1,4 @@
-"""Activations with PyTorch's signatures. Those that are operations themselves, as `relu`, are in `operations`."""
+"""Activation functions with PyTorch's signatures. `operations` registers single operations, such as `relu`."""
 
 from __future__ import annotations
 
@@ -15,17 +15,20 @@ from minigrad.functional.elementwise import where
 
 @register
 def celu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
-    """``alpha * elu(input / alpha)``: an elu whose slope does not jump. Barron 2017. ArgumentError if `alpha` is 0."""
+    """Return ``alpha * elu(input / alpha)``, with a continuous derivative. Barron 2017.
+
+    Raises ArgumentError if `alpha` is 0.
+    """
     if alpha == 0:
-        raise ArgumentError("celu: alpha=0, but the input is divided by it.")
+        raise ArgumentError("celu: alpha cannot be 0, since the input is divided by it.")
     return _written(input, ops.elu(floats_of(input, "celu") / alpha, 1.0) * alpha, inplace)
 
 
 @register
 def glu(input: Tensor, dim: int = -1) -> Tensor:
-    """The first half of `input` along `dim` times the sigmoid of the second half. Dauphin et al. 2017.
+    """Return the first half of `input` along `dim` times the sigmoid of the second half. Dauphin et al. 2017.
 
-    Raises ShapeError where the size along `dim` is odd.
+    Raises ShapeError if the size along `dim` is odd.
 
     >>> import minigrad as mg
     >>> mg.functional.glu(mg.tensor([4.0, 6.0, 0.0, 0.0])).tolist()
@@ -33,18 +36,18 @@ def glu(input: Tensor, dim: int = -1) -> Tensor:
     """
     k = dim_of_some(floats_of(input, "glu"), dim, "glu")
     if input.shape[k] % 2:
-        raise ShapeError(f"glu: dimension {dim} of shape {input.shape} is odd, and cannot be halved.")
+        raise ShapeError(f"glu: halving dimension must be even, but got dimension {dim} of shape {input.shape}.")
     values, gates = input.chunk(2, k)
     return values * gates.sigmoid()
 
 
 @register
 def gumbel_softmax(logits: Tensor, tau: float = 1.0, hard: bool = False, eps: float = 1e-10, dim: int = -1) -> Tensor:
-    """A draw of one of some classes, softened so that it has a gradient: softmax((logits + noise) / `tau`) along `dim`.
+    """Sample from the Gumbel-softmax distribution: return softmax((logits + noise) / `tau`) along `dim`.
 
-    The noise is Gumbel's, -ln of exponential numbers, with which the largest is a draw by softmax(logits). With `hard`
-    the result is 1 at the largest and 0 elsewhere, and has the gradient of the soft one. `eps` does nothing, as in
-    PyTorch. Jang et al. 2017, eq. 2; Maddison et al. 2017.
+    The noise is Gumbel, -log of exponential samples, so the argmax is a sample from softmax(logits). With `hard` the
+    result is one-hot and has the gradient of the soft sample. `eps` is ignored, as in PyTorch. Jang et al. 2017, eq. 2;
+    Maddison et al. 2017.
     """
     noise = -floats_of(logits, "gumbel_softmax").detach().new_empty(logits.shape).exponential_().log()
     soft: Tensor = ((logits + noise) / tau).softmax(dim)
@@ -56,43 +59,45 @@ def gumbel_softmax(logits: Tensor, tau: float = 1.0, hard: bool = False, eps: fl
 
 @register
 def hardshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
-    """`input`, but 0 from -lambd to lambd."""
+    """Return `input` with 0 for values from -lambd to lambd."""
     x = floats_of(input, "hardshrink")
     return where((x >= -lambd) & (x <= lambd), 0.0, x)
 
 
 @register
 def hardsigmoid(input: Tensor, inplace: bool = False) -> Tensor:
-    """``relu6(input + 3) / 6``: a sigmoid of three straight lines."""
+    """Return ``relu6(input + 3) / 6``, a piecewise linear sigmoid."""
     return _written(input, ops.relu6(floats_of(input, "hardsigmoid") + 3.0) / 6.0, inplace)
 
 
 @register
 def hardswish(input: Tensor, inplace: bool = False) -> Tensor:
-    """``input * relu6(input + 3) / 6``. Howard et al. 2019."""
-    x = input.clone() if inplace else input  # whose numbers the gradient needs
+    """Return ``input * relu6(input + 3) / 6``. Howard et al. 2019."""
+    x = input.clone() if inplace else input  # the gradient needs the original values
     return _written(input, x * ops.relu6(floats_of(x, "hardswish") + 3.0) / 6.0, inplace)
 
 
 @register
 def softshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
-    """`input` brought nearer to 0 by `lambd`, and 0 where it is nearer. Raises ArgumentError if `lambd` is below 0."""
+    """Shrink `input` toward 0 by `lambd`; smaller values become 0. Raises ArgumentError if `lambd` is negative."""
     if lambd < 0:
-        raise ArgumentError(f"softshrink: lambd={lambd} is negative, and would bring numbers further from 0.")
+        raise ArgumentError(f"softshrink: lambd must be greater than or equal to 0, but got {lambd}.")
     x = floats_of(input, "softshrink")
     return where(x > lambd, x - lambd, where(x < -lambd, x + lambd, x * 0.0))
 
 
 @register
 def tanhshrink(input: Tensor) -> Tensor:
-    """``input - tanh(input)``."""
+    """Return ``input - tanh(input)``."""
     return tensor_of(input, "tanhshrink") - input.tanh()
 
 
 @register
 def threshold(input: Tensor, threshold: float, value: float, inplace: bool = False) -> Tensor:
-    """Return `input`, but `value` where it is not above `threshold`. Raises DTypeError for a `value` that is not of its
-    dtype."""
+    """Return `input`, with `value` where it is not above `threshold`.
+
+    Raises DTypeError if the dtype of `input` cannot represent `value`.
+    """
     x = tensor_of(input, "threshold")
     value = value if x.dtype.is_floating_point else number("threshold", value, x.dtype)
     return _written(x, where(x <= threshold, value, x), inplace)
@@ -104,17 +109,17 @@ def _written(input: Tensor, result: Tensor, inplace: bool) -> Tensor:
 
 @register
 def gelu(input: Any, approximate: str = "none") -> Any:
-    """x Φ(x), with Φ the normal distribution; `approximate` "tanh" takes a formula for Φ (Hendrycks, Gimpel 2016)."""
+    """Return x Φ(x), with Φ the normal CDF; `approximate` "tanh" approximates Φ (Hendrycks, Gimpel 2016)."""
     check_option(approximate, ("none", "tanh"), "gelu", "approximate")
     return ops.gelu(input) if approximate == "none" else ops.gelu_tanh(input)
 
 
 @register
 def softplus(input: Any, beta: float = 1.0, threshold: float = 20.0) -> Any:
-    """``log(1 + exp(beta * input)) / beta``, a smooth relu; where beta * input is above `threshold`, the input itself.
+    """Return ``log(1 + exp(beta * input)) / beta``, a smooth ReLU; `input` where beta * input exceeds `threshold`.
 
-    From 20 on the two are less than 1e-8 apart, so that a `threshold` of 20 or more, which PyTorch needs against
-    overflow, changes nothing here.
+    From 20 on the two differ by less than 1e-8: a `threshold` of 20 or more, which PyTorch needs to avoid overflow,
+    has no effect here.
     """
     scaled = input if beta == 1 else input * beta
     soft = ops.softplus(scaled) if beta == 1 else ops.softplus(scaled) / beta
@@ -123,7 +128,7 @@ def softplus(input: Any, beta: float = 1.0, threshold: float = 20.0) -> Any:
 
 @register
 def logsigmoid(input: Any) -> Any:
-    """The logarithm of `sigmoid`, without underflow. Raises DTypeError for a tensor of integers."""
+    """Return the logarithm of `sigmoid` without underflow. Raises DTypeError for an integer tensor."""
     if isinstance(input, Tensor):
         floats_of(input, "logsigmoid")
     return -ops.softplus(-input)
@@ -131,23 +136,23 @@ def logsigmoid(input: Any) -> Any:
 
 @register
 def hardtanh(input: Any, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> Any:
-    """Clamp to the range from `min_val` to `max_val`. Raises ArgumentError where the first is the larger."""
+    """Clamp `input` to [`min_val`, `max_val`]. Raises ArgumentError if `min_val` is greater."""
     found = ops.hardtanh(input, min_val=min_val, max_val=max_val)
     if min_val > max_val:
-        raise ArgumentError(f"hardtanh: min_val={min_val} is above max_val={max_val}.")
+        raise ArgumentError(f"hardtanh: min_val={min_val} cannot be greater than max_val={max_val}.")
     return input.copy_(found) if inplace else found
 
 
 @register(method=True)
 def prelu(input: Tensor, weight: Tensor) -> Tensor:
-    """`leaky_relu` with a learned slope: `weight` has one number, or one a channel, dimension 1 of `input`.
+    """Apply `leaky_relu` with a learned slope: `weight` has one element, or one per channel (dimension 1 of `input`).
 
-    He et al. 2015, eq. 1. Raises ShapeError for another number of slopes.
+    He et al. 2015, eq. 1. Raises ShapeError for any other size.
     """
     channels = input.shape[1] if tensor_of(input, "prelu").ndim > 1 else 1
     if tensor_of(weight, "prelu", "weight").ndim > 1 or weight._array.size not in (1, channels):
         raise ShapeError(
-            f"prelu: weight has shape {weight.shape}, not (1,) or ({channels},): one slope, or one a channel."
+            f"prelu: expected weight of shape (1,) or ({channels},), the channels of input, but got {weight.shape}."
         )
     if input.ndim > 1 and weight._array.size > 1:
         weight = cast(Tensor, ops.reshape(weight, shape=(channels, *[1] * (input.ndim - 2))))

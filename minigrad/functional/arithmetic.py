@@ -1,4 +1,4 @@
-"""Arithmetic, where PyTorch's functions take more than the operations themselves do, as `alpha` and `rounding_mode`."""
+"""Arithmetic functions that take more arguments than the operation itself, such as `alpha` and `rounding_mode`."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from minigrad.functional.methods import in_place
 
 @register(method=True, in_place=in_place(ops.add))
 def add(input: Any, other: Any, *, alpha: float = 1) -> Any:
-    """``input + alpha * other``. Raises DTypeError for integers and a float `alpha`."""
+    """Return ``input + alpha * other``. Raises DTypeError for integers and a float `alpha`."""
     return ops.add(input, scaled(alpha, other, input, "add"))
 
 
 @register(method=True, in_place=in_place(ops.sub), aliases=("subtract",))
 def sub(input: Any, other: Any, *, alpha: float = 1) -> Any:
-    """``input - alpha * other``. Raises DTypeError for integers and a float `alpha`."""
+    """Return ``input - alpha * other``. Raises DTypeError for integers and a float `alpha`."""
     return ops.sub(input, scaled(alpha, other, input, "sub"))
 
 
@@ -37,18 +37,18 @@ def _whole(x: Any) -> bool:
 
 @register(method=True)
 def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: float = 1) -> Tensor:
-    """``input + value * tensor1 * tensor2``, as in the second moment of Adam."""
+    """Return ``input + value * tensor1 * tensor2``, as in the second moment of Adam."""
     return cast(Tensor, ops.add(input, _combined(ops.mul, "addcmul", input, tensor1, tensor2, value)))
 
 
 @register(method=True)
 def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: float = 1) -> Tensor:
-    """``input + value * tensor1 / tensor2``, as in the step of Adam."""
+    """Return ``input + value * tensor1 / tensor2``, as in the update of Adam."""
     return cast(Tensor, ops.add(input, _combined(ops.div, "addcdiv", input, tensor1, tensor2, value)))
 
 
 def _combined(op: Op, name: str, input: Any, tensor1: Any, tensor2: Any, value: float) -> Any:
-    """`value` times `op` of the two tensors, in the dtype that all three have together."""
+    """Return `value` times `op` of the two tensors, in the common dtype of all three."""
     given = {"input": input, "tensor1": tensor1, "tensor2": tensor2}
     _, *pair = [tensor_of(x, name, argument) for argument, x in given.items()]
     dtype = common_dtype(input, *pair)
@@ -57,21 +57,21 @@ def _combined(op: Op, name: str, input: Any, tensor1: Any, tensor2: Any, value: 
 
 @register_method("addcmul_")
 def _add_product(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: float = 1) -> Tensor:
-    """Add ``value * tensor1 * tensor2`` to these numbers."""
+    """Add ``value * tensor1 * tensor2`` in place."""
     return input.add_(_combined(ops.mul, "addcmul_", input, tensor1, tensor2, value))
 
 
 @register_method("addcdiv_")
 def _add_quotient(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: float = 1) -> Tensor:
-    """Add ``value * tensor1 / tensor2`` to these numbers."""
+    """Add ``value * tensor1 / tensor2`` in place."""
     return input.add_(_combined(ops.div, "addcdiv_", input, tensor1, tensor2, value))
 
 
 @register(method=True, aliases=("divide", "true_divide"))
 def div(input: Any, other: Any, *, rounding_mode: str | None = None) -> Any:
-    """``input / other``, and its `rounding_mode`: None, "trunc" towards 0 or "floor" down.
+    """Return ``input / other``, rounded by `rounding_mode`: None (exact), "trunc" (toward 0) or "floor" (down).
 
-    Raises ArgumentError for another mode, and DivisionError where whole numbers are divided by 0 and rounded.
+    Raises ArgumentError for another mode, and DivisionError for rounded division of integers by 0.
     """
     check_option(rounding_mode, (None, "trunc", "floor"), "div", "rounding_mode")
     if rounding_mode is None:
@@ -80,11 +80,11 @@ def div(input: Any, other: Any, *, rounding_mode: str | None = None) -> Any:
     rounded = floor_divide(a, b) if rounding_mode == "floor" else _truncated(a, b)
     if a is input and b is other:
         return rounded
-    return ops.where(False, ops.add(input, other), rounded)  # whose slope is 0, also where `other` is
+    return ops.where(False, ops.add(input, other), rounded)  # the gradient is 0 even where `other` is 0
 
 
 def _truncated(a: Any, b: Any) -> Any:
-    """``a / b``, rounded towards 0; of integers without a detour by floats, which have fewer digits."""
+    """Return ``a / b`` rounded toward 0; integers are not converted to floats, which would lose digits."""
     if not (_whole(a) and _whole(b)):
         return ops.trunc(ops.div(a, b))
     _check_divisor("div", a, b)
@@ -96,35 +96,35 @@ def _check_divisor(name: str, input: Any, other: Any) -> None:
     if not (_whole(input) and _whole(other)) or (isinstance(input, Tensor) and not numel(input.shape)):
         return
     if bool(ops.any(other == 0, dim=None, keepdim=False)) if isinstance(other, Tensor) else other == 0:
-        raise DivisionError(f"{name}: a whole number divided by 0; convert to float for inf and nan.")
+        raise DivisionError(f"{name}: integer division or modulo by zero; convert to float for inf and nan.")
 
 
 @register(
     method=True, in_place=in_place(ops.floor_divide, partial(_check_divisor, "floor_divide")), operator="floordiv"
 )
 def floor_divide(input: Any, other: Any) -> Any:
-    """``input // other``, rounded down. Raises DivisionError where whole numbers are divided by 0."""
+    """Return ``input // other``, rounded down. Raises DivisionError for integers divided by 0."""
     _check_divisor("floor_divide", input, other)
     return ops.floor_divide(input, other)
 
 
 @register(method=True, in_place=in_place(ops.remainder, partial(_check_divisor, "remainder")), operator="mod")
 def remainder(input: Any, other: Any) -> Any:
-    """``input % other``, with the sign of `other`. Raises DivisionError where whole numbers are divided by 0."""
+    """Return ``input % other``, with the sign of `other`. Raises DivisionError for integers modulo 0."""
     _check_divisor("remainder", input, other)
     return ops.remainder(input, other)
 
 
 def _check_power(input: Any, exponent: Any) -> None:
     if isinstance(input, Tensor) and isinstance(exponent, int) and exponent < 0 and not input.dtype.is_floating_point:
-        raise DTypeError(f"pow: a whole number to the power {exponent} is not whole; write x.float() ** {exponent}.")
+        raise DTypeError(f"pow: integers to negative integer powers are not allowed; write x.float() ** {exponent}.")
 
 
 @register(method=True, in_place=in_place(ops.pow, _check_power), operator="pow")
 def pow(input: Any, exponent: Any) -> Any:
-    """``input ** exponent``. Raises DTypeError for whole numbers to a whole power below 0.
+    """Return ``input ** exponent``. Raises DTypeError for integers to negative integer powers.
 
-    The slope in `input` is 0 where `exponent` is 0, also at 0 ** 0, and that in `exponent` 0 where `input` is 0.
+    The derivative in `input` is 0 where `exponent` is 0, even at 0 ** 0, and in `exponent` 0 where `input` is 0.
     """
     _check_power(input, exponent)
     return ops.pow(input, exponent)
@@ -133,9 +133,11 @@ def pow(input: Any, exponent: Any) -> Any:
 @register(method=True)
 @register_method("__pos__")
 def positive(input: Tensor) -> Tensor:
-    """``+input``: itself. Raises DTypeError for bools, which have no sign."""
+    """Return `input` itself, ``+input``. Raises DTypeError for bool tensors."""
     if not tensor_of(input, "positive").dtype.kind:
-        raise DTypeError("positive: bools have no sign; convert them first: x.to(mg.int64).")
+        raise DTypeError(
+            "positive: the + operator is not supported on bool tensors.\n  Convert it first: x.to(mg.int64)."
+        )
     return input
 
 
@@ -144,7 +146,7 @@ _rounded, _divided = in_place_by_copy(div), in_place(ops.div)
 
 @register_method("div_", "divide_", "true_divide_")
 def _div(self: Tensor, other: Any, *, rounding_mode: str | None = None) -> Tensor:
-    """Overwrite these numbers with `div` of them, and return them."""
+    """Divide in place by `other`, and return the tensor: see `div`."""
     if rounding_mode is None:
         return _divided(self, other)
     return cast(Tensor, _rounded(self, other, rounding_mode=rounding_mode))
@@ -152,23 +154,23 @@ def _div(self: Tensor, other: Any, *, rounding_mode: str | None = None) -> Tenso
 
 @register(method=True, in_place=True)
 def fmod(input: Tensor, other: Any) -> Tensor:
-    """What is left of ``input / other``, with the sign of `input`, as C's fmod; `remainder` has that of `other`."""
+    """Return the remainder of ``input / other`` with the sign of `input`, as C's fmod; see also `remainder`."""
     size = tensor_of(input, "fmod")
     other = other if isinstance(other, Tensor) else number("fmod", other, common_dtype(input, other))
     if size.dtype.kind:
-        size = where(input < 0, -input, input)  # unlike abs it has a slope at 0
+        size = where(input < 0, -input, input)  # unlike abs, has a derivative at 0
     left = remainder(size, ops.abs(other) if isinstance(other, Tensor) else abs(other))
     return cast(Tensor, where(input < 0, -left, left))
 
 
 @register
 def rsub(input: Tensor, other: Any, *, alpha: float = 1) -> Tensor:
-    """``other - alpha * input``."""
+    """Return ``other - alpha * input``."""
     return cast(Tensor, sub(other, tensor_of(input, "rsub"), alpha=alpha))
 
 
 @register(method=True, in_place=True)
 def float_power(input: Any, exponent: Any) -> Tensor:
-    """``input ** exponent`` in float64, whatever the types were."""
+    """Return ``input ** exponent``, computed in float64."""
     base, power = [x.to(float64) for x in operands_of("float_power", input=input, exponent=exponent)]
     return base**power

@@ -27,9 +27,9 @@ from minigrad.functional.checks import (
 
 @register(method=True)
 def softmax(input: Tensor, dim: int | None = None, dtype: DType | None = None) -> Tensor:
-    """``exp(input) / sum(exp(input))`` along `dim`: positive numbers whose sum along it is 1. Computed as `dtype`.
+    """Return ``exp(input) / sum(exp(input))`` along `dim`, computed in `dtype`: positive values that sum to 1.
 
-    A line that is -inf everywhere gives nan. Raises DTypeError for ints and bools without a float `dtype`, and
+    A slice that is -inf everywhere gives nan. Raises DTypeError for ints and bools without a float `dtype`, and
     ArgumentError without a `dim`, which PyTorch would guess.
 
     >>> import minigrad as mg
@@ -41,13 +41,13 @@ def softmax(input: Tensor, dim: int | None = None, dtype: DType | None = None) -
 
 @register(method=True)
 def log_softmax(input: Tensor, dim: int | None = None, dtype: DType | None = None) -> Tensor:
-    """``log(softmax(input))`` along `dim`, also where the softmax is too small for a float. Raises as `softmax`."""
+    """Return ``log(softmax(input))`` along `dim`, without underflow of the softmax. Raises as `softmax`."""
     return _softmax("log_softmax", tensor_as(input, dtype, "log_softmax"), dim)
 
 
 @register
 def softmin(input: Tensor, dim: int | None = None, dtype: DType | None = None) -> Tensor:
-    """``softmax(-input)`` along `dim`. Raises as `softmax`."""
+    """Return ``softmax(-input)`` along `dim`. Raises as `softmax`."""
     return _softmax("softmax", -floats_of(tensor_as(input, dtype, "softmin"), "softmin"), dim, "softmin")
 
 
@@ -62,31 +62,32 @@ def scaled_dot_product_attention(
     scale: float | None = None,
     enable_gqa: bool = False,
 ) -> Tensor:
-    """``softmax(scale * query @ key.T + attn_mask) @ value``: for each query a mean of the values, Vaswani et al. 2017.
+    """Return ``softmax(scale * query @ key.T + attn_mask) @ value``, scaled dot-product attention. Vaswani et al. 2017.
 
-    `query` has shape (…, L, E), `key` (…, S, E) and `value` (…, S, V); gives (…, L, V), where … are batches, which
-    broadcast. `scale` is 1 / sqrt(E) unless given. `attn_mask` broadcasts to (…, L, S): of bools, where True takes
-    part, or of floats, which are added. With `is_causal` query l sees only the keys 0 to l. A query that sees no key
-    gets zeros. Each weight is dropped with probability `dropout_p`, whether or not a model is in training. With
-    `enable_gqa` dimension -3 counts heads, and each of key and value serves several heads of the query in a row.
+    `query` has shape (…, L, E), `key` (…, S, E) and `value` (…, S, V); the result has (…, L, V). Batch dimensions …
+    broadcast. `scale` defaults to 1 / sqrt(E). `attn_mask` broadcasts to (…, L, S): bool, where True takes part, or
+    floating point, which is added to the scores. With `is_causal` query l attends only to keys 0 to l. A query that
+    attends to no key gets zeros. Each weight is dropped with probability `dropout_p`, whether the model is training or
+    not. With `enable_gqa` dimension -3 is the heads, and each head of key and value serves several consecutive heads of
+    query.
 
-    Raises ShapeError where sizes do not fit, DTypeError for types that differ or are not floats, and ArgumentError for
-    a mask beside `is_causal`, and for a probability that is none.
+    Raises ShapeError for sizes that do not match, DTypeError for dtypes that differ or are not floating point, and
+    ArgumentError for a mask with `is_causal`, or an invalid probability.
     """
     name = "scaled_dot_product_attention"
     check_same_type(name, query=floats_of(query, name, "query"), key=key, value=value)
     check_share(dropout_p, name, "dropout_p")
     if min(query.ndim, key.ndim, value.ndim) < 2:
         raise ShapeError(
-            f"{name}: query, key and value have shapes {query.shape}, {key.shape} and {value.shape}, but each must be "
-            "(…, number of tokens, size).\n  x[None] adds a dimension in front."
+            f"{name}: expected query, key and value to all be at least 2-dimensional, (…, tokens, features), but got "
+            f"{query.shape}, {key.shape} and {value.shape}.\n  x[None] adds a leading dimension."
         )
     if enable_gqa:
         key, value = _repeated(name, "key", key, query), _repeated(name, "value", value, query)
     if query.shape[-1] != key.shape[-1] or key.shape[-2] != value.shape[-2]:
         raise ShapeError(
-            f"{name}: query {query.shape}, key {key.shape} and value {value.shape} do not fit: query (…, L, E) and key "
-            "(…, S, E) must share E, key and value (…, S, V) must share S."
+            f"{name}: shapes of query {query.shape}, key {key.shape} and value {value.shape} do not match: query "
+            "(…, L, E) and key (…, S, E) must have the same E, key and value (…, S, V) the same S."
         )
     batch = broadcast_shapes(query.shape[:-2], key.shape[:-2], op=name)
     broadcast_shapes(batch, value.shape[:-2], op=name)
@@ -103,8 +104,7 @@ def _softmax(name: str, x: Tensor, dim: int | None, asked: str = "") -> Tensor:
     asked = asked or name
     if dim is None:
         raise ArgumentError(
-            f"{asked}: along which dimension are the numbers to be compared?\n"
-            f"  Write {asked}(x, dim=-1) for the last one."
+            f"{asked}: implicit dimension choice is not supported.\n  Write {asked}(x, dim=-1) for the last dimension."
         )
     k = one_dim_of(dim, x, asked)
     return shaped(OPS[name](line(floats_of(x, asked)), dim=k), x.shape)
@@ -115,23 +115,23 @@ def _mask(name: str, mask: Any, is_causal: bool, query: Tensor, shape: tuple[int
         return None
     if is_causal:
         raise ArgumentError(
-            f"{name}: attn_mask and is_causal=True exclude each other.\n  Make one mask: attn_mask & causal, of bools."
+            f"{name}: attn_mask should not be set when is_causal=True.\n  Combine two bool masks: attn_mask & causal."
         )
     if tensor_of(mask, name, "attn_mask").dtype not in (as_dtype(bool), float32, query.dtype):
         raise DTypeError(
-            f"{name}: attn_mask holds {mask.dtype.name}; it must be a tensor of bools, where True takes part, or of "
-            f"{query.dtype.name}, which is added to the scores."
+            f"{name}: expected attn_mask dtype to be bool (True takes part) or {query.dtype.name} (added to the "
+            f"scores), but got {mask.dtype.name}."
         )
     check_stretches(mask, shape, name, "attn_mask")
     return cast(Tensor, mask if mask.dtype is as_dtype(bool) else mask.to(query.dtype))
 
 
 def _repeated(name: str, label: str, x: Tensor, query: Tensor) -> Tensor:
-    """`x`, each head repeated so that there are as many as in `query`."""
+    """Repeat each head of `x` to match the number of heads of `query`."""
     if min(x.ndim, query.ndim) < 3 or not x.shape[-3] or query.shape[-3] % x.shape[-3]:
         raise ShapeError(
-            f"{name}: enable_gqa=True, but query has shape {query.shape} and {label} {x.shape}: dimension -3, the "
-            f"heads, must be there, and that of query a multiple of that of {label}."
+            f"{name}: with enable_gqa=True the number of heads (dimension -3) of {label} must divide that of query, "
+            f"but got {label} {x.shape} and query {query.shape}."
         )
     *batch, heads, tokens, size = x.shape
     times = query.shape[-3] // heads

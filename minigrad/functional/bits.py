@@ -1,4 +1,4 @@
-"""Logic on bools, and on the bits of whole numbers: the operators ``&``, ``|``, ``^`` and ``~``."""
+"""Bitwise operators on integer and bool tensors: ``&``, ``|``, ``^`` and ``~``."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def _check(op: Op, *operands: Any) -> None:
         if isinstance(x, float) or (isinstance(x, Tensor) and x.dtype.is_floating_point):
             given, sign = x.dtype.name if isinstance(x, Tensor) else repr(x), _SIGNS[op.name]
             raise DTypeError(
-                f"{op.name}: {given} has no bits to take: {sign} is for bools and whole numbers.\n"
+                f"{op.name}: {sign} is only implemented for integer and bool tensors, but got {given}.\n"
                 f"  It binds tighter than a comparison: write {'~' if sign == '~' else f'(x > 0) {sign} '}(x < 1)."
             )
 
@@ -32,7 +32,7 @@ def _written(op: Op) -> Callable[..., Tensor]:
 
 @register(method=True, in_place=_written(ops.bitwise_and), operator="and")
 def bitwise_and(input: Any, other: Any) -> Any:
-    """``input & other``, bit by bit, as for bools "and". Raises DTypeError for floats, which have no such bits.
+    """Return the bitwise AND, ``input & other``; for bools the logical AND. Raises DTypeError for floats.
 
     >>> import minigrad as mg
     >>> x = mg.tensor([1.0, 2.0, 3.0])
@@ -44,20 +44,20 @@ def bitwise_and(input: Any, other: Any) -> Any:
 
 @register(method=True, in_place=_written(ops.bitwise_or), operator="or")
 def bitwise_or(input: Any, other: Any) -> Any:
-    """``input | other``, bit by bit, as for bools "or". Raises DTypeError for floats."""
+    """Return the bitwise OR, ``input | other``; for bools the logical OR. Raises DTypeError for floats."""
     return _checked(ops.bitwise_or, input, other)
 
 
 @register(method=True, in_place=_written(ops.bitwise_xor), operator="xor")
 def bitwise_xor(input: Any, other: Any) -> Any:
-    """``input ^ other``, bit by bit: for bools, whether they differ. Raises DTypeError for floats."""
+    """Return the bitwise XOR, ``input ^ other``; for bools the logical XOR. Raises DTypeError for floats."""
     return _checked(ops.bitwise_xor, input, other)
 
 
 @register(method=True, in_place=_written(ops.bitwise_not))
 @register_method("__invert__")
 def bitwise_not(input: Tensor) -> Any:
-    """``~input``, bit by bit: for bools "not", for signed ints ``-input - 1``. Raises DTypeError for floats."""
+    """Return the bitwise NOT, ``~input``: ``-input - 1`` for signed ints. Raises DTypeError for floats."""
     return _checked(ops.bitwise_not, input)
 
 

@@ -10,43 +10,47 @@ from minigrad.functional.checks import shaped, tensor_of
 
 @register
 def pixel_shuffle(input: Tensor, upscale_factor: int) -> Tensor:
-    """Channels as pixels: (…, C r², H, W) as (…, C, H r, W r), r the `upscale_factor`. Shi et al. 2016, eq. 4.
+    """Rearrange (…, C r², H, W) to (…, C, H r, W r), where r is `upscale_factor`. Shi et al. 2016, eq. 4.
 
-    Raises ShapeError where the channels are not a multiple of r².
+    Raises ShapeError if the channels are not divisible by r².
     """
     r = _factor("pixel_shuffle", "upscale_factor", input, upscale_factor)
     *batch, channels, height, width = input.shape
     if channels % (r * r):
-        raise ShapeError(f"pixel_shuffle: the {channels} channels of shape {input.shape} are no multiple of {r * r}.")
+        raise ShapeError(
+            f"pixel_shuffle: expected channels divisible by {r * r}, but got {channels} in shape {input.shape}."
+        )
     x = input.reshape(*batch, channels // (r * r), r, r, height, width)
     return x.movedim((-4, -3), (-3, -1)).reshape(*batch, channels // (r * r), height * r, width * r)
 
 
 @register
 def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Tensor:
-    """Pixels as channels: (…, C, H r, W r) as (…, C r², H, W): what undoes `pixel_shuffle`. Raises ShapeError."""
+    """Rearrange (…, C, H r, W r) to (…, C r², H, W), the inverse of `pixel_shuffle`. Raises ShapeError."""
     r = _factor("pixel_unshuffle", "downscale_factor", input, downscale_factor)
     *batch, channels, height, width = input.shape
     if height % r or width % r:
-        raise ShapeError(f"pixel_unshuffle: height and width of shape {input.shape} are not multiples of {r}.")
+        raise ShapeError(f"pixel_unshuffle: expected height and width divisible by {r}, but got shape {input.shape}.")
     x = input.reshape(*batch, channels, height // r, r, width // r, r)
     return x.movedim((-3, -1), (-4, -3)).reshape(*batch, channels * r * r, height // r, width // r)
 
 
 def _factor(name: str, argument: str, input: Tensor, factor: int) -> int:
     if tensor_of(input, name).ndim < 3 or factor < 1:
-        raise ShapeError(f"{name}: input is (…, C, H, W), and {argument} 1 or more; here {input.shape} and {factor}.")
+        raise ShapeError(
+            f"{name}: expected input (…, C, H, W) and {argument} >= 1, but got {input.shape} and {factor}."
+        )
     return factor
 
 
 @register
 def channel_shuffle(input: Tensor, groups: int) -> Tensor:
-    """The channels of (N, C, …) dealt out anew: the first of each of `groups` equal groups, then the second, ….
+    """Interleave the channels of (N, C, …): the first of each of `groups` equal groups, then the second, ….
 
-    Zhang, Zhou, Lin, Sun 2018, "ShuffleNet". Raises ShapeError where the groups are not equal.
+    Zhang, Zhou, Lin, Sun 2018, "ShuffleNet". Raises ShapeError if C is not divisible by `groups`.
     """
     x = tensor_of(input, "channel_shuffle")
     if x.ndim < 3 or groups < 1 or x.shape[1] % groups:
-        raise ShapeError(f"channel_shuffle: groups={groups} does not divide the channels of (N, C, …), here {x.shape}.")
+        raise ShapeError(f"channel_shuffle: expected (N, C, …) with C divisible by groups={groups}, but got {x.shape}.")
     dealt = shaped(x, (x.shape[0], groups, x.shape[1] // groups, *x.shape[2:])).transpose(1, 2)
     return dealt.reshape(x.shape)

@@ -271,11 +271,11 @@ def test_inside_no_grad_nothing_is_recorded_inlined_or_not():
 
 def test_writes_in_place_are_checked_like_the_functions():
     x = mg.tensor([7, 9])
-    with pytest.raises(DivisionError, match="floor_divide: a whole number divided by 0"):
+    with pytest.raises(DivisionError, match="floor_divide: integer division or modulo by zero"):
         x //= 0
-    with pytest.raises(DivisionError, match="remainder: a whole number divided by 0"):
+    with pytest.raises(DivisionError, match="remainder: integer division or modulo by zero"):
         x %= mg.tensor([2, 0])
-    with pytest.raises(DTypeError, match="pow: a whole number to the power -1 is not whole"):
+    with pytest.raises(DTypeError, match="pow: integers to negative integer powers are not allowed"):
         x **= -1
     with pytest.raises(DTypeError, match=r"mul\(…, …, alpha=…\): it takes mul\(a, b\)"):
         x.mul_(3, alpha=2)
@@ -293,7 +293,7 @@ def test_where_and_pow_are_the_functions_with_pytorch_s_checks():
     rows, columns = mg.where(mg.tensor([[True, False], [False, True]]))
     assert (rows.tolist(), columns.tolist()) == ([0, 1], [0, 1])
     assert mg.where(mg.Value(2.0) > 1, mg.Value(3.0), 0.0).data == 3.0
-    with pytest.raises(DTypeError, match="a whole number to the power -1"):
+    with pytest.raises(DTypeError, match="integers to negative integer powers"):
         mg.pow(mg.tensor([2]), -1)
 
 

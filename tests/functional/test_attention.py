@@ -187,10 +187,7 @@ def test_what_pytorch_refuses_is_refused(torch, wrong):
 REFUSALS = {
     "F.softmax(x)": (
         ArgumentError,
-        (
-            "softmax: along which dimension are the numbers to be compared?\n"
-            "  Write softmax(x, dim=-1) for the last one."
-        ),
+        ("softmax: implicit dimension choice is not supported.\n  Write softmax(x, dim=-1) for the last dimension."),
     ),
     "F.softmin(x.to(mg.int64), 1)": (
         DTypeError,
@@ -199,22 +196,22 @@ REFUSALS = {
     "attention(x[0, 0], x, x)": (
         ShapeError,
         (
-            "scaled_dot_product_attention: query, key and value have shapes (3,), (2, 4, 3) and (2, 4, 3), but each "
-            "must be (…, number of tokens, size).\n  x[None] adds a dimension in front."
+            "scaled_dot_product_attention: expected query, key and value to all be at least 2-dimensional, (…, tokens, "
+            "features), but got (3,), (2, 4, 3) and (2, 4, 3).\n  x[None] adds a leading dimension."
         ),
     ),
     "attention(x, x[:, :, :2], x)": (
         ShapeError,
         (
-            "scaled_dot_product_attention: query (2, 4, 3), key (2, 4, 2) and value (2, 4, 3) do not fit: query "
-            "(…, L, E) and key (…, S, E) must share E, key and value (…, S, V) must share S."
+            "scaled_dot_product_attention: shapes of query (2, 4, 3), key (2, 4, 2) and value (2, 4, 3) do not match: "
+            "query (…, L, E) and key (…, S, E) must have the same E, key and value (…, S, V) the same S."
         ),
     ),
     "attention(x, x, x, mg.ones(4, 4, dtype=mg.int64))": (
         DTypeError,
         (
-            "scaled_dot_product_attention: attn_mask holds int64; it must be a tensor of bools, where True takes part, "
-            "or of float32, which is added to the scores."
+            "scaled_dot_product_attention: expected attn_mask dtype to be bool (True takes part) or float32 (added to "
+            "the scores), but got int64."
         ),
     ),
     "attention(x, x, x, [True])": (

@@ -21,7 +21,7 @@ def test_operators_write_in_place():
 def test_fractions_have_no_bits():
     x = mg.tensor([1, 2])
     for write in (lambda: x.bitwise_and_(1.5), lambda: x.__ior__(mg.ones(2)), lambda: x & 0.5):
-        with pytest.raises(DTypeError, match="has no bits to take"):
+        with pytest.raises(DTypeError, match="only implemented for integer and bool tensors"):
             write()
     assert x.tolist() == [1, 2]
 
@@ -31,7 +31,7 @@ def test_forgotten_brackets_are_explained():
     with pytest.raises(DTypeError) as error:
         bool(x > 0 & x < 2)  # which Python reads as x > (0 & x) < 2
     assert str(error.value) == (
-        "bitwise_and: float32 has no bits to take: & is for bools and whole numbers.\n"
+        "bitwise_and: & is only implemented for integer and bool tensors, but got float32.\n"
         "  It binds tighter than a comparison: write (x > 0) & (x < 1)."
     )
     with pytest.raises(DTypeError, match=r"write ~\(x < 1\)"):

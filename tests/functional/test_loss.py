@@ -308,8 +308,16 @@ def test_scores_given_as_probabilities_are_told_where_to_go():
 @pytest.mark.parametrize(
     ("wrong", "kind", "message"),
     [
-        (lambda: mg.cross_entropy([1.0], mg.tensor(0)), DTypeError, "cross_entropy: input must be a tensor, not a list"),
-        (lambda: mg.cross_entropy(mg.ones(2, 3), [0, 1]), DTypeError, "cross_entropy: target must be a tensor, not a list"),
+        (
+            lambda: mg.cross_entropy([1.0], mg.tensor(0)),
+            DTypeError,
+            "cross_entropy: input must be a tensor, not a list",
+        ),
+        (
+            lambda: mg.cross_entropy(mg.ones(2, 3), [0, 1]),
+            DTypeError,
+            "cross_entropy: target must be a tensor, not a list",
+        ),
         (lambda: mg.mse_loss(mg.ones(2), 1.0), DTypeError, "mse_loss: target must be a tensor, not a float"),
         (
             lambda: mg.cross_entropy(mg.tensor([1, 2]), mg.tensor(0)),
@@ -321,7 +329,11 @@ def test_scores_given_as_probabilities_are_told_where_to_go():
             DTypeError,
             r"cross_entropy: classes are int64 or uint8, not int32.\n  Write target.to\(mg.int64\)",
         ),
-        (lambda: mg.mse_loss(mg.ones(2), mg.ones(2), reduction="avg"), ArgumentError, "expected reduction to be one of .*, but got 'avg'"),
+        (
+            lambda: mg.mse_loss(mg.ones(2), mg.ones(2), reduction="avg"),
+            ArgumentError,
+            "expected reduction to be one of .*, but got 'avg'",
+        ),
         (lambda: mg.cross_entropy(mg.ones(2, 3), mg.tensor([0, 1]), mg.ones(2)), ShapeError, "a number for each class"),
         (
             lambda: mg.hinge_loss(mg.tensor([1, 2]), mg.tensor([1, -1])),

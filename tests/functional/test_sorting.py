@@ -86,7 +86,11 @@ REFUSED = {
     "kthvalue, 0": (lambda x: x.kthvalue(0), ShapeError, "kthvalue: k=0 is not from 1 to 3"),
     "kthvalue, too many": (lambda x: x.kthvalue(3, 0), ShapeError, "kthvalue: k=3 is not from 1 to 2"),
     "median of nothing": (lambda x: x[:0].median(0), ShapeError, "median: expected dimension 0 to have non-zero size"),
-    "median of nothing at all": (lambda x: x[:0].median(), ShapeError, "median: expected dimension 0 to have non-zero size"),
+    "median of nothing at all": (
+        lambda x: x[:0].median(),
+        ShapeError,
+        "median: expected dimension 0 to have non-zero size",
+    ),
     "median, keepdim": (lambda x: mg.median(x, keepdim=True), ArgumentError, "median: keepdim goes with a dim"),
     "a list": (lambda x: mg.sort([2.0, 1.0]), DTypeError, "sort: input must be a tensor, not a list"),
 }
