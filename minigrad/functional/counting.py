@@ -1,4 +1,4 @@
-"""Which numbers there are, and how often: PyTorch's functions, made of sorting and adding up. They have no gradient."""
+"""Counts and distinct elements, with PyTorch's signatures, computed by sorting and scatter_add. No gradients."""
 
 from __future__ import annotations
 
@@ -21,22 +21,24 @@ from minigrad.functional.sorting import argsort, sort
 
 @register(method=True)
 def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -> Tensor:
-    """How often each int from 0 to the largest stands in `input`, (n,): int64, of at least `minlength` numbers.
+    """Count how often each int from 0 to the maximum occurs in `input`, (n,): int64, at least `minlength` counts.
 
-    With `weights`, (n,), their sums instead: in their dtype if it is floating point, else in float64. Raises DTypeError
-    for fractions, and ShapeError for another shape, or an int below 0.
+    With `weights`, (n,), sum them instead, in their dtype if it is floating point, else in float64. Raises DTypeError
+    for floating-point `input`, and ShapeError for another shape or a negative int.
 
     >>> import minigrad as mg
     >>> mg.bincount(mg.tensor([2, 0, 2])).tolist()
     [1, 0, 2]
     """
     if tensor_of(input, "bincount").dtype.kind != 1:
-        raise DTypeError(f"bincount: {input.dtype.name} is not a type of whole numbers, which count as places.")
+        raise DTypeError(f"bincount: only supports 1-d non-negative integral inputs, but got {input.dtype.name}.")
     if input.ndim != 1 or (weights is not None and weights.shape != input.shape):
-        given = "" if weights is None else f", weights {weights.shape}"
-        raise ShapeError(f"bincount: input has shape {input.shape}{given}: both are rows of one length.")
+        given = "" if weights is None else f" and weights {weights.shape}"
+        raise ShapeError(
+            f"bincount: expected 1-d input and weights of the same length, but got input {input.shape}{given}."
+        )
     if input.shape[0] and int(input.min()) < 0:
-        raise ShapeError(f"bincount: {int(input.min())} is below 0, and counts are listed from 0 on.")
+        raise ShapeError(f"bincount: only supports 1-d non-negative integral inputs, but got {int(input.min())}.")
     size = max(int(minlength), int(input.max()) + 1 if input.shape[0] else 0)
     each = ones_like(input, dtype=int64) if weights is None else weights.detach()
     each = each if weights is None or each.dtype.is_floating_point else each.to(float64)
@@ -53,9 +55,9 @@ def unique(
 ) -> Any:
     """Return the distinct elements of `input` in ascending order, or along `dim` its distinct slices.
 
-    Slices are ordered lexicographically. NaNs are not equal: each is distinct. The order is the same without `sorted`.
-    With `return_inverse` also the index of each element (of each slice: (n,)) in the result, with `return_counts` how
-    often each occurred: a tuple. Raises ShapeError for a `dim` that is not there, or slices without elements.
+    Slices are ordered lexicographically. NaNs are not equal: each is distinct. `sorted` has no effect. With
+    `return_inverse` also return the index of each element (of each slice: (n,)) in the result, with `return_counts` how
+    often each occurs, as a tuple. Raises ShapeError for a `dim` out of range, or slices without elements.
 
     >>> import minigrad as mg
     >>> mg.unique(mg.tensor([2.0, 5.0, 2.0]), return_counts=True)
@@ -68,7 +70,7 @@ def unique(
         return _distinct(input, None, values, order, return_inverse, return_counts)
     rows = _slices(input, dim, "unique")
     order = arange(rows.shape[0], device=rows.device)
-    for column in range(rows.shape[1] - 1, -1, -1):  # stable, so that the first column decides
+    for column in range(rows.shape[1] - 1, -1, -1):  # stable sorts, so the first column has priority
         order = order[argsort(rows[:, column][order])]
     return _distinct(input, dim, rows[order], order, return_inverse, return_counts)
 
@@ -77,7 +79,7 @@ def unique(
 def unique_consecutive(
     input: Tensor, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
 ) -> Any:
-    """Return the elements of `input` in row-major order, or along `dim` its slices, without repeats of the one before.
+    """Return the elements of `input` in row-major order, or its slices along `dim`, without consecutive duplicates.
 
     The other arguments are those of `unique`.
 
@@ -91,7 +93,7 @@ def unique_consecutive(
 
 
 def _slices(input: Tensor, dim: Any, op: str) -> Tensor:
-    """The slices of `input` along `dim` as rows, (n, m)."""
+    """Return the slices of `input` along `dim` as rows, (n, m)."""
     k = one_dim_of(dim, tensor_of(input, op), op)
     x = line(input.detach()).movedim(k, 0)
     if 0 in x.shape[1:]:
@@ -100,7 +102,7 @@ def _slices(input: Tensor, dim: Any, op: str) -> Tensor:
 
 
 def _distinct(input: Tensor, dim: int | None, rows: Tensor, order: Tensor, inverse: bool, counts: bool) -> Any:
-    """Drop elements or rows that equal the one before, of those that `order` takes from `input`."""
+    """Drop consecutive duplicates from `rows`, which are elements or slices of `input` in `order`."""
     differs = rows[1:] != rows[:-1]
     first = cat([ones_like(order[:1]) != 0, any(differs, 1) if differs.ndim > 1 else differs])
     group = cumsum(first, 0) - 1
@@ -119,7 +121,7 @@ def _distinct(input: Tensor, dim: int | None, rows: Tensor, order: Tensor, inver
 
 @register
 def isin(elements: Tensor, test_elements: Tensor, *, assume_unique: bool = False, invert: bool = False) -> Tensor:
-    """Where the numbers of `elements` are among `test_elements`, or with `invert` are not. All pairs are compared."""
+    """Return where `elements` are in `test_elements`, or with `invert` are not. Compares all pairs."""
     row = shaped(tensor_of(test_elements, "isin"), (numel(test_elements.shape),))
     found = any(tensor_of(elements, "isin")[..., None] == row, -1)
     return cast(Tensor, OPS["logical_not"](found) if invert else found)

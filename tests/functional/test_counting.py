@@ -21,11 +21,11 @@ def test_unique_treats_odd_numbers_as_pytorch_does(numbers):
 
 
 def test_what_cannot_be_counted_is_refused():
-    with pytest.raises(DTypeError, match="bincount: float32 is not a type of whole numbers"):
+    with pytest.raises(DTypeError, match=r"bincount: only supports .* integral inputs, but got float32"):
         mg.bincount(mg.ones(2))
-    with pytest.raises(ShapeError, match=r"bincount: input has shape \(2, 2\): both are rows of one length"):
+    with pytest.raises(ShapeError, match=r"bincount: expected 1-d input .*, but got input \(2, 2\)"):
         mg.bincount(mg.tensor([[1, 2], [3, 4]]))
-    with pytest.raises(ShapeError, match=r"bincount: -3 is below 0, and counts are listed from 0 on"):
+    with pytest.raises(ShapeError, match=r"bincount: only supports .* non-negative .*, but got -3"):
         mg.bincount(mg.tensor([1, -3]))
     with pytest.raises(ShapeError, match=r"unique: the slices of shape \(2, 0\) along dim=0 have no elements"):
         mg.unique(mg.ones(2, 0), dim=0)
