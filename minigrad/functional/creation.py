@@ -1,9 +1,9 @@
-"""Tensors from numbers: PyTorch's functions that make one.
+"""Tensor creation, with PyTorch's functions.
 
-Where they agree: `sizes` are ints, as in ``zeros(2, 3)``, or one tuple of them, which may be given as `size` too.
-`dtype` is the type of the numbers, the default float where nothing else is said, and `device` where they are to be;
-None is the default. With `requires_grad` the tensor is a leaf that receives a gradient. ShapeError for sizes below 0,
-DTypeError for what is not a number or a type, DeviceError for a device that is not there.
+Common arguments: `sizes` are ints, as in ``zeros(2, 3)``, or one tuple, which may also be passed as `size`. `dtype` is
+by default the default floating-point dtype unless documented otherwise; a `device` of None is the default device. With
+`requires_grad` the tensor is a leaf that accumulates a gradient. The functions raise ShapeError for negative sizes,
+DTypeError for invalid values or dtypes, and DeviceError for a device that is not available.
 """
 
 from __future__ import annotations
@@ -50,13 +50,13 @@ __all__ = [
 ]
 
 
-# --- of numbers that are there ---
+# --- from data ---
 
 
 def tensor(data: Any, *, dtype: DType | None = None, device: str | None = None, requires_grad: bool = False) -> Tensor:
-    """A new tensor that holds a copy of `data`: a number, nested sequences of numbers, a NumPy array or a tensor.
+    """Create a tensor with a copy of `data`: a Python scalar, nested sequences of scalars, a NumPy array or a tensor.
 
-    Without `dtype`, Python's floats become the default float, ints int64 and bools bool; arrays keep their type. Raises
+    Without `dtype`, Python floats become the default float, ints int64 and bools bool; arrays keep their dtype. Raises
     ShapeError for rows of different lengths.
 
     >>> tensor([[1.0, 2.0], [3.0, 4.0]]).shape
@@ -70,7 +70,7 @@ def tensor(data: Any, *, dtype: DType | None = None, device: str | None = None, 
 
 
 def as_tensor(data: Any, dtype: DType | None = None, device: str | None = None) -> Tensor:
-    """`data` as a tensor, without a copy where that can be: a tensor of that type is itself, an array is shared.
+    """Convert `data` to a tensor, without a copy if possible: returns a tensor of `dtype` itself, shares an array.
 
     Raises as `tensor`.
     """
@@ -88,9 +88,9 @@ def asarray(
     copy: bool | None = None,
     requires_grad: bool = False,
 ) -> Tensor:
-    """`obj` as a tensor outside the graph: copied if `copy`, never if it is False, where it must be if it is None.
+    """Convert `obj` to a detached tensor: always copy if `copy` is True, never if False, if needed if None.
 
-    Raises DTypeError where it would have to be copied and may not, and as `tensor`.
+    Raises DTypeError if a copy is needed and `copy` is False, and as `tensor`.
     """
     out = as_tensor(obj.detach() if isinstance(obj, Tensor) else obj, dtype, device)
     shared = isinstance(obj, Tensor | np.ndarray) and np.may_share_memory(
@@ -98,26 +98,26 @@ def asarray(
     )
     if copy is False and not shared:
         raise DTypeError(
-            f"asarray: copy=False, but a tensor{f' of {dtype.name}' if dtype else ''} cannot share the memory of "
-            f"{type(obj).__name__}.\n  Leave copy= out."
+            f"asarray: can't alias {type(obj).__name__} into a tensor{f' of {dtype.name}' if dtype else ''} without a "
+            "copy, but copy=False.\n  Omit copy."
         )
     out = tensor(out) if copy and shared else out
     return out.requires_grad_() if requires_grad else out
 
 
 def from_numpy(array: Any) -> Tensor:
-    """A tensor that shares the memory of a NumPy array: a write to either shows in the other."""
+    """Create a tensor that shares the memory of a NumPy array: writes to one are visible in the other."""
     if not isinstance(array, np.ndarray):
-        raise DTypeError(f"from_numpy: {array!r:.200} is {a_kind(array)}, not a NumPy array; see mg.tensor.")
+        raise DTypeError(f"from_numpy: expected a NumPy array, but got {a_kind(array)}: {array!r:.200}; see mg.tensor.")
     if not array.dtype.isnative:
         raise DTypeError(
-            f"from_numpy: its bytes are in the order of another machine ({array.dtype}), and cannot be shared.\n"
-            "  Copy them: mg.tensor(array)."
+            f"from_numpy: an array with non-native byte order ({array.dtype}) cannot be shared.\n"
+            "  Copy it: mg.tensor(array)."
         )
-    if any(by % array.itemsize for by in array.strides):  # of a field of a structure
+    if any(by % array.itemsize for by in array.strides):  # a field of a structured array
         raise DTypeError(
-            f"from_numpy: its numbers, of {array.itemsize} bytes, are {array.strides} apart, and cannot be shared.\n"
-            "  Copy them: mg.tensor(array)."
+            f"from_numpy: strides {array.strides} are not a multiple of the element byte size {array.itemsize}.\n"
+            "  Copy it: mg.tensor(array)."
         )
     return wrap(memory(get_default_device()).shared(array.view(as_dtype(array.dtype).name)))
 
@@ -129,7 +129,7 @@ def scalar_tensor(
     return full((), s, dtype=dtype or get_default_dtype(), device=device, requires_grad=requires_grad)
 
 
-# --- of one number ---
+# --- filled ---
 
 
 def full(
@@ -140,9 +140,9 @@ def full(
     device: str | None = None,
     requires_grad: bool = False,
 ) -> Tensor:
-    """A tensor of shape `size` in which every number is `fill_value`, whose type it has.
+    """Create a tensor of shape `size` filled with `fill_value`; its dtype follows from `fill_value`.
 
-    Raises DTypeError for a number that does not fit into `dtype`.
+    Raises DTypeError if `dtype` cannot represent the value.
 
     >>> full((2,), 7).dtype, full((2,), 0.5).dtype
     (minigrad.int64, minigrad.float32)
@@ -160,7 +160,7 @@ def zeros(
     device: str | None = None,
     requires_grad: bool = False,
 ) -> Tensor:
-    """A tensor of zeros, as in ``zeros(2, 3)``."""
+    """Create a tensor of zeros, as in ``zeros(2, 3)``."""
     return _filled(_sizes("zeros", device, sizes, size), dtype_name(dtype), 0, device, requires_grad, "zeros")
 
 
@@ -171,7 +171,7 @@ def ones(
     device: str | None = None,
     requires_grad: bool = False,
 ) -> Tensor:
-    """A tensor of ones, as in ``ones(2, 3)``."""
+    """Create a tensor of ones, as in ``ones(2, 3)``."""
     return _filled(_sizes("ones", device, sizes, size), dtype_name(dtype), 1, device, requires_grad, "ones")
 
 
@@ -182,7 +182,7 @@ def empty(
     device: str | None = None,
     requires_grad: bool = False,
 ) -> Tensor:
-    """A tensor whose numbers are whatever was in its memory: write before you read."""
+    """Create a tensor with uninitialised memory."""
     place = memory(check_device(device, "empty"))
     with memory_for("empty"):
         out = wrap(place.empty(_sizes("empty", device, sizes, size), np.dtype(dtype_name(dtype))))
@@ -197,13 +197,13 @@ def eye(
     device: str | None = None,
     requires_grad: bool = False,
 ) -> Tensor:
-    """An (n, m) matrix, square without `m`, of ones on the diagonal and zeros beside it."""
+    """Create an (n, m) matrix, square without `m`, with ones on the diagonal and zeros elsewhere."""
     rows, columns = _sizes("eye", device, (n, n if m is None else m))
     with memory_for("eye"):
         return _finished(np.eye(rows, columns, dtype=dtype_name(dtype)), device, requires_grad, "eye")
 
 
-# --- in a row ---
+# --- ranges ---
 
 
 def arange(
@@ -215,18 +215,18 @@ def arange(
     device: str | None = None,
     requires_grad: bool = False,
 ) -> Tensor:
-    """The numbers from `start` up to, and without, `end`, by `step`: ``ceil((end - start) / step)`` of them.
+    """Create a 1-d tensor of ``ceil((end - start) / step)`` values from `start` to `end`, exclusive, by `step`.
 
-    ``arange(end)`` starts at 0. They are int64 where all three are ints. Of an integer `dtype` start and step are cut
-    to integers first, of int64 the end too, as in PyTorch. Raises ArgumentError where no number of steps leads from
-    start to end, and DTypeError for bools.
+    ``arange(end)`` starts at 0. The dtype is int64 if all arguments are ints. For an integer `dtype` start and step are
+    truncated to integers first, for int64 the end too, as in PyTorch. Raises ArgumentError if `step` is 0 or has the
+    wrong sign, or the range is infinite, and DTypeError for bools.
 
     >>> arange(5).tolist(), arange(1, 2, 0.5).tolist()
     ([0, 1, 2, 3, 4], [1.0, 1.5])
     """
     first, last, by = (plain_number(x, "arange") for x in ((0, start, step) if end is None else (start, end, step)))
     if by == 0 or not isfinite((last - first) / by) or (last - first) / by < 0:
-        raise ArgumentError(f"arange: no number of steps of {by} leads from {first} to {last}.")
+        raise ArgumentError(f"arange: bounds {first} and {last} are infinite or inconsistent with step {by}.")
     whole = all(isinstance(x, int) for x in (first, last, by))
     kind = _ranged(int64 if whole and dtype is None else dtype, "arange")
     if kind is int64 and not whole:
@@ -249,9 +249,9 @@ def linspace(
     device: str | None = None,
     requires_grad: bool = False,
 ) -> Tensor:
-    """`steps` numbers, evenly spaced from `start` to `end`, both of which are there; of an integer `dtype` cut to it.
+    """Create `steps` evenly spaced values from `start` to `end`, inclusive, truncated for an integer `dtype`.
 
-    Raises DTypeError for bools, and for an end that an integer `dtype` cannot hold.
+    Raises DTypeError for bools, and for bounds that an integer `dtype` cannot represent.
     """
     kind = _ranged(dtype, "linspace")
     return _finished(
@@ -269,20 +269,20 @@ def logspace(
     device: str | None = None,
     requires_grad: bool = False,
 ) -> Tensor:
-    """`base` to the power of `steps` numbers that are evenly spaced from `start` to `end`: see `linspace`."""
+    """Create `base` to the power of `steps` evenly spaced values from `start` to `end`: see `linspace`."""
     kind = _ranged(dtype, "logspace")
     powers = np.power(float(base), _spaced(start, end, steps, kind, "logspace", device))
     return _finished(powers.astype(kind.name), device, requires_grad, "logspace")
 
 
 def tril_indices(row: int, col: int, offset: int = 0, *, dtype: DType = int64, device: str | None = None) -> Tensor:
-    """The places on and below diagonal `offset` of a (row, col) matrix, row by row: (2, count), rows and columns."""
+    """Return the row and column indices, (2, count), on and below diagonal `offset` of a (row, col) matrix."""
     rows, columns = _sizes("tril_indices", device, (row, col))
     return _places(np.tri(rows, columns, offset), dtype, device, "tril_indices")
 
 
 def triu_indices(row: int, col: int, offset: int = 0, *, dtype: DType = int64, device: str | None = None) -> Tensor:
-    """The places on and above diagonal `offset` of a (row, col) matrix, row by row: (2, count), rows and columns."""
+    """Return the row and column indices, (2, count), on and above diagonal `offset` of a (row, col) matrix."""
     rows, columns = _sizes("triu_indices", device, (row, col))
     return _places(np.tri(rows, columns, offset - 1) == 0, dtype, device, "triu_indices")
 
@@ -291,7 +291,7 @@ def _places(chosen: Any, dtype: DType, device: str | None, asked: str) -> Tensor
     return _finished(np.stack(np.nonzero(chosen)).astype(dtype_name(dtype)), device, False, asked)
 
 
-# --- of the shape or the type of another ---
+# --- like another tensor ---
 
 
 def full_like(
@@ -302,7 +302,7 @@ def full_like(
     device: str | None = None,
     requires_grad: bool = False,
 ) -> Tensor:
-    """A tensor of the shape, type and device of `input` in which every number is `fill_value`."""
+    """Create a tensor filled with `fill_value`, with the shape, dtype and device of `input`."""
     like = _pattern(input, "full_like")
     kind, place = like.dtype if dtype is None else dtype, like.device if device is None else device
     return full(input.shape, fill_value, dtype=kind, device=place, requires_grad=requires_grad)
@@ -311,7 +311,7 @@ def full_like(
 def _pattern(x: Any, asked: str) -> Tensor:
     if isinstance(x, Tensor):
         return x
-    raise DTypeError(f"{asked}: input is {a_kind(x)}, not a tensor.\n  Make it one first: mg.tensor(x).")
+    raise DTypeError(f"{asked}: input must be a tensor, not {a_kind(x)}.\n  Convert it first: mg.tensor(x).")
 
 
 def _like(make: Callable[..., Tensor], what: str) -> Callable[..., Tensor]:
@@ -323,13 +323,13 @@ def _like(make: Callable[..., Tensor], what: str) -> Callable[..., Tensor]:
         return make(input.shape, dtype=kind, device=place, requires_grad=requires_grad)
 
     like.__name__ = f"{make.__name__}_like"
-    like.__doc__ = f"A tensor of {what} with the shape, type and device of `input`."
+    like.__doc__ = f"Create a tensor of {what} with the shape, dtype and device of `input`."
     return like
 
 
 zeros_like = _like(zeros, "zeros")
 ones_like = _like(ones, "ones")
-empty_like = _like(empty, "whatever was in its memory,")
+empty_like = _like(empty, "uninitialised memory")
 
 
 def _new(make: Callable[..., Tensor], what: str) -> Callable[..., Tensor]:
@@ -340,7 +340,7 @@ def _new(make: Callable[..., Tensor], what: str) -> Callable[..., Tensor]:
         return make(*args, dtype=kind, device=place, requires_grad=requires_grad)
 
     new.__name__ = f"new_{make.__name__}"
-    new.__doc__ = f"`{make.__name__}({what})` of the type of this tensor, on its device."
+    new.__doc__ = f"Return `{make.__name__}({what})` with the dtype and device of this tensor."
     return new
 
 
@@ -348,13 +348,13 @@ def _new(make: Callable[..., Tensor], what: str) -> Callable[..., Tensor]:
 
 
 def _finished(array: Any, device: str | None, requires_grad: bool, asked: str) -> Tensor:
-    """A copy of `array` as a tensor on `device`."""
+    """Copy `array` to a tensor on `device`."""
     out = wrap(memory(check_device(device, asked)).copied(array))
     return out.requires_grad_() if requires_grad else out
 
 
 def _sizes(asked: str, device: str | None, sizes: tuple[Any, ...], size: Any = None) -> tuple[int, ...]:
-    """The shape that `size_of` finds, if `device` can count so many numbers."""
+    """Return the shape parsed by `size_of`. Raises ShapeError if `device` cannot address so many elements."""
     shape = size_of(sizes, asked, size)
     check_count(shape, check_device(device, asked), asked)
     return shape
@@ -363,22 +363,22 @@ def _sizes(asked: str, device: str | None, sizes: tuple[Any, ...], size: Any = N
 def _filled(
     shape: tuple[int, ...], dtype: str, value: Any, device: str | None, requires_grad: bool, asked: str
 ) -> Tensor:
-    """A tensor of one number, made where it is to be."""
+    """Create a tensor filled with `value` directly on `device`."""
     with memory_for(asked):
         out = wrap(memory(check_device(device, asked)).full(shape, np.dtype(dtype), value))
     return out.requires_grad_() if requires_grad else out
 
 
 def _ranged(dtype: DType | None, asked: str) -> DType:
-    """The dtype of a range. Raises DTypeError for bools, between which there is nothing."""
+    """Return the dtype of a range. Raises DTypeError for bool."""
     kind = get_default_dtype() if dtype is None else as_dtype(dtype)
     if not kind.kind:
-        raise DTypeError(f"{asked}: there is no range of bools.\n  Compare one of numbers: mg.{asked}(…) != 0.")
+        raise DTypeError(f"{asked}: not implemented for bool.\n  Compare a range with 0: mg.{asked}(…) != 0.")
     return kind
 
 
 def _spaced(start: float, end: float, steps: int, kind: DType, asked: str, device: str | None) -> Any:
-    """`steps` float64 numbers from one end to the other, which an integer `kind` cuts to integers first."""
+    """Return `steps` float64 values from `start` to `end`; an integer `kind` truncates the bounds first."""
     ends = [plain_number(x, asked) for x in (start, end)]
     first, last = [number(asked, x, kind) for x in ends] if kind.kind == 1 else ends
     (count,) = _sizes(asked, device, (steps,))

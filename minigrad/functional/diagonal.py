@@ -1,4 +1,4 @@
-"""Diagonals and triangles of matrices, with PyTorch's signatures: extract, construct and overwrite them."""
+"""Extract, construct and overwrite diagonals and triangles of matrices, with PyTorch's signatures."""
 
 from __future__ import annotations
 
@@ -16,35 +16,35 @@ from minigrad.functional.creation import arange, zeros_like
 
 @register(method=True)
 def tril(input: Tensor, diagonal: int = 0) -> Tensor:
-    """A copy of the last two dimensions' matrices with 0 above the diagonal that is `diagonal` above the main one."""
+    """Return a copy of the matrices in the last two dimensions with 0 above diagonal `diagonal`."""
     return _triangle("tril", input, diagonal)
 
 
 @register(method=True)
 def triu(input: Tensor, diagonal: int = 0) -> Tensor:
-    """A copy of the last two dimensions' matrices with 0 below the diagonal that is `diagonal` above the main one."""
+    """Return a copy of the matrices in the last two dimensions with 0 below diagonal `diagonal`."""
     return _triangle("triu", input, diagonal)
 
 
 @register(method=True)
 def diag(input: Tensor, diagonal: int = 0) -> Tensor:
-    """Of a line, the matrix with it on the diagonal, `diagonal` above the main one; of a matrix, that diagonal, copied.
+    """Return a matrix with the vector `input` on diagonal `diagonal`, or a copy of that diagonal of a matrix.
 
-    Raises ShapeError for other dimensions.
+    Raises ShapeError unless `input` is 1-d or 2-d.
     """
     x = tensor_of(input, "diag")
     if x.ndim == 1:
         return diag_embed(x, diagonal)
     if x.ndim != 2:
-        raise ShapeError(f"diag: it takes a line or a matrix, not shape {x.shape}.\n  Write diagonal, or diag_embed.")
+        raise ShapeError(f"diag: supports 1-d or 2-d tensors, but got shape {x.shape}.\n  Use diagonal or diag_embed.")
     return cast(Tensor, ops.contiguous(ops.diagonal(x, offset=diagonal, dim1=0, dim2=1)))
 
 
 @register(method=True)
 def diag_embed(input: Tensor, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
-    """Square matrices, in dimensions `dim1` and `dim2` of the result, with the last dimension on their diagonal.
+    """Return square matrices, in dimensions `dim1` and `dim2`, with the last dimension of `input` on their diagonal.
 
-    `offset` is how far above the main one that is; all else is 0.
+    `offset` selects the diagonal, 0 being the main one. All other elements are 0.
     """
     x, size = tensor_of(input, "diag_embed"), input.shape[dim_of_some(input, -1, "diag_embed")] + abs(offset)
     first, second = two_dims_of(dim1, dim2, x.ndim + 1, "diag_embed")
@@ -55,9 +55,9 @@ def diag_embed(input: Tensor, offset: int = 0, dim1: int = -2, dim2: int = -1) -
 
 @register_method("fill_diagonal_")
 def _fill_diagonal_(self: Tensor, fill_value: float) -> Tensor:
-    """Overwrite the numbers whose places are equal in all dimensions. Raises ShapeError for fewer than two of them."""
+    """Fill the main diagonal in place. Raises ShapeError for fewer than two dimensions."""
     if self.ndim < 2:
-        raise ShapeError(f"fill_diagonal_: shape {self.shape} has no diagonal; two dimensions or more have.")
+        raise ShapeError(f"fill_diagonal_: expected at least 2 dimensions, but got shape {self.shape}.")
     places = arange(min(self.shape), device=self.device)
     self[(places,) * self.ndim] = fill_value
     return self
@@ -65,27 +65,27 @@ def _fill_diagonal_(self: Tensor, fill_value: float) -> Tensor:
 
 @register_method("tril_")
 def _tril_(self: Tensor, diagonal: int = 0) -> Tensor:
-    """Overwrite what is above the diagonal with 0."""
+    """Set the elements above diagonal `diagonal` to 0 in place."""
     return self.masked_fill_(tril(zeros_like(self, dtype=int64) + 1, diagonal) == 0, 0)
 
 
 @register_method("triu_")
 def _triu_(self: Tensor, diagonal: int = 0) -> Tensor:
-    """Overwrite what is below the diagonal with 0."""
+    """Set the elements below diagonal `diagonal` to 0 in place."""
     return self.masked_fill_(triu(zeros_like(self, dtype=int64) + 1, diagonal) == 0, 0)
 
 
 @register(method=True)
 def diagflat(input: Tensor, offset: int = 0) -> Tensor:
-    """A matrix with all numbers of `input` along its diagonal, or `offset` above it."""
+    """Return a matrix with the flattened `input` on diagonal `offset`."""
     return diag(flat(tensor_of(input, "diagflat")), offset)
 
 
-# --- what they share ---
+# --- helpers ---
 
 
 def _triangle(name: str, x: Tensor, diagonal: int) -> Tensor:
     if tensor_of(x, name).ndim < 2:
-        raise ShapeError(f"{name}: shape {x.shape} has no matrices: it takes two dimensions or more.")
+        raise ShapeError(f"{name}: input must have at least 2 dimensions, but got shape {x.shape}.")
     rows, columns = x.shape[-2:]
-    return cast(Tensor, OPS[name](x, diagonal=max(-rows, min(diagonal, columns))))  # as a kernel can count
+    return cast(Tensor, OPS[name](x, diagonal=max(-rows, min(diagonal, columns))))  # fits the ints of a kernel

@@ -15,10 +15,10 @@ from minigrad.functional.views import narrow
 def diff(
     input: Tensor, n: int = 1, dim: int = -1, prepend: Tensor | None = None, append: Tensor | None = None
 ) -> Tensor:
-    """Return each element less the one before it along `dim`, `n` times over; of bools, whether the two differ.
+    """Compute the `n`-th difference of consecutive elements along `dim`; for bools, whether they differ.
 
-    `prepend` and `append` go before and after `input` first: of its shape but along `dim`. Raises ShapeError for a 0-d
-    `input`, and `n` below 0.
+    `prepend` and `append` are concatenated to `input` first; their shapes match except in `dim`. Raises ShapeError for
+    a 0-d `input` or a negative `n`.
 
     >>> import minigrad as mg
     >>> mg.diff(mg.tensor([1, 4, 9]), prepend=mg.tensor([0])).tolist()
@@ -27,7 +27,9 @@ def diff(
     k = one_dim_of(dim, tensor_of(input, "diff"), "diff")
     check_number(n, "diff", "n", whole=True)
     if not input.ndim or n < 0:
-        raise ShapeError(f"diff: there is nothing before a number in shape {input.shape}, n={n} times over.")
+        raise ShapeError(
+            f"diff: expected input of at least one dimension and n >= 0, but got shape {input.shape} and n={n}."
+        )
     ends = {"prepend": prepend, "input": input, "append": append}
     given = [tensor_of(x, "diff", name) for name, x in ends.items() if x is not None]
     input = cat(given, k) if n and len(given) > 1 else input
@@ -41,7 +43,7 @@ def diff(
 
 @register
 def trapezoid(y: Tensor, x: Tensor | None = None, *, dx: float = 1.0, dim: int = -1) -> Tensor:
-    """The area under `y` along `dim`, by straight lines between its numbers, which are `dx` apart or stand at `x`."""
+    """Integrate `y` along `dim` by the trapezoidal rule; its samples are `dx` apart or at `x`."""
     k = dim_of_some(y, dim, "trapezoid")
     count = max(y.shape[k] - 1, 0)
     pairs = narrow(y, k, min(1, y.shape[k]), count) + narrow(y, k, 0, count)
@@ -52,12 +54,12 @@ def trapezoid(y: Tensor, x: Tensor | None = None, *, dx: float = 1.0, dim: int =
     j = k - y.ndim + at.ndim
     if at.shape[j] != y.shape[k]:
         raise ShapeError(
-            f"trapezoid: x has {at.shape[j]} places, and y {y.shape[k]} numbers along dimension {k}: one at each."
+            f"trapezoid: there must be one x value for each sample of y, but got {at.shape[j]} and {y.shape[k]}."
         )
     return sum(pairs * (narrow(at, j, 1, count) - narrow(at, j, 0, count)), k) / 2.0
 
 
 @register
 def trapz(y: Tensor, x: Tensor | None = None, *, dx: float = 1.0, dim: int = -1) -> Tensor:
-    """`trapezoid` by its other name."""
+    """Alias of `trapezoid`."""
     return trapezoid(y, x, dx=dx, dim=dim)

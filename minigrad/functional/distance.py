@@ -15,10 +15,10 @@ from minigrad.functional.reduce import norm, sum
 
 @register
 def cdist(x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: str | None = None) -> Tensor:
-    """The `p`-norms of the differences of all rows of `x1` (…, P, M) and `x2` (…, R, M): (…, P, R).
+    """Compute the `p`-norm distance between each pair of rows of `x1` (…, P, M) and `x2` (…, R, M): (…, P, R).
 
-    `compute_mode` is PyTorch's choice of a way, of which there is one here. Of equal rows the gradient is 0, and a
-    second derivative nan, as of `norm`. Raises ShapeError for rows that differ.
+    `compute_mode` is ignored. For equal rows the gradient is 0 and the second derivative nan, as for `norm`. Raises
+    ShapeError if the row lengths differ.
 
     >>> import minigrad as mg
     >>> mg.cdist(mg.tensor([[0.0, 0.0]]), mg.tensor([[3.0, 4.0], [0.0, 1.0]])).tolist()
@@ -27,25 +27,25 @@ def cdist(x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: str | None = Non
     floats_of(x1, "cdist", "x1")
     floats_of(x2, "cdist", "x2")
     if min(x1.ndim, x2.ndim) < 2 or x1.shape[-1] != x2.shape[-1]:
-        raise ShapeError(f"cdist: x1 {x1.shape} and x2 {x2.shape} are not rows of one length, (…, P, M) and (…, R, M).")
+        raise ShapeError(f"cdist: x1 and x2 must have the same number of columns, but got {x1.shape} and {x2.shape}.")
     return norm(x1[..., :, None, :] - x2[..., None, :, :], p, -1)
 
 
 @register(method=True)
 def dist(input: Tensor, other: Tensor, p: float = 2) -> Tensor:
-    """The `p`-norm of all numbers of ``input - other``."""
+    """Return the `p`-norm of ``input - other``, over all elements."""
     return norm(tensor_of(input, "dist") - tensor_of(other, "dist", "other"), p)
 
 
 @register
 def pairwise_distance(x1: Tensor, x2: Tensor, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False) -> Tensor:
-    """The norm of ``x1 - x2 + eps`` over the last dimension; eps keeps the slope finite where the two are equal."""
+    """Return the norm of ``x1 - x2 + eps`` over the last dimension; `eps` keeps the gradient finite at equal inputs."""
     return norm(x1 - x2 + eps, p, -1, keepdim)
 
 
 @register
 def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -> Tensor:
-    """The cosine of the angle between `x1` and `x2` over `dim` of their common shape; lengths are `eps` at least."""
+    """Return the cosine similarity of `x1` and `x2`, broadcast, along `dim`, with norms clamped to at least `eps`."""
     floats_of(x1, "cosine_similarity", "x1")
     floats_of(x2, "cosine_similarity", "x2")
     shape = broadcast_shapes(x1.shape, x2.shape, op="cosine_similarity")

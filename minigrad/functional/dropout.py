@@ -17,11 +17,11 @@ from minigrad.functional.elementwise import where
 
 @register
 def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
-    """In training each number becomes 0 with probability `p`, else ``input / (1 - p)``: the mean stays.
+    """Zero each element with probability `p` in training, and scale the others by 1 / (1 - p), preserving the mean.
 
-    Otherwise, and for p = 0, the result is `input` itself. Which numbers become 0 follows from `minigrad.random`'s
-    default generator; its seed makes them repeat. Srivastava et al. 2014. Unlike in PyTorch an infinite number that is
-    dropped becomes 0, not nan. Raises ArgumentError for a `p` that is no probability, DTypeError for ints and bools.
+    Otherwise, and for p = 0, return `input` itself. The default generator of `minigrad.random` samples the mask; its
+    seed makes it reproducible. Srivastava et al. 2014. Unlike in PyTorch, a dropped infinite value becomes 0, not nan.
+    Raises ArgumentError for an invalid probability, DTypeError for ints and bools.
     """
     check_share(p, "dropout", "p")
     if not training or p == 0:
@@ -29,7 +29,7 @@ def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool 
     x = floats_of(input, "dropout")
     key, place = random.default_generator.key_for(x.numel())
     attrs = {"p": apply(float, p), "key": key}
-    if place:  # rows of a batch: what the kernel does, from that place of the stream on
+    if place:  # rows of a batch: draw as the kernel does, from this offset of the stream
         stream = random.Generator(key)
         stream.draw(place)
         drawn = random.rand(x.shape, generator=stream, dtype=float32, device=x.device)
@@ -42,25 +42,25 @@ def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool 
 
 @register
 def dropout1d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
-    """As `dropout`, of whole channels of (N, C, L), or one (C, L). Tompson et al. 2015."""
+    """Apply `dropout` to entire channels of (N, C, L) or (C, L). Tompson et al. 2015."""
     return _channels_dropped("dropout1d", input, (2, 3), p, training, inplace)
 
 
 @register
 def dropout2d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
-    """As `dropout`, of whole channels of (N, C, H, W). Tompson et al. 2015.
+    """Apply `dropout` to entire channels of (N, C, H, W). Tompson et al. 2015.
 
-    Three dimensions are (N, C, L), as in PyTorch, and not one image: give that as x[None].
+    A 3-d input is (N, C, L), as in PyTorch, not a single image: pass that as x[None].
     """
     return _channels_dropped("dropout2d", input, (3, 4), p, training, inplace)
 
 
-_LEFT = -1.7580993408473766  # what SELU has far to the left: - its scale · α, Klambauer et al. 2017
+_LEFT = -1.7580993408473766  # limit of SELU at -inf, -scale · α, Klambauer et al. 2017
 
 
 @register
 def alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False) -> Tensor:
-    """Dropout for `selu`: in training what is dropped has its lowest value, and mean and variance stay 0 and 1.
+    """Apply dropout for `selu`: in training, dropped elements get its minimum, which preserves mean 0 and variance 1.
 
     Klambauer, Unterthiner, Mayr, Hochreiter 2017, "Self-normalizing neural networks". Raises as `dropout`.
     """
@@ -69,13 +69,13 @@ def alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace
 
 @register
 def feature_alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False) -> Tensor:
-    """`alpha_dropout` of whole channels of (N, C, …)."""
+    """Apply `alpha_dropout` to entire channels of (N, C, …)."""
     x = tensor_of(input, "feature_alpha_dropout")
     shape = (*x.shape[:2], *(1,) * (x.ndim - 2))
     return _alpha_dropped("feature_alpha_dropout", x, shape, p, training, inplace)
 
 
-# --- what they share ---
+# --- helpers ---
 
 
 def _channels_dropped(
@@ -84,7 +84,7 @@ def _channels_dropped(
     check_share(p, name, "p")
     if floats_of(input, name).ndim not in ndims:
         raise ShapeError(
-            f"{name}: it takes {ndims[0]} or {ndims[1]} dimensions, and the input has shape {input.shape}."
+            f"{name}: expected {ndims[0]}D or {ndims[1]}D input, but received a {input.ndim}D input, {input.shape}."
         )
     if not training or p == 0:
         return input

@@ -143,9 +143,9 @@ def test_asarray_copies_where_it_is_told_to():
     assert not np.shares_memory(mg.asarray(array, copy=True).numpy(), array)
     assert not mg.asarray(given).requires_grad
     assert mg.asarray(array, requires_grad=True).requires_grad
-    with pytest.raises(DTypeError, match=r"asarray: copy=False, but a tensor of float32 cannot share the memory of"):
+    with pytest.raises(DTypeError, match=r"asarray: can't alias ndarray into a tensor of float32 without a copy"):
         mg.asarray(array, dtype=mg.float32, copy=False)
-    with pytest.raises(DTypeError, match=r"copy=False, but a tensor cannot share the memory of list"):
+    with pytest.raises(DTypeError, match=r"can't alias list into a tensor without a copy, but copy=False"):
         mg.asarray([1.0], copy=False)
 
 
@@ -159,14 +159,14 @@ def test_requires_grad_makes_a_leaf_that_receives_one():
 def test_numbers_of_another_machine_s_byte_order_are_copied_or_refused():
     swapped = np.array([1.0, 2.0]).astype(">f8")
     assert mg.tensor(swapped).tolist() == mg.as_tensor(swapped).tolist() == [1.0, 2.0]
-    with pytest.raises(DTypeError, match="from_numpy: its bytes are in the order of another machine"):
+    with pytest.raises(DTypeError, match="from_numpy: an array with non-native byte order"):
         mg.from_numpy(swapped)
 
 
 def test_numbers_that_are_no_whole_steps_apart_are_copied_and_not_shared():
     fields = np.zeros(3, [("a", np.float32), ("b", np.uint8)])
     fields["a"] = [1, 2, 3]
-    with pytest.raises(DTypeError, match=r"from_numpy: its numbers, of 4 bytes, are \(5,\) apart, and cannot"):
+    with pytest.raises(DTypeError, match=r"from_numpy: strides \(5,\) are not a multiple of the element byte size 4"):
         mg.from_numpy(fields["a"])
     assert (mg.tensor(fields["a"]) + 1).tolist() == (mg.as_tensor(fields["a"]) + 1).tolist() == [2.0, 3.0, 4.0]
 
@@ -209,7 +209,7 @@ def test_an_unknown_device_is_refused_in_words():
         (lambda: mg.zeros(2, -1), ShapeError, r"zeros: \(2, -1\) is not a shape: sizes are 0 or more"),
         (lambda: mg.zeros("2"), DTypeError, "zeros: '2' is not a shape: sizes are ints"),
         (lambda: mg.zeros((2, 1.5)), DTypeError, "is not a shape: sizes are ints.\n  Write zeros"),
-        (lambda: mg.arange(3, 1), ArgumentError, "arange: no number of steps of 1 leads from 3 to 1"),
+        (lambda: mg.arange(3, 1), ArgumentError, "arange: bounds 3 and 1 are infinite or inconsistent with step 1"),
         (lambda: mg.arange("3"), DTypeError, "arange: '3' is a str, not a number"),
         (lambda: mg.full((2,), "x"), DTypeError, "full: 'x' is a str, not a number"),
         (lambda: mg.full((2,), [1]), DTypeError, "is a list, not a number"),
