@@ -1,6 +1,6 @@
-"""Functions of each number alone, with PyTorch's signatures. Arithmetic and comparisons have modules of their own.
+"""Elementwise functions with PyTorch's signatures. See also `arithmetic` and `comparison`.
 
-Operations that take nothing more, as ``mg.sin(x)``, are registered in `operations`.
+`operations` registers single operations that need no further arguments, such as ``mg.sin(x)``.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ def where(condition: Tensor, input: Tensor | float, other: Tensor | float) -> Te
 def where(condition: Any, input: Any, other: Any) -> Any: ...
 @register
 def where(condition: Any, input: Any = None, other: Any = None) -> Any:
-    """`input` where `condition` holds, else `other`, all broadcast together; alone, ``nonzero(as_tuple=True)``.
+    """Return `input` where `condition` is True, else `other`, all broadcast; alone, ``nonzero(as_tuple=True)``.
 
-    Nothing of the operand that is not chosen reaches the result or its gradient, not even nan. Raises DTypeError for a
-    condition that is not of bools.
+    Elements not selected affect neither the result nor its gradient, not even nan. Raises DTypeError unless `condition`
+    is bool.
 
     >>> import minigrad as mg
     >>> mg.where(mg.tensor([True, False]), mg.tensor([1.0, 2.0]), 0.0)
@@ -39,7 +39,9 @@ def where(condition: Any, input: Any = None, other: Any = None) -> Any:
     """
     if isinstance(condition, Tensor):
         if condition.dtype.kind:
-            raise DTypeError(f"where: the condition holds {condition.dtype.name}, not bools; write x != 0.")
+            raise DTypeError(
+                f"where: expected condition to be a boolean tensor, but got {condition.dtype.name}; write x != 0."
+            )
         if input is None and other is None:
             return condition.nonzero(as_tuple=True)
     return ops.where(condition, input, other)
@@ -47,16 +49,16 @@ def where(condition: Any, input: Any = None, other: Any = None) -> Any:
 
 @register(method=True, aliases=("clip",))
 def clamp(input: Any, min: Any = None, max: Any = None) -> Any:
-    """`input` brought into `min` … `max`, numbers or tensors; None leaves that end open, and nan stays nan.
+    """Clamp `input` to [`min`, `max`], scalars or tensors; None leaves that side unbounded, and nan stays nan.
 
-    Its slope is 1 inside and at the ends, 0 outside, where a tensor that is an end gets it. Raises ArgumentError where
-    both ends are open.
+    The derivative is 1 inside and at the bounds, and 0 outside, where a tensor bound receives the gradient. Raises
+    ArgumentError if both bounds are None.
     """
     if min is None and max is None:
-        raise ArgumentError("clamp: both ends are open; give min, max or both.")
+        raise ArgumentError("clamp: at least one of min and max must not be None.")
     if isinstance(min, Tensor) or isinstance(max, Tensor):
         given = [x for x in (input, min, max) if isinstance(x, Tensor)]
-        if modes.grad and any(x.requires_grad for x in given):  # with whole slopes at ties
+        if modes.grad and any(x.requires_grad for x in given):  # a tie passes the full gradient to input
             above = input if min is None else ops.where(ops.logical_or(input >= min, ops.isnan(input)), input, min)
             return above if max is None else ops.where(ops.logical_or(above <= max, ops.isnan(above)), above, max)
         above = input if min is None else ops.maximum(input, min)
@@ -68,7 +70,7 @@ def clamp(input: Any, min: Any = None, max: Any = None) -> Any:
 
 @register(method=True, in_place=True)
 def nan_to_num(input: Tensor, nan: float = 0.0, posinf: float | None = None, neginf: float | None = None) -> Tensor:
-    """`input` with `nan` for nans, `posinf` and `neginf` for infinities, by default the extremes of its type."""
+    """Replace nan by `nan`, and infinities by `posinf` and `neginf`, by default the limits of the dtype."""
     if not input.dtype.is_floating_point:
         return input.clone()
     limits = finfo(input.dtype)
@@ -79,21 +81,22 @@ def nan_to_num(input: Tensor, nan: float = 0.0, posinf: float | None = None, neg
 
 @register(method=True, in_place=True)
 def clamp_min(input: Any, min: Any) -> Any:
-    """`clamp` from below alone."""
+    """Clamp `input` from below: see `clamp`."""
     return clamp(input, min)
 
 
 @register(method=True, in_place=True)
 def clamp_max(input: Any, max: Any) -> Any:
-    """`clamp` from above alone."""
+    """Clamp `input` from above: see `clamp`."""
     return clamp(input, None, max)
 
 
 @register(method=True, in_place=True)
 def round(input: Any, *, decimals: int = 0) -> Any:
-    """The nearest whole number, of two the even one; with `decimals` so many digits after the point, or before it.
+    """Round to the nearest integer, half to even, or to `decimals` decimal places (before the point if negative).
 
-    With `decimals` it is round(x · 10ᵈ) / 10ᵈ, as in PyTorch. Its slope is 0. Raises DTypeError for `decimals` of ints.
+    With `decimals` it is round(x · 10ᵈ) / 10ᵈ, as in PyTorch. The derivative is 0. Raises DTypeError for `decimals` of
+    integers.
 
     >>> import minigrad as mg
     >>> mg.round(mg.tensor([0.125, 2.5, 1234.0]), decimals=-2).tolist()
@@ -110,19 +113,19 @@ def round(input: Any, *, decimals: int = 0) -> Any:
 
 @register_method("where")
 def _chosen(self: Tensor, condition: Tensor, other: Any) -> Tensor:
-    """These numbers where `condition` holds, else `other`: see `mg.where`."""
+    """Return this tensor where `condition` is True, else `other`: see `mg.where`."""
     return cast(Tensor, where(condition, self, other))
 
 
 @register_method("fill_")
 def _fill(input: Tensor, value: Tensor | float) -> Tensor:
-    """Overwrite each number with `value`. Raises DTypeError where that does not fit into the type."""
+    """Fill this tensor with `value` in place. Raises DTypeError if its dtype cannot represent it."""
     return input.copy_(value if isinstance(value, Tensor) else number("fill_", value, input.dtype))
 
 
 @register_method("zero_")
 def _zero(input: Tensor) -> Tensor:
-    """Overwrite each number with 0."""
+    """Fill this tensor with 0 in place."""
     return input.copy_(0.0 if input.dtype.is_floating_point else False)
 
 
@@ -131,7 +134,7 @@ _clamped, _clamped_numbers = in_place_by_copy(clamp), in_place(ops.clamp)
 
 @register_method("clamp_", "clip_")
 def _clamp(self: Tensor, min: Any = None, max: Any = None) -> Tensor:
-    """Overwrite these numbers with `clamp` of them, and return them."""
+    """Clamp this tensor in place, and return it: see `clamp`."""
     numbers = [x for x in (min, max) if x is not None]
     if not numbers or not self.dtype.is_floating_point or any(isinstance(x, Tensor) for x in numbers):
         return cast(Tensor, _clamped(self, min, max))
@@ -140,28 +143,28 @@ def _clamp(self: Tensor, min: Any = None, max: Any = None) -> Tensor:
 
 @register(method=True, in_place=True)
 def exp2(input: Tensor) -> Tensor:
-    """2 to the power `input`."""
+    """Return 2 to the power of `input`."""
     return cast(Tensor, ops.pow(2.0, tensor_of(input, "exp2")))
 
 
 @register(method=True, in_place=True)
 def log10(input: Tensor) -> Tensor:
-    """The logarithm to base 10, as ln x / ln 10: its last digit is rounded twice."""
+    """Return the base 10 logarithm, computed as ln x / ln 10, with two roundings."""
     return cast(Tensor, ops.log(tensor_of(input, "log10")) / math.log(10.0))
 
 
 @register(method=True, in_place=True)
 def logit(input: Tensor, eps: float | None = None) -> Tensor:
-    """``log(x / (1 - x))``, from which `sigmoid` comes back; with `eps`, of x brought into eps … 1 - eps."""
+    """Return ``log(x / (1 - x))``, the inverse of `sigmoid`; `eps` clamps x to [eps, 1 - eps] first."""
     x = tensor_of(input, "logit") if eps is None else clamp(tensor_of(input, "logit"), eps, 1 - eps)
-    return cast(Tensor, ops.log(x) - ops.log1p(x * -1.0))  # a bool has no negative, that of a byte is another
+    return cast(Tensor, ops.log(x) - ops.log1p(x * -1.0))  # -x fails for bool and wraps around for uint8
 
 
 @register(method=True)
 def logaddexp(input: Any, other: Any) -> Tensor:
-    """``log(exp(input) + exp(other))`` without overflow."""
+    """Return ``log(exp(input) + exp(other))`` without overflow."""
     a, b = operands_of("logaddexp", input=input, other=other)
-    first = a >= b  # of two that are equal one is the larger, so that the rules of `where` cut nothing off
+    first = a >= b  # breaks ties, so that the gradients through `where` are complete
     high, low = where(first, a, b), where(first, b, a)
     gap = where(ops.logical_and(high == low, ops.isinf(high)), 0.0, low - high)
     return cast(Tensor, high + ops.softplus(gap))
@@ -169,64 +172,66 @@ def logaddexp(input: Any, other: Any) -> Tensor:
 
 @register(method=True, in_place=True)
 def hypot(input: Any, other: Any) -> Tensor:
-    """``sqrt(input**2 + other**2)``, also where the squares are too large or too small; inf if either is infinite."""
+    """Return ``sqrt(input**2 + other**2)`` without overflow or underflow of the squares; inf if either is infinite."""
     a, b = operands_of("hypot", input=input, other=other)
     size = ops.maximum(ops.abs(a.detach()), ops.abs(b.detach()))
     by = where(ops.logical_and(size > 0, size < inf), size, 1.0)
     found = ops.sqrt(ops.square(a / by) + ops.square(b / by)) * by
     endless = ops.logical_or(ops.isinf(a), ops.isinf(b))
-    return cast(Tensor, where(ops.logical_and(ops.isnan(found), endless), inf, found))  # beside nan
+    return cast(Tensor, where(ops.logical_and(ops.isnan(found), endless), inf, found))  # even if the other is nan
 
 
 @register(method=True, in_place=True)
 def fix(input: Tensor) -> Tensor:
-    """`trunc` by its other name."""
+    """Alias of `trunc`."""
     return cast(Tensor, ops.trunc(input))
 
 
 @register(method=True, in_place=True)
 def frac(input: Tensor) -> Tensor:
-    """What is behind the point, with the sign of `input`; its slope is 1."""
+    """Return the fractional part, with the sign of `input`; the derivative is 1."""
     return cast(Tensor, floats_of(input, "frac") - ops.trunc(input))
 
 
 @register(method=True, in_place=True)
 def deg2rad(input: Tensor) -> Tensor:
-    """Degrees as radians."""
+    """Convert degrees to radians."""
     return tensor_of(input, "deg2rad") * (math.pi / 180.0)
 
 
 @register(method=True, in_place=True)
 def rad2deg(input: Tensor) -> Tensor:
-    """Radians as degrees."""
+    """Convert radians to degrees."""
     return tensor_of(input, "rad2deg") * (180.0 / math.pi)
 
 
 @register(method=True, in_place=True)
 def heaviside(input: Any, values: Any) -> Tensor:
-    """0 where `input` is below 0, 1 where it is above, and `values` where it is 0; nan stays nan. It has no slope."""
+    """Return 0 where `input` < 0, 1 where `input` > 0, and `values` where it is 0; nan stays nan. No gradient."""
     x, at = [t.detach() for t in operands_of("heaviside", input=input, values=values)]
     if x.dtype is not at.dtype:
-        raise DTypeError(f"heaviside: input holds {x.dtype.name}, and values {at.dtype.name}; convert one.")
+        raise DTypeError(
+            f"heaviside: input and values must have the same dtype, but got {x.dtype.name} and {at.dtype.name}."
+        )
     step = where(x == 0, at, (x > 0).to(x.dtype))
     return cast(Tensor, where(ops.isnan(x), x, step) if x.dtype.is_floating_point else step)
 
 
 @register(method=True)
 def logaddexp2(input: Any, other: Any) -> Tensor:
-    """``log2(2**input + 2**other)`` without overflow."""
+    """Return ``log2(2**input + 2**other)`` without overflow."""
     a, b = operands_of("logaddexp2", input=input, other=other)
     first = a >= b
-    high, low = where(first, a, b), where(first, b, a)  # unlike maximum they have one derivative in a tie
+    high, low = where(first, a, b), where(first, b, a)  # unlike maximum, unambiguous derivatives in a tie
     gap = where(ops.logical_and(high == low, ops.isinf(high)), 0.0, low - high)  # inf - inf is nan
     return cast(Tensor, high + ops.softplus(gap * math.log(2.0)) / math.log(2.0))
 
 
 @register(method=True, in_place=True)
 def sinc(input: Tensor) -> Tensor:
-    """``sin(pi * x) / (pi * x)``, which is 1 at 0, with the derivatives of its power series there."""
+    """Return ``sin(pi * x) / (pi * x)``, and 1 at 0, where derivatives come from its power series."""
     x = tensor_of(input, "sinc") * math.pi
-    near = ops.abs(x) < 0.5  # where each derivative of the quotient would be a difference of larger numbers
+    near = ops.abs(x) < 0.5  # where derivatives of the quotient suffer from cancellation
     small = where(near, x, 0.0)
     square = small * small
     series = 1.0 / math.factorial(17)
@@ -238,12 +243,12 @@ def sinc(input: Tensor) -> Tensor:
 
 @register(method=True, in_place=True)
 def xlogy(input: Any, other: Any) -> Tensor:
-    """``input * log(other)``, and 0 where `input` is 0, whatever `other` is but nan. One of the two may be a number.
+    """Return ``input * log(other)``, and 0 where `input` is 0, unless `other` is nan. Either may be a Python scalar.
 
-    Where `input` is 0 and `other` is not above 0, all derivatives count as 0, of which the first is PyTorch's too.
+    Where `input` is 0 and `other` is not positive, all derivatives are 0, the first as in PyTorch.
     """
     pair = operands_of("xlogy", input=input, other=other)
     dtype = common_dtype(*pair)
     x, y = [t.to(dtype if dtype.is_floating_point else get_default_dtype()) for t in pair]
-    nothing = ops.logical_and(x == 0, ops.logical_or(y <= 0, y == inf))  # whose logarithm would be infinite or nan
+    nothing = ops.logical_and(x == 0, ops.logical_or(y <= 0, y == inf))  # the logarithm is infinite or nan
     return cast(Tensor, where(ops.isnan(y), y, x * ops.log(where(nothing, 1.0, y))))

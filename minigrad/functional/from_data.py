@@ -1,4 +1,4 @@
-"""Convert what users pass as data (numbers, nested lists, arrays) to NumPy arrays, with checks of type and range."""
+"""Convert data that users pass (scalars, nested lists, arrays) to NumPy arrays, with checks of dtype and range."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["array_of", "check_fit", "dtype_name", "memory_for", "plain_number"]
 
 
 def array_of(data: Any, dtype: DType | None, asked: str) -> Any:
-    """`data` as an array of a type that tensors have, shared with it where it can be."""
+    """Convert `data` to an array of a dtype that tensors support, sharing memory if possible."""
     if isinstance(data, Tensor):
         array = host(data._array)
     elif isinstance(data, np.ndarray | np.generic):
@@ -26,7 +26,7 @@ def array_of(data: Any, dtype: DType | None, asked: str) -> Any:
         try:
             array = np.asarray(data)
         except ValueError:
-            raise ShapeError(f"{asked}: rows of different lengths make no tensor: {data!r:.200}.") from None
+            raise ShapeError(f"{asked}: expected nested sequences of equal length, but got {data!r:.200}.") from None
         if dtype is None and array.dtype.kind in "biuf":
             kind = {"b": True, "i": 1, "u": 1, "f": 1.0}[array.dtype.kind]
             dtype = get_default_dtype() if array.size == 0 else of_number(kind)
@@ -37,27 +37,30 @@ def array_of(data: Any, dtype: DType | None, asked: str) -> Any:
 
 
 def check_fit(array: Any, dtype: DType | None, asked: str) -> None:
-    """Raise DTypeError where a number in `array`, of Python's, does not fit into whole numbers of type `dtype`."""
+    """Raise DTypeError if the integer `dtype` cannot represent a value in `array`, built from Python scalars."""
     if dtype is None or dtype.kind != 1 or array.dtype.kind not in "iuf" or not array.size:
         return
     ends, low, high = np.iinfo(dtype.name), array.min(), array.max()
-    if not (ends.min <= low and high < ends.max + 1):  # which nan is neither
+    if not (ends.min <= low and high < ends.max + 1):  # False for nan
         wrong = high if ends.min <= low else low
-        raise DTypeError(f"{asked}: {wrong} does not fit into {dtype.name}, which goes from {ends.min} to {ends.max}.")
+        raise DTypeError(
+            f"{asked}: value {wrong} cannot be converted to type {dtype.name} without overflow, "
+            f"its range is {ends.min} to {ends.max}."
+        )
 
 
 def _unfit(data: Any) -> str:
-    """Why `data`, which is no array of numbers, is none: by what was found first in it."""
+    """Describe why `data` is not numeric, by the first offending item."""
     found = data
     while isinstance(found, list | tuple):
         found = next((x for x in found if not isinstance(x, int | float) or abs(x) >= 2**63), None)
     if hasattr(found, "detach"):
-        return "holds Values, whose graph a tensor has no place for.\n  Write mg.tensor([x.data for x in values])."
+        return "contains Values, whose graph would be lost.\n  Write mg.tensor([x.data for x in values])."
     if isinstance(found, int):
-        return f"holds {found}, and whole numbers end at {2**63 - 1}.\n  Write it with a point, as a float."
+        return f"contains {found}, which overflows int64 (maximum {2**63 - 1}).\n  Write it as a float."
     kind = f"NumPy's {found.dtype}" if hasattr(found, "dtype") else a_kind(found)
-    what = "is" if found is data else "holds"
-    return f"{what} {kind}, not numbers.\n  A tensor is made of ints, floats and bools, in lists of lists."
+    what = "is" if found is data else "contains"
+    return f"{what} {kind}, which is an invalid data type.\n  Use ints, floats and bools in nested lists."
 
 
 def dtype_name(dtype: DType | None) -> str:
@@ -73,7 +76,7 @@ def plain_number(x: Any, asked: str) -> Any:
 
 @contextmanager
 def memory_for(asked: str) -> Iterator[None]:
-    """A block in which NumPy's word for the end of memory is minigrad's."""
+    """Context manager that converts NumPy's MemoryError to OutOfMemoryError."""
     try:
         yield
     except MemoryError as error:

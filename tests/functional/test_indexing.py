@@ -282,7 +282,7 @@ MESSAGES = {
     "option": (
         lambda x: F.embedding(mg.tensor([0]), x, sparse=True),
         ArgumentError,
-        """embedding: sparse gradients are not here: leave sparse out.""",
+        """embedding: sparse gradients are not supported; omit sparse.""",
     ),
     "reduce": (
         lambda x: x.scatter(0, mg.tensor([[0]]), 1.0, reduce="mean"),

@@ -135,7 +135,7 @@ def test_a_letter_of_two_sizes_is_named_with_both():
     with pytest.raises(ShapeError) as error:
         mg.einsum("bi,ij->bj", mg.ones(32, 784), mg.ones(128, 784))
     assert str(error.value) == (
-        "einsum: 'bi,ij->bj': 'i' has sizes 784 and 128; a letter has one size, or 1.\n"
+        "einsum: 'bi,ij->bj': subscript 'i' has size 128, which does not broadcast with previously seen size 784.\n"
         "  The operands have shapes (32, 784) and (128, 784)."
     )
 
@@ -235,12 +235,28 @@ def test_features_that_differ_are_named():
             r"einsum: expected operand 1 to have the same dtype as operand 0 \(float32\), but got float64",
         ),
         (lambda: mg.einsum("i,i", [1.0, 2.0]), DTypeError, "einsum: operand 0 must be a tensor, not a float"),
-        (lambda: mg.einsum(mg.ones(2), [52]), ShapeError, r"einsum: \[52\]: dimensions are numbered from 0 to 51"),
-        (lambda: mg.tensordot(mg.ones(2, 3), mg.ones(3, 2), 3), ShapeError, "tensordot: dims=3, but there are 2"),
-        (lambda: mg.tensordot(mg.ones(2, 3), mg.ones(3, 2), -1), ShapeError, "tensordot: dims=-1"),
+        (
+            lambda: mg.einsum(mg.ones(2), [52]),
+            ShapeError,
+            r"einsum: subscripts in \[52\] must be in the valid range \[0, 52\)",
+        ),
+        (
+            lambda: mg.tensordot(mg.ones(2, 3), mg.ones(3, 2), 3),
+            ShapeError,
+            "tensordot: expected 0 <= dims <= 2, .*, but got dims=3",
+        ),
+        (lambda: mg.tensordot(mg.ones(2, 3), mg.ones(3, 2), -1), ShapeError, "but got dims=-1"),
         (lambda: mg.tensordot(mg.ones(2, 3), mg.ones(2, 2), 1), ShapeError, r"1 of \(2, 3\) and 0 of \(2, 2\)"),
-        (lambda: mg.einsum("...i,...", mg.ones(2, 3), mg.ones(4)), ShapeError, "a dimension of ... has sizes 2 and 4"),
-        (lambda: mg.tensordot(mg.ones(2, 3), mg.ones(3, 2), ([1], [0, 1])), ShapeError, "does not pair dimensions"),
+        (
+            lambda: mg.einsum("...i,...", mg.ones(2, 3), mg.ones(4)),
+            ShapeError,
+            "a dimension of ... has size 4, which does not broadcast with previously seen size 2",
+        ),
+        (
+            lambda: mg.tensordot(mg.ones(2, 3), mg.ones(3, 2), ([1], [0, 1])),
+            ShapeError,
+            "should have the same length and no duplicates",
+        ),
         (lambda: mg.inner(mg.ones(2, 3), mg.ones(1)), ShapeError, r"inner: \(2, 3\) and \(1,\): the last sizes differ"),
         (lambda: mg.addmm(mg.ones(3), mg.ones(2, 3), mg.ones(3, 2)), ShapeError, "addmm: shapes"),
         (lambda: mg.addmv(mg.ones(2, 2), mg.ones(2, 3), mg.ones(3)), ShapeError, "cannot be broadcast to"),
@@ -261,7 +277,9 @@ def test_a_wrong_call_is_refused(wrong, kind, message):
 
 def test_what_is_no_matrix_equation_or_power_is_named():
     x = mg.eye(2)
-    with pytest.raises(DTypeError, match=r"einsum: 'ij' stands where .*\n  An equation comes first"):
+    with pytest.raises(
+        DTypeError, match=r"einsum: expected a list of ints as subscripts .*'ij'.\n  Pass an equation first"
+    ):
         mg.einsum(x, "ij")
     with pytest.raises(DTypeError, match=r"matrix_power: n=0\.5 is a float, not an int"):
         mg.linalg.matrix_power(x, 0.5)

@@ -33,7 +33,7 @@ REFUSALS = [
     Refusal("view", "cannot be seen as", "", LIES),
     Refusal("view", "", "cannot be seen as", LIES),
     Refusal("", "", "view size is not compatible", LIES),
-    Refusal("softmax", "not fractions", "", "PyTorch takes whole numbers where there are none"),
+    Refusal("softmax", "floating-point tensor", "", "PyTorch takes whole numbers where there are none"),
     Refusal("masked_fill_", "", "without overflow", "a fraction below 0 is cut to 0 before it is a byte"),
     Refusal("inverses", "is singular", "", SINGULAR),
     Refusal("inverses", "", "singular", SINGULAR),
