@@ -84,7 +84,8 @@ def _channels_dropped(
     check_share(p, name, "p")
     if floats_of(input, name).ndim not in ndims:
         raise ShapeError(
-            f"{name}: expected {ndims[0]}D or {ndims[1]}D input, but received a {input.ndim}D input of shape {input.shape}."
+            f"{name}: expected {ndims[0]}D or {ndims[1]}D input, but received a {input.ndim}D input of shape "
+            f"{input.shape}."
         )
     if not training or p == 0:
         return input

@@ -1,6 +1,6 @@
-"""Methods that make a tensor a view of what it was: its numbers stay, its shape does not. PyTorch's ``unsqueeze_``.
+"""In-place view methods, which change the shape of a tensor but not its elements, such as PyTorch's ``unsqueeze_``.
 
-Out of place, as in ``x = x.unsqueeze(0)``, they cost the same and can be read more easily.
+Out of place, ``x = x.unsqueeze(0)`` costs the same and is more readable.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _SLOTS = ("_array", "_base", "_chain", "_rebased", "_requires_grad", "_step", "_
 
 @register_method("unsqueeze_")
 def _unsqueeze(self: Tensor, dim: int) -> Tensor:
-    """Put a new dimension of size 1 at number `dim` of this tensor. Raises GraphError for a leaf with a gradient.
+    """Insert a dimension of size 1 at `dim` in place. Raises GraphError for a leaf that requires grad.
 
     >>> import minigrad as mg
     >>> x = mg.tensor([1.0, 2.0])
@@ -32,33 +32,33 @@ def _unsqueeze(self: Tensor, dim: int) -> Tensor:
 
 @register_method("squeeze_")
 def _squeeze(self: Tensor, dim: Dims = None) -> Tensor:
-    """Leave dimensions of size 1 out of this tensor, all or those in `dim`. Raises GraphError as `unsqueeze_`."""
+    """Remove dimensions of size 1 in place, all or those in `dim`. Raises GraphError as `unsqueeze_`."""
     return _become(self, "squeeze", lambda x: squeeze(x, dim))
 
 
 @register_method("transpose_", "swapaxes_", "swapdims_")
 def _transpose(self: Tensor, dim0: int, dim1: int) -> Tensor:
-    """Exchange two dimensions of this tensor. Raises GraphError as `unsqueeze_`."""
+    """Swap two dimensions in place. Raises GraphError as `unsqueeze_`."""
     return _become(self, "transpose", lambda x: transpose(x, dim0, dim1))
 
 
 @register_method("t_")
 def _t(self: Tensor) -> Tensor:
-    """Exchange the dimensions of this matrix; what has fewer than two stays. Raises GraphError as `unsqueeze_`."""
+    """Transpose this matrix in place; tensors of fewer than 2 dimensions are unchanged. Raises as `unsqueeze_`."""
     return _become(self, "t", t)
 
 
 def _become(x: Tensor, name: str, view: Callable[[Tensor], Tensor]) -> Tensor:
-    """Make `x` the `view` of what it was: a tensor that nobody sees, and from then on the base of its other views."""
+    """Make `x` a `view` of a hidden tensor with its previous state, which becomes the base of its other views."""
     if x.requires_grad and x.is_leaf:
         raise GraphError(
-            f"{name}_: a leaf that requires a gradient keeps its shape, since its gradient has the same.\n"
-            f"  Write y = x.{name}(…), which shares the numbers, or change the shape before requires_grad_()."
+            f"{name}_: a leaf that requires grad is being used in an in-place operation; its shape must match .grad.\n"
+            f"  Write y = x.{name}(…), which shares memory, or change the shape before requires_grad_()."
         )
     if modes.grad and x._base is not None and x._base.requires_grad and x._base.is_leaf:
         raise GraphError(
-            f"{name}_: a view of a leaf that requires a gradient keeps its shape.\n"
-            f"  Write y = x.{name}(…), which shares the numbers."
+            f"{name}_: a view of a leaf that requires grad is being used in an in-place operation.\n"
+            f"  Write y = x.{name}(…), which shares memory."
         )
     for listener in modes.metadata_changed:
         listener.metadata_changed(x, name)
@@ -70,7 +70,7 @@ def _become(x: Tensor, name: str, view: Callable[[Tensor], Tensor]) -> Tensor:
         turned = view(was)
     if turned is was:
         return x
-    x.storage.written(f"{name}_", recorded=True)  # what saved this tensor for its rule would find it in another shape
+    x.storage.written(f"{name}_", recorded=True)  # invalidates rules that saved this tensor in its old shape
     turned._rebased = x.storage.rebased
     for slot in _SLOTS:
         setattr(x, slot, getattr(turned, slot))

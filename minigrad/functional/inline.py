@@ -1,9 +1,9 @@
-"""The fast path of elementwise operations on tensors: what `Tensor._computed` does in general, in fewer steps.
+"""Fast path for elementwise operations on tensors: `Tensor._computed` specialised, in fewer steps.
 
-It runs while nobody looks and nothing has to be converted. The 200 small operations of `benchmarks/bench_eager.py`,
-forward and backward, take 1.5 times as long without it, which would miss the benchmark's bar: on eight numbers NumPy
-takes a third of a microsecond, and looking up what to do ten times that. tests/functional/test_inline.py holds both
-ways to equal bits, for every operation and order.
+It runs if no listener is active and no operand needs conversion. Without it the 200 small operations of
+`benchmarks/bench_eager.py`, forward and backward, take 1.5 times as long and miss the benchmark's bar: on eight
+elements NumPy takes a third of a microsecond, and dispatch ten times that. tests/functional/test_inline.py checks that
+both paths give identical bits, for every operation and order.
 """
 
 from __future__ import annotations
@@ -27,18 +27,18 @@ Apply = Callable[..., Any]
 READY = (np.dtype(np.float32), np.dtype(np.float64))
 _NOTHING: Mapping[str, Any] = {}
 _AGAIN = (ValueError, OverflowError, RuntimeError, KeyError, MemoryError, AttributeError, ImportError)
-"""Shapes, sizes, inside another kernel, no kernel, no room, a library that is another: done again, it says which."""
+"""Errors of shapes, sizes, nested kernels, missing kernels, memory or imports: the general path reports which."""
 
 
 def inlined(op: Op) -> Apply | None:
-    """How to apply `op` to one or two operands of which one is a tensor; None if it needs more than that."""
+    """Return a function that applies `op` to one or two operands, at least one a tensor; None if unsupported."""
     if op.plain is None or op.promotes not in ("same", "number", "int", "float") or op.view:
         return None
     return _unary(op) if len(op.inputs) == 1 else _binary(op)
 
 
 def _unwatched() -> bool:
-    """Whether nothing is recorded, and nobody listens or asks for more: inside `no_grad`, say."""
+    """Return whether gradients, strict mode and listeners are all off, as inside `no_grad`."""
     return not (modes.grad or modes.strict or tapped())
 
 
@@ -101,16 +101,20 @@ def _binary(op: Op) -> Apply:
             else:
                 out = wrap(kernels[PLACES.get(x.__class__) or PLACES[y.__class__]](x, y))
         except _AGAIN:
-            return Tensor._computed(op, (a, b), _NOTHING)  # which says why, or finds its way
+            return Tensor._computed(op, (a, b), _NOTHING)  # raises the full error, or succeeds
         if recording and (edge_a is not None or edge_b is not None):
-            left = a if a is x else constant(a) if edge_a is None else edge_a  # a number is itself
+            left = a if a is x else constant(a) if edge_a is None else edge_a  # a Python scalar is stored as is
             right = b if b is y else constant(b) if edge_b is None else edge_b
             reads_y, reads_a, reads_b = both if edge_a is not None and edge_b is not None else reads[edge_a is None]
             kept = None
             if reads_y:
                 kept = wrap(out._array)
                 kept._storage = out._storage = Storage(out._array)
-            saved = (kept, a if reads_a or a is x else None, b if reads_b or b is y else None)  # numbers cost nothing
+            saved = (
+                kept,
+                a if reads_a or a is x else None,
+                b if reads_b or b is y else None,
+            )  # Python scalars cost nothing
             out._step = Step(op, (left, right), _NOTHING, out._array, saved)
             out._requires_grad = True
         return out

@@ -1,7 +1,7 @@
-"""How tensors leave, and what Python and NumPy may do with them: PyTorch's methods.
+"""Interoperability with Python, NumPy and DLPack: PyTorch's conversion, copy and pickle methods.
 
-Numbers that are shared (by `numpy`, DLPack, `from_numpy`) are written by either side without the graph being told:
-write through the tensor where a gradient is to come.
+Autograd does not notice writes to shared memory (`numpy`, DLPack, `from_numpy`) from outside: write through the tensor
+if a gradient is needed.
 """
 
 from __future__ import annotations
@@ -25,32 +25,32 @@ from minigrad.functional.creation import from_numpy
 
 @register
 def is_tensor(obj: Any) -> builtins.bool:
-    """Whether `obj` is a tensor."""
+    """Return whether `obj` is a tensor."""
     return isinstance(obj, Tensor)
 
 
 @register
 def clone(input: Tensor) -> Tensor:
-    """A copy with memory of its own, through which the gradient flows."""
+    """Return a differentiable copy of `input`."""
     return input.clone()
 
 
 @register
 def detach(input: Tensor) -> Tensor:
-    """A view of the same numbers through which no gradient flows."""
+    """Return a view of `input` that is detached from the graph."""
     return input.detach()
 
 
 @register(method=True)
 @register_method("nelement")
 def numel(input: Tensor) -> int:
-    """How many numbers there are."""
+    """Return the number of elements."""
     return int(input._array.size)
 
 
 @register(method=True)
 def is_floating_point(input: Tensor) -> builtins.bool:
-    """Whether its numbers are floats."""
+    """Return whether the dtype is floating point."""
     return input.dtype.is_floating_point
 
 
@@ -60,30 +60,30 @@ def _size(self: Tensor, dim: None = None) -> Shape: ...
 def _size(self: Tensor, dim: int) -> int: ...
 @register_method("size")
 def _size(self: Tensor, dim: int | None = None) -> Any:
-    """The shape, or the size of dimension `dim`. Raises ShapeError if there is no such dimension."""
+    """Return the shape, or the size of dimension `dim`. Raises ShapeError if `dim` is out of range."""
     if dim is None:
         return self.shape
     if not self.ndim:
-        raise ShapeError(f"size: there is no dimension {dim}: this tensor is one number, without dimensions.")
+        raise ShapeError(f"size: dimension specified as {dim}, but the tensor has no dimensions.")
     return self.shape[dim_of(dim, self.ndim, "size")]
 
 
 @register_method("dim", "ndimension")
 def _dim(self: Tensor) -> int:
-    """The number of dimensions."""
+    """Return the number of dimensions."""
     return self.ndim
 
 
 @register_method("element_size")
 @register_property("itemsize")
 def _element_size(self: Tensor) -> int:
-    """The bytes of one number."""
+    """The size of one element in bytes."""
     return self.dtype.itemsize
 
 
 @register_property("nbytes")
 def _nbytes(self: Tensor) -> int:
-    """The bytes of its numbers, those that other dimensions share counted each time."""
+    """The size of all elements in bytes; elements that share memory, as after `expand`, count repeatedly."""
     return numel(self) * self.dtype.itemsize
 
 
@@ -92,15 +92,15 @@ def _nbytes(self: Tensor) -> int:
 
 @register_method("item")
 def _item(self: Tensor) -> float | int:
-    """The one number as Python's. Raises ShapeError if there is not exactly one."""
+    """Return the only element as a Python scalar. Raises ShapeError unless there is exactly one."""
     if self._array.size != 1:
-        raise ShapeError(f"item: there are {numel(self)} numbers in shape {self.shape}, not one; see tolist().")
+        raise ShapeError(f"item: a tensor with {numel(self)} elements cannot be converted to a scalar; see tolist().")
     return cast(float, host(self._array).item())
 
 
 @register_method("tolist")
 def _tolist(self: Tensor) -> Any:
-    """The numbers as nested lists of Python's; one number where there are no dimensions."""
+    """Return the elements as nested lists of Python scalars, or one scalar for a 0-d tensor."""
     return host(self._array).tolist()
 
 
@@ -108,8 +108,7 @@ def _tolist(self: Tensor) -> Any:
 def _truth(self: Tensor) -> builtins.bool:
     if self._array.size != 1:
         raise ShapeError(
-            f"bool: the {numel(self)} numbers in shape {self.shape} are not true or false as one.\n"
-            "  Write x.any() or x.all()."
+            f"bool: boolean value of a tensor with {numel(self)} elements is ambiguous.\n  Write x.any() or x.all()."
         )
     return builtins.bool(host(self._array).item())
 
@@ -127,7 +126,7 @@ def _int(self: Tensor) -> int:
 @register_method("__index__")
 def _index(self: Tensor) -> int:
     if self._array.size != 1 or is_floating_point(self):
-        raise DTypeError(f"index: {numel(self)} numbers of type {self.dtype.name} are no index: that is one int.")
+        raise DTypeError("index: only integer tensors of a single element can be converted to an index.")
     return int(host(self._array).item())
 
 
@@ -143,7 +142,7 @@ def _iter(self: Tensor) -> Iterator[Tensor]:
 
 def _row(x: Tensor, name: str) -> int:
     if not x.ndim:
-        raise DTypeError(f"{name}: a tensor without dimensions is one number, not a row of some; item() gives it.")
+        raise DTypeError(f"{name}: not supported for a 0-d tensor; item() returns its value.")
     return x.shape[0]
 
 
@@ -152,14 +151,14 @@ def _contains(self: Tensor, element: Any) -> builtins.bool:
     return builtins.bool(host(ops.eq(self.detach(), element)._array).any())
 
 
-# --- to NumPy, and whoever else knows arrays ---
+# --- to NumPy and other array libraries ---
 
 
 @register_method("numpy")
 def _numpy(self: Tensor, *, force: builtins.bool = False) -> Any:
-    """The numbers as a NumPy array that shares their memory.
+    """Return a NumPy array that shares memory with this tensor.
 
-    Raises GraphError if this needs a gradient, unless `force`, which is short for ``detach().numpy()``.
+    Raises GraphError if the tensor requires grad, unless `force`, which is short for ``detach().numpy()``.
     """
     if not force:
         _check_free(self, "numpy", "NumPy", "x.detach().numpy()")
@@ -170,7 +169,9 @@ def _numpy(self: Tensor, *, force: builtins.bool = False) -> Any:
 def _array(self: Tensor, dtype: Any = None, copy: builtins.bool | None = None) -> Any:
     _check_free(self, "numpy", "NumPy", "x.detach().numpy()")
     if copy is False and dtype is not None and np.dtype(dtype) != self._array.dtype:
-        raise ValueError(f"A tensor of {self.dtype.name} is no array of {np.dtype(dtype)} without a copy.")
+        raise ValueError(
+            f"A tensor of dtype {self.dtype.name} cannot become an array of {np.dtype(dtype)} without a copy."
+        )
     return np.array(host(self._array), dtype) if copy else np.asarray(host(self._array), dtype)
 
 
@@ -187,10 +188,10 @@ def _dlpack_device(self: Tensor) -> tuple[int, int]:
 
 @register
 def from_dlpack(ext_tensor: Any) -> Tensor:
-    """A tensor that shares the memory of another library's, which need only know DLPack: CuPy's, JAX's, PyTorch's, ….
+    """Create a tensor that shares memory with a tensor of any library that supports DLPack: CuPy, JAX, PyTorch, ….
 
-    It cannot be written in place where the other says that its numbers are only to be read. Raises DTypeError for what
-    does not know DLPack, or has numbers of a type, or in a memory, that is not here.
+    In-place operations raise if the exporter marks it read-only. Raises DTypeError for objects without DLPack support,
+    or with a dtype or device that is not supported.
     """
     try:
         array = np.from_dlpack(ext_tensor)
@@ -203,7 +204,9 @@ def from_dlpack(ext_tensor: Any) -> Tensor:
 
 def _check_free(x: Tensor, name: str, who: str, instead: str) -> None:
     if x.requires_grad:
-        raise GraphError(f"{name}: this tensor requires a gradient, which {who} would lose.\n  Write {instead}.")
+        raise GraphError(
+            f"{name}: can't be called on a tensor that requires grad; {who} would lose the gradient.\n  Use {instead}."
+        )
 
 
 # --- copies ---
@@ -211,7 +214,7 @@ def _check_free(x: Tensor, name: str, who: str, instead: str) -> None:
 
 @register_method("__copy__")
 def _copied(self: Tensor) -> Tensor:
-    """A leaf that shares these numbers, for ``copy.copy``."""
+    """Return a leaf that shares memory, for ``copy.copy``."""
     _check_leaf(self, "copy")
     out = self.detach()
     out._requires_grad = self.requires_grad
@@ -220,7 +223,7 @@ def _copied(self: Tensor) -> Tensor:
 
 @register_method("__deepcopy__")
 def _deepcopied(self: Tensor, memo: dict[int, Any]) -> Tensor:
-    """A leaf with numbers, and a gradient, of its own, for ``copy.deepcopy``; views are no views of each other then."""
+    """Return a leaf with copies of data and gradient, for ``copy.deepcopy``; views become independent."""
     _check_leaf(self, "deepcopy")
     if id(self) not in memo:
         memo[id(self)] = out = _rebuilt(self._array.copy(), self.requires_grad)
@@ -230,16 +233,16 @@ def _deepcopied(self: Tensor, memo: dict[int, Any]) -> Tensor:
 
 @register_method("__reduce_ex__")
 def _reduced(self: Tensor, protocol: int) -> tuple[Callable[..., Tensor], tuple[Any, ...]]:
-    """For ``pickle``: the numbers, where they are, if they need a gradient. What has views is stored once for each."""
+    """Support ``pickle``: store elements, device and `requires_grad`. Each view stores its own copy."""
     _check_leaf(self, "pickle")
     array = np.ascontiguousarray(host(self._array)).reshape(self.shape)
     return _unpickled, (array, str(self.device), self.requires_grad)
 
 
 def _unpickled(array: Any, place: str, requires_grad: builtins.bool) -> Tensor:
-    """A tensor on the device where it was pickled; where that is not there, on the default one."""
+    """Rebuild a tensor on the device it was pickled on, or on the default device if that is not available."""
     there = device(place) if is_there(device(place)) else get_default_device()
-    known = array.view(array.dtype.name)  # NumPy makes a type anew, and kernels know theirs by identity
+    known = array.view(array.dtype.name)  # unpickled dtypes are new objects, and kernels compare by identity
     return _rebuilt(memory(there).copied(known), requires_grad)
 
 
@@ -252,41 +255,41 @@ def _rebuilt(array: Any, requires_grad: builtins.bool) -> Tensor:
 def _check_leaf(x: Tensor, name: str) -> None:
     if not x.is_leaf:
         raise GraphError(
-            f"{name}: this tensor was computed ({x.grad_fn!r}), and its graph stays here.\n"
-            f"  Write x.detach() for its numbers alone."
+            f"{name}: only graph leaves are supported, but this tensor was computed by {x.grad_fn!r}.\n"
+            f"  Write x.detach() for its values alone."
         )
 
 
-# --- as another type ---
+# --- conversion ---
 
 
 @register_method("type_as")
 def _type_as(self: Tensor, other: Tensor) -> Tensor:
-    """These numbers in the type of `other`."""
+    """Convert this tensor to the dtype of `other`."""
     return self.to(other.dtype)
 
 
 @register_method("type")
 def _type(self: Tensor, dtype: Any = None) -> Any:
-    """These numbers as `dtype`; without one the name of their type, "minigrad.float32" for example."""
+    """Convert this tensor to `dtype`; without one, return the name of its dtype, such as "minigrad.float32"."""
     return repr(self.dtype) if dtype is None else self.to(dtype=dtype)
 
 
 @register_method("cpu")
 def _cpu(self: Tensor) -> Tensor:
-    """These numbers in the memory of the processor, on the device "cpu", or "numpy" where they are there."""
+    """Move this tensor to the device "cpu", unless it is on "numpy"."""
     return self if self.device == "numpy" else self.to("cpu")
 
 
 @register_method("cuda")
 def _cuda(self: Tensor, device: Any = None) -> Tensor:
-    """These numbers on the device "cuda". Raises DeviceError if there is none."""
+    """Move this tensor to the device "cuda". Raises DeviceError if it is not available."""
     return self.to("cuda" if device is None else device)
 
 
 @register_property("is_cuda")
 def _is_cuda(self: Tensor) -> builtins.bool:
-    """Whether these numbers are in the memory of a CUDA device."""
+    """Whether this tensor is on a CUDA device."""
     return self.device.type == "cuda"
 
 
@@ -294,20 +297,23 @@ def _conversion(name: str, dtype: DType) -> Callable[[Tensor], Tensor]:
     def convert(self: Tensor) -> Tensor:
         return self.to(dtype)
 
-    convert.__name__, convert.__doc__ = name, f"These numbers as {dtype.name}; itself if they are."
+    convert.__name__, convert.__doc__ = (
+        name,
+        f"Convert this tensor to {dtype.name}; returns itself if it has that dtype.",
+    )
     return convert
 
 
 def _refused(name: str) -> Callable[[Tensor], Tensor]:
-    """The method of that name, which says why there is no such type."""
+    """Return a method `name` that raises and explains why the dtype does not exist."""
 
     def refuse(self: Tensor) -> Tensor:
         raise DTypeError(
-            f"{name}: float32 is the smallest float here, and computes on every device.\n"
-            f"  Leave .{name}() out, or write .float()."
+            f"{name}: not supported; float32 is the smallest floating-point dtype and works on every device.\n"
+            f"  Omit .{name}(), or write .float()."
         )
 
-    refuse.__name__, refuse.__doc__ = name, "Raises DTypeError: float32 is the smallest float here."
+    refuse.__name__, refuse.__doc__ = name, "Raise DTypeError: float32 is the smallest floating-point dtype."
     return refuse
 
 
@@ -317,21 +323,19 @@ def _refused(name: str) -> Callable[[Tensor], Tensor]:
 def _set_data(self: Tensor, new: Any) -> None:
     if not isinstance(new, Tensor) or (new.shape, new.dtype) != (self.shape, self.dtype):
         asked = f"{new.dtype.name} {new.shape}" if isinstance(new, Tensor) else type(new).__name__
-        raise ShapeError(
-            f"data: {self.dtype.name} {self.shape} is overwritten by numbers of the same type and shape, not {asked}."
-        )
+        raise ShapeError(f"data: expected a tensor of dtype {self.dtype.name} and shape {self.shape}, but got {asked}.")
     with no_grad():
         self.copy_(new)
 
 
 @register_property("data", _set_data)
 def _data(self: Tensor) -> Tensor:
-    """The same values without a place in the graph, as `detach`. Assigning to it, or to a part of it, overwrites them.
+    """The values of this tensor, detached from the graph. Assigning to it, or to a part of it, overwrites them.
 
-    Unlike in PyTorch, ``x.data = y`` copies the values of y, of the same shape and type, and every write by way of
-    `data`, as ``x.data[0] = 1.0`` or ``x.data.mul_(2)``, counts as one: a backward pass that needs the old values
-    raises GraphError. PyTorch lets such writes pass, and computes another gradient from the new values. What is written
-    after the backward pass, as an optimizer does, is the same in both.
+    Unlike in PyTorch, ``x.data = y`` copies the values of y, of the same shape and dtype, and every write through
+    `data`, such as ``x.data[0] = 1.0`` or ``x.data.mul_(2)``, increments the version counter: a backward pass that
+    needs the old values raises GraphError. PyTorch ignores such writes and computes a different gradient from the new
+    values. Writes after the backward pass, as by an optimizer, behave the same in both.
 
     >>> from minigrad.functional.creation import tensor
     >>> w = tensor([1.0, 2.0], requires_grad=True)
@@ -352,9 +356,9 @@ def _to(
     copy: builtins.bool = False,
     non_blocking: builtins.bool = False,
 ) -> Tensor:
-    """These numbers as a type, on a device, or as another tensor's are; itself if so already, unless `copy`.
+    """Convert to a dtype, a device, or those of another tensor; returns itself if unchanged, unless `copy`.
 
-    `non_blocking` is PyTorch's, and has nothing to wait for here. Raises DeviceError if there is no such device.
+    `non_blocking` is ignored. Raises DeviceError if the device is not available.
     """
     for one in what:
         if isinstance(one, Tensor):
@@ -372,7 +376,7 @@ def _to(
     return cast(Tensor, ops.to(self if kind.is_floating_point else self.detach(), dtype=kind))
 
 
-METHODS["__array_ufunc__"] = None  # so that NumPy leaves array + tensor to the tensor, which says what is wrong
+METHODS["__array_ufunc__"] = None  # makes NumPy defer array + tensor to the tensor, which raises a clear error
 for _name, _dtype in {"bool": bool, "byte": uint8, **ALIASES}.items():
     add(__name__, _name, method=_conversion(_name, _dtype))
 for _name in ("bfloat16", "half"):

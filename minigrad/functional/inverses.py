@@ -1,7 +1,7 @@
-"""Square matrices, (…, n, n) of floats: inverses, determinants, Cholesky's factors. What has only `mg.linalg` is there.
+"""Inverses, determinants and Cholesky factors of floating-point square matrices, (…, n, n). See also `mg.linalg`.
 
-All raise ShapeError for other shapes and DTypeError for ints. Where a matrix has no inverse, or no such factor, it is
-LinAlgError: on ``cpu`` and ``numpy`` at once, on a GPU when numbers next come to the host.
+All raise ShapeError for other shapes and DTypeError for ints. They raise LinAlgError for a singular matrix, or one that
+is not positive definite: on ``cpu`` and ``numpy`` at once, on a GPU at the next copy to the host.
 """
 
 from __future__ import annotations
@@ -22,27 +22,30 @@ from minigrad.functional.return_types import SignedLogarithm
 
 @register
 def squares_of(x: Any, op: str, argument: str = "A") -> Tensor:
-    """`x`, which is to hold square matrices of floats."""
+    """Return `x`. Raises unless it is a batch of floating-point square matrices."""
     given = floats_of(x, op, argument)
     if given.ndim < 2 or given.shape[-1] != given.shape[-2]:
-        raise ShapeError(f"{op}: {argument} holds square matrices, (…, n, n), and has shape {given.shape}.")
+        raise ShapeError(
+            f"{op}: {argument} must be batches of square matrices, (…, n, n), but got shape {given.shape}."
+        )
     return given
 
 
 @register
 def sides_of(A: Tensor, B: Tensor, op: str) -> None:
-    """Raise unless `B` holds right sides, (…, n, k), for the square matrices `A`, (…, n, n)."""
+    """Raise unless `B` has right-hand sides, (…, n, k), for the square matrices `A`, (…, n, n)."""
     check_same_type(op, A=A, B=B)
     if B.ndim < 2 or B.shape[-2] != A.shape[-1]:
         raise ShapeError(
-            f"{op}: A has shape {A.shape}, and B {B.shape}: each column of B is a right side, of {A.shape[-1]} numbers."
+            f"{op}: incompatible shapes of A {A.shape} and B {B.shape}: each column of B is a right-hand side of "
+            f"{A.shape[-1]} elements."
         )
     broadcast_shapes(A.shape[:-2], B.shape[:-2], op=op)
 
 
 @register(method=True)
 def inverse(input: Tensor) -> Tensor:
-    """The matrices whose product with those of `input` is 1 on the diagonal, 0 elsewhere. To solve, `linalg.solve`.
+    """Return the inverse of each matrix. To solve a linear system, prefer `linalg.solve`.
 
     >>> import minigrad as mg
     >>> inverse(mg.tensor([[2.0, 0.0], [0.0, 4.0]])).tolist()
@@ -53,7 +56,7 @@ def inverse(input: Tensor) -> Tensor:
 
 @register(method=True)
 def det(input: Tensor) -> Tensor:
-    """The determinants, (…). Its slope, the cofactors, is there for singular matrices too; a second one is not.
+    """Return the determinants, (…). Singular matrices have a first derivative (the cofactors), but no second.
 
     >>> import minigrad as mg
     >>> A = mg.tensor([[1.0, 2.0], [2.0, 4.0]], requires_grad=True)
@@ -66,20 +69,20 @@ def det(input: Tensor) -> Tensor:
 
 @register(method=True)
 def slogdet(input: Tensor) -> SignedLogarithm:
-    """The sign of each determinant, -1, 0 or 1, and the logarithm of its amount: no product that could overflow."""
+    """Return the sign of each determinant, -1, 0 or 1, and the log of its absolute value, without overflow."""
     return SignedLogarithm(*ops.slogdet(squares_of(input, "slogdet", "input")))
 
 
 @register(method=True)
 def logdet(input: Tensor) -> Tensor:
-    """The logarithm of each determinant: nan of one below 0, -inf of 0."""
+    """Return the log of each determinant: nan if it is negative, -inf if 0."""
     sign, logarithm = slogdet(input)
     return where(sign < 0, nan, logarithm)
 
 
 @register(method=True)
 def cholesky(input: Tensor, upper: bool = False) -> Tensor:
-    """The lower triangular L of ``A = L @ L.mT``, or with `upper` its transpose; of A only that half is read.
+    """Return the lower triangular L with ``A = L @ L.mT``, or its transpose if `upper`; reads only that half of A.
 
     Raises LinAlgError for matrices that are not positive definite.
 
@@ -93,7 +96,7 @@ def cholesky(input: Tensor, upper: bool = False) -> Tensor:
 
 @register(method=True)
 def cholesky_solve(input: Tensor, input2: Tensor, upper: bool = False) -> Tensor:
-    """X of ``L @ L.mT @ X = input``, (…, n, k), where L is `input2`, or with `upper` its transpose."""
+    """Solve ``L @ L.mT @ X = input``, (…, n, k), for X, where L is `input2`, or its transpose if `upper`."""
     half = squares_of(input2, "cholesky_solve", "input2")
     sides_of(half, input, "cholesky_solve")
     below, above = (half.mT, half) if upper else (half, half.mT)
@@ -103,6 +106,6 @@ def cholesky_solve(input: Tensor, input2: Tensor, upper: bool = False) -> Tensor
 
 @register(method=True)
 def cholesky_inverse(input: Tensor, upper: bool = False) -> Tensor:
-    """The inverse of ``L @ L.mT``, where L is `input`, or with `upper` its transpose."""
+    """Return the inverse of ``L @ L.mT``, where L is `input`, or its transpose if `upper`."""
     half = squares_of(input, "cholesky_inverse", "input")
     return cholesky_solve(eye(half.shape[-1], dtype=half.dtype, device=half.device), half, upper)

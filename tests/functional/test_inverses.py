@@ -117,13 +117,21 @@ def test_a_zero_on_the_diagonal_of_a_triangle_is_no_error():
 @pytest.mark.parametrize(
     ("call", "kind", "text"),
     [
-        (lambda: mg.inverse(mg.ones(2, 3)), ShapeError, r"inverse: input holds square matrices.*has shape \(2, 3\)"),
+        (
+            lambda: mg.inverse(mg.ones(2, 3)),
+            ShapeError,
+            r"inverse: input must be batches of square matrices.*got shape \(2, 3\)",
+        ),
         (
             lambda: mg.det(mg.ones(3)),
             ShapeError,
-            r"det: input holds square matrices, \(…, n, n\), and has shape \(3,\)",
+            r"det: input must be batches of square matrices, \(…, n, n\), but got shape \(3,\)",
         ),
-        (lambda: mg.linalg.solve(mg.eye(3), mg.ones(2, 2)), ShapeError, r"solve: A has shape \(3, 3\), and B \(2, 2\)"),
+        (
+            lambda: mg.linalg.solve(mg.eye(3), mg.ones(2, 2)),
+            ShapeError,
+            r"solve: incompatible shapes of A \(3, 3\) and B \(2, 2\)",
+        ),
         (lambda: mg.linalg.solve(mg.eye(3), mg.ones(3), left=False), ShapeError, r"Write B\[\.\.\., None, :\]"),
         (
             lambda: mg.inverse(mg.eye(2).to(mg.int64)),
