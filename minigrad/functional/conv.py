@@ -168,7 +168,7 @@ def fold(
     return images if input.ndim == 3 else images[0]
 
 
-# --- what they share ---
+# --- helpers ---
 
 
 def _correlate(

@@ -344,7 +344,7 @@ def _new(make: Callable[..., Tensor], what: str) -> Callable[..., Tensor]:
     return new
 
 
-# --- what they share ---
+# --- helpers ---
 
 
 def _finished(array: Any, device: str | None, requires_grad: bool, asked: str) -> Tensor:

@@ -1,4 +1,4 @@
-"""Softmax and attention: corners, orders beyond the second, dropout, and what is refused."""
+"""Softmax and attention: edge cases, third derivatives, dropout, and invalid arguments."""
 
 import numpy as np
 import pytest
@@ -94,7 +94,7 @@ def test_a_query_that_sees_no_key_gets_zeros_and_passes_none_on(torch):
 
 @cross(1, sizes=[(1, 16), (33, 32), (20, 48), (48, 48), (600, 128)], is_causal=[False, True])
 def test_rows_of_whole_vectors_are_weighed_as_by_the_formula(sizes, is_causal):
-    """Kernels take these rows in vectors, and of causal ones no more than what may be seen."""
+    """Kernels vectorise these rows, and skip masked keys with `is_causal`."""
     queries, keys = sizes
     q, k, v, g = [random(2, n, 8, seed=n + s) for s, n in enumerate((queries, keys, keys, queries))]
     scores = np.einsum("bqe,bke->bqk", q, k) / 8**0.5
@@ -129,14 +129,14 @@ def test_attention_is_one_operation():
 
 
 def test_attention_drops_weights_and_scales_the_rest():
-    """With the values an identity the result is the weights: 1/50 each, of which a fifth is dropped."""
+    """With an identity as values the result is the weights: 1/50 each, of which a fifth is dropped."""
     mg.random.manual_seed(2)
     weights = F.scaled_dot_product_attention(
         mg.zeros(200, 2), mg.zeros(50, 2), mg.tensor(np.eye(50, dtype="f")), dropout_p=0.2
     )
     numbers = weights.numpy() * 50
     assert np.allclose(numbers[numbers > 0], 1.25)
-    assert abs((numbers == 0).mean() - 0.2) < 0.02  # five deviations of 10,000 draws
+    assert abs((numbers == 0).mean() - 0.2) < 0.02  # five standard deviations of 10,000 samples
 
 
 def test_dropped_weights_have_derivatives_to_second_order():

@@ -1,4 +1,4 @@
-"""Logic on bits beyond its samples: in place, in masks, and what is refused."""
+"""Bitwise operators beyond the sample table: in-place forms, masks, and invalid arguments."""
 
 import pytest
 
@@ -29,7 +29,7 @@ def test_fractions_have_no_bits():
 def test_forgotten_brackets_are_explained():
     x = mg.tensor([1.0, 2.0])
     with pytest.raises(DTypeError) as error:
-        bool(x > 0 & x < 2)  # which Python reads as x > (0 & x) < 2
+        bool(x > 0 & x < 2)  # Python parses this as x > (0 & x) < 2
     assert str(error.value) == (
         "bitwise_and: & is only implemented for integer and bool tensors, but got float32.\n"
         "  It binds tighter than a comparison: write (x > 0) & (x < 1)."

@@ -1,4 +1,4 @@
-"""Convolution: channels last, errors that teach, corners, and the memory that a large image takes."""
+"""Convolution: channels last, error messages, edge cases, and peak memory for a large image."""
 
 import tracemalloc
 
@@ -59,7 +59,7 @@ def test_channels_last_has_right_gradients_to_second_order(name):
     assert mg.gradgradcheck(call, inputs, fast_mode=True)
 
 
-# --- what is refused, and what is said ---
+# --- invalid arguments and their messages ---
 
 
 def test_channels_that_do_not_match_are_counted():
@@ -242,7 +242,7 @@ def test_pytorch_refuses_it_too(torch, wrong, monkeypatch):
         WRONG[wrong][0]()
 
 
-# --- corners ---
+# --- edge cases ---
 
 
 @pytest.mark.parity
@@ -270,7 +270,7 @@ def test_an_odd_zero_of_same_comes_after():
     assert mg.conv1d(x, w, padding="same").tolist() == [[21.0, 32.0, 3.0]]
 
 
-# --- the kernels work in blocks ---
+# --- kernels process blocks ---
 
 
 @pytest.mark.parity
@@ -308,4 +308,4 @@ def test_a_large_image_is_never_unfolded_whole():
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
-    assert peak < 4 * x.nbytes  # its columns alone would be 9 times as large
+    assert peak < 4 * x.nbytes  # im2col alone would take 9 times as much

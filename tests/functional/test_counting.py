@@ -1,4 +1,4 @@
-"""Counting beyond its samples: nans, nothing at all, and what is refused."""
+"""Counting beyond the sample table: nan, empty input, and invalid arguments."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Tensors from numbers: shapes, types and numbers are PyTorch's, sharing is what was asked for, refusals teach."""
+"""Tensor creation: PyTorch's shapes, dtypes and values, memory sharing, and error messages."""
 
 import math
 import re
@@ -11,15 +11,15 @@ from cases import merge_cases
 from minigrad.core.errors import ArgumentError, DeviceError, DTypeError, MinigradError, OutOfMemoryError, ShapeError
 from places import in_memory
 
-# Each is called with a library and the dtypes of that library by name.
+# Each is called with a library, minigrad or torch.
 CALLS = {
     "zeros": lambda L: L.zeros(2, 3),
     "zeros of a tuple": lambda L: L.zeros((2, 3)),
     "zeros of a list": lambda L: L.zeros([2, 0]),
-    "zeros of a size by name": lambda L: L.zeros(size=(2, 3)),
-    "ones of a size by name": lambda L: L.ones(size=[3]),
-    "zeros of a size given twice": lambda L: L.zeros(2, size=(2, 3)),
-    "zeros without dimensions": lambda L: L.zeros(()),
+    "zeros with size=": lambda L: L.zeros(size=(2, 3)),
+    "ones with size=": lambda L: L.ones(size=[3]),
+    "zeros with a size given twice": lambda L: L.zeros(2, size=(2, 3)),
+    "zeros, 0-d": lambda L: L.zeros(()),
     "zeros of ints": lambda L: L.zeros(2, dtype=L.int32),
     "ones": lambda L: L.ones(3),
     "ones of bools": lambda L: L.ones(2, 2, dtype=L.bool),
@@ -41,31 +41,31 @@ CALLS = {
     "arange as float64": lambda L: L.arange(3, dtype=L.float64),
     "arange as uint8": lambda L: L.arange(0.0, 4.0, dtype=L.uint8),
     "arange the wrong way": lambda L: L.arange(3, 1),
-    "arange of int64 to a fraction": lambda L: L.arange(2.7, dtype=L.int64),
-    "arange of int64 from a fraction": lambda L: L.arange(-2.5, 3.5, dtype=L.int64),
-    "arange of int64 by a fraction": lambda L: L.arange(5, 0, -1.5, dtype=L.int64),
+    "arange of int64 to a float": lambda L: L.arange(2.7, dtype=L.int64),
+    "arange of int64 from a float": lambda L: L.arange(-2.5, 3.5, dtype=L.int64),
+    "arange of int64 by a float": lambda L: L.arange(5, 0, -1.5, dtype=L.int64),
     "arange of int64 by less than 1": lambda L: L.arange(0, 5, 0.5, dtype=L.int64),
-    "arange of int32 from a fraction": lambda L: L.arange(-2.5, 3.5, dtype=L.int32),
-    "arange of int32 by a fraction": lambda L: L.arange(1.9, 5.1, 1.9, dtype=L.int32),
+    "arange of int32 from a float": lambda L: L.arange(-2.5, 3.5, dtype=L.int32),
+    "arange of int32 by a float": lambda L: L.arange(1.9, 5.1, 1.9, dtype=L.int32),
     "arange of bools": lambda L: L.arange(2, dtype=L.bool),
     "linspace of bools": lambda L: L.linspace(0, 1, 3, dtype=L.bool),
     "logspace of bools": lambda L: L.logspace(0, 1, 3, dtype=L.bool),
-    "linspace of ints between fractions": lambda L: L.linspace(1.9, 7.2, 5, dtype=L.int64),
+    "linspace of ints between floats": lambda L: L.linspace(1.9, 7.2, 5, dtype=L.int64),
     "linspace of ints below 0": lambda L: L.linspace(-1.9, -7.2, 5, dtype=L.int32),
     "linspace of uint8 from below 0": lambda L: L.linspace(-3, 3, 7, dtype=L.uint8),
     "linspace of uint8 beyond": lambda L: L.linspace(0, 300, 4, dtype=L.uint8),
     "linspace of ints from nan": lambda L: L.linspace(math.nan, 1, 3, dtype=L.int64),
-    "logspace of ints between fractions": lambda L: L.logspace(0.5, 2.5, 3, dtype=L.int32),
-    "full of a negative fraction as uint8": lambda L: L.full((2,), -2.7, dtype=L.uint8),
+    "logspace of ints between floats": lambda L: L.logspace(0.5, 2.5, 3, dtype=L.int32),
+    "full of a negative float as uint8": lambda L: L.full((2,), -2.7, dtype=L.uint8),
     "full of -1 as uint8": lambda L: L.full((2,), -1, dtype=L.uint8),
-    "arange in no steps": lambda L: L.arange(0, 1, 0),
+    "arange by 0": lambda L: L.arange(0, 1, 0),
     "arange without end": lambda L: L.arange(0, float("inf")),
     "linspace": lambda L: L.linspace(0, 1, 7),
     "linspace down": lambda L: L.linspace(3.0, -2.0, 4, dtype=L.float64),
-    "linspace of one": lambda L: L.linspace(2, 5, 1),
-    "linspace of none": lambda L: L.linspace(2, 5, 0),
+    "linspace of 1 step": lambda L: L.linspace(2, 5, 1),
+    "linspace of 0 steps": lambda L: L.linspace(2, 5, 0),
     "linspace of ints": lambda L: L.linspace(0, 10, 4, dtype=L.int64),
-    "linspace of fewer than none": lambda L: L.linspace(0, 1, -1),
+    "linspace of negative steps": lambda L: L.linspace(0, 1, -1),
     "logspace": lambda L: L.logspace(-1, 2, 4),
     "logspace of base 2": lambda L: L.logspace(0, 3, 4, 2.0, dtype=L.float64),
     "tril_indices": lambda L: L.tril_indices(3, 4),
@@ -74,21 +74,21 @@ CALLS = {
     "triu_indices, empty": lambda L: L.triu_indices(0, 3, dtype=L.int32),
     "scalar_tensor": lambda L: L.scalar_tensor(3),
     "zeros_like": lambda L: L.zeros_like(L.ones(2, 3, dtype=L.int32)),
-    "ones_like of another type": lambda L: L.ones_like(L.zeros(2, 3), dtype=L.float64),
+    "ones_like of another dtype": lambda L: L.ones_like(L.zeros(2, 3), dtype=L.float64),
     "full_like": lambda L: L.full_like(L.ones(3, dtype=L.int64), 7),
-    "full_like of a fraction": lambda L: L.full_like(L.ones(3, dtype=L.int64), 2.5),
+    "full_like of a float": lambda L: L.full_like(L.ones(3, dtype=L.int64), 2.5),
     "new_zeros": lambda L: L.ones(2, dtype=L.int32).new_zeros(2, 3),
     "new_ones": lambda L: L.ones(2, dtype=L.float64).new_ones((3,)),
     "new_full": lambda L: L.ones(2, dtype=L.float64).new_full((2,), 3),
     "new_tensor": lambda L: L.ones(2, dtype=L.float64).new_tensor([1, 2]),
     "as_tensor": lambda L: L.as_tensor([1, 2], dtype=L.float64),
     "asarray": lambda L: L.asarray([1.5, 2.0]),
-    "tensor of nothing": lambda L: L.tensor([]),
+    "tensor of an empty list": lambda L: L.tensor([]),
     "tensor of rows": lambda L: L.tensor([[1, 2], [3, 4]]),
     "tensor of ints and floats": lambda L: L.tensor([1, 2.5]),
     "tensor of tensors": lambda L: L.tensor([L.tensor(1.0), L.tensor(2.0)]),
     "negative size": lambda L: L.zeros(2, -1),
-    "size that is no int": lambda L: L.zeros(2.0),
+    "float size": lambda L: L.zeros(2.0),
 }
 
 
@@ -181,7 +181,7 @@ ON_A_DEVICE = {
     "rand": lambda device: mg.rand(2, device=device),
     "randint": lambda device: mg.randint(3, (2,), device=device),
     "to": lambda device: mg.zeros(2).to(device),
-    "to, by name": lambda device: mg.zeros(2).to(device=device),
+    "to, by keyword": lambda device: mg.zeros(2).to(device=device),
 }
 
 
@@ -274,7 +274,7 @@ ENDLESS = {
     "empty": lambda d: mg.empty(2**40, 2**40, device=d),
     "full": lambda d: mg.full((0, FAR, 4), 1.0, device=d),
     "eye": lambda d: mg.eye(0, FAR, device=d),
-    "zeros of one": lambda d: mg.zeros(0, 2**63, device=d),
+    "zeros, one size": lambda d: mg.zeros(0, 2**63, device=d),
     "arange": lambda d: mg.arange(2**63, device=d),
     "linspace": lambda d: mg.linspace(0, 1, FAR, device=d),
     "rand": lambda d: mg.rand(0, FAR, 4, device=d),
@@ -284,7 +284,7 @@ ENDLESS = {
     "triu_indices": lambda d: mg.triu_indices(2**40, 2**40, device=d),
     "new_zeros": lambda d: mg.ones(1, device=d).new_zeros(0, FAR, 4),
     "expand": lambda d: mg.ones(1, device=d).expand(2**40, 2**40),
-    "expand of none": lambda d: mg.zeros(0, 1, 1, device=d).expand(0, FAR, 4),
+    "expand of an empty tensor": lambda d: mg.zeros(0, 1, 1, device=d).expand(0, FAR, 4),
     "broadcast_to": lambda d: mg.broadcast_to(mg.ones(1, device=d), (0, FAR, 4)),
     "reshape": lambda d: mg.zeros(0, device=d).reshape(0, FAR, 4),
     "view": lambda d: mg.zeros(0, device=d).view(0, 2**63),

@@ -1,4 +1,4 @@
-"""Elementwise functions of mixed types, at NaN, infinities and ties: PyTorch's values, types and gradients."""
+"""Elementwise functions of mixed dtypes, at nan, infinities and ties: PyTorch's values, dtypes and gradients."""
 
 import itertools
 import re
@@ -21,7 +21,7 @@ def _device(request):
         yield
 
 
-# Three times these do not fit into their type, or lose digits in it.
+# Three times these values overflow their dtype, or lose digits in it.
 VALUES = {"float64": [0.1, 2.7], "float32": [0.1, 1.3], "int64": [3, 2**40], "int32": [5, 2**30], "uint8": [200, 100]}
 VALUES["bool"] = [True, False]
 ALL_TYPES = [*FLOATS, *INTS]
@@ -38,7 +38,7 @@ SCALED = {
 
 
 def refused(name, a, b):
-    """Whether PyTorch refuses the types: no bools in a difference, no integers in a quotient or a result of floats."""
+    """Return whether PyTorch rejects the dtypes: bools in a difference, integers in a quotient or a float result."""
     kinds = np.dtype(a).kind, np.dtype(b).kind
     return ("b" in kinds and name != "add") or ("div" in name and kinds[1] != "f") or (name[-1] == "_" and a != b)
 
@@ -151,7 +151,7 @@ def test_logaddexp_of_equals_has_every_derivative():
     a = mg.tensor([0.5], requires_grad=True, dtype=mg.float64)
     (first,) = mg.grad(mg.logaddexp(a, mg.tensor([0.5], dtype=mg.float64)).sum(), a, create_graph=True)
     (second,) = mg.grad(first.sum(), a)
-    assert (first.item(), second.item()) == (0.5, 0.25)  # of a sigmoid at 0
+    assert (first.item(), second.item()) == (0.5, 0.25)  # the derivatives of a sigmoid at 0
 
 
 def test_hypot_of_an_infinity_and_nan_is_infinite():
@@ -220,7 +220,7 @@ def test_xlogy_of_0_is_0_beside_infinity_and_takes_the_type_of_both():
     needs("torch")
     x, y = np.array(
         [pair for pair in SPECIAL if pair not in ([0.0, inf], [0.0, 0.0])]
-    ).T  # the slope at 0 is not PyTorch's
+    ).T  # the gradient at 0 differs from PyTorch's
     agree(lambda F, x, y: F.xlogy(x, y), x, y)
     agree(lambda F, x: tuple(F.xlogy(x, y).detach() for y in (inf, 0.0, nan, 2, -1.0)), x)
     agree(lambda F, y: tuple(F.xlogy(x, y).detach() for x in (inf, 0.0, nan, 2)), y)
@@ -254,7 +254,7 @@ def test_a_function_of_two_tensors_names_the_operand_that_is_none(name, wrong):
 @merge_cases
 @pytest.mark.parametrize("name", OF_TWO)
 def test_an_elementwise_function_of_two_takes_a_number_for_either(name):
-    """As operators do, also where PyTorch asks for two tensors; the number is converted as in an operator."""
+    """As operators do, even where PyTorch requires two tensors; the scalar is promoted as by an operator."""
     function, x = getattr(mg.functional, name), mg.tensor([0.5, 2.0])
     for a, b, tensors in ((x, 3, (x, mg.tensor(3.0))), (0.5, x, (mg.tensor(0.5), x))):
         found, expected = function(a, b), function(*tensors)

@@ -1,4 +1,4 @@
-"""Embeddings: padding, rows that are shortened, and gradients of rows that are looked up often."""
+"""Embeddings: padding, max_norm, and gradients of rows that are looked up repeatedly."""
 
 import numpy as np
 import pytest
@@ -35,11 +35,11 @@ def test_rows_that_are_looked_up_are_shortened_in_place_as_in_pytorch(torch, p):
         found.append([np.asarray(x.tolist()) for x in told])
     for ours, its in zip(*found, strict=True):
         assert ours == pytest.approx(its, rel=1e-5)
-    assert abs(found[0][1][1]).max() > 1, "a row that was not looked up stays"
+    assert abs(found[0][1][1]).max() > 1, "a row that was not looked up must not change"
 
 
 def test_the_gradient_of_a_row_is_divided_by_how_often_it_was_looked_up():
-    """PyTorch's embedding_bag divides by the counts of other rows on the CPU, so it is held to the definition."""
+    """PyTorch's embedding_bag divides by the counts of other rows on the CPU, so compare with the definition."""
     at, counts = mg.tensor([[0, 2, 2], [5, 0, 2]]), mg.tensor([2.0, 1.0, 3.0, 1.0, 1.0, 1.0])
     for call in (
         lambda w, **more: F.embedding(at, w, **more),

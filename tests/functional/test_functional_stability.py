@@ -1,4 +1,4 @@
-"""Numbers that are many, large, small, or where a function has a corner: results keep their digits on each device."""
+"""Numerical stability on each device: long reductions, large and small values, and singular points."""
 
 import math
 
@@ -22,7 +22,7 @@ def _device(request):
 
 
 def slopes(function, *numbers, dtype="float32"):
-    """What the sum of the function's results gets from each of the numbers."""
+    """Return the gradients of the sum of the function's results with respect to its inputs."""
     inputs = [mg.tensor(np.array(x, dtype), requires_grad=True) for x in numbers]
     y = function(*inputs)
     found = mg.grad(y, inputs, mg.ones_like(y))
@@ -84,7 +84,7 @@ RATIOS = {
 }
 
 
-# Of roots and ratios; means of squares are of float64, and of that no wider.
+# Roots and ratios. Normalisation averages squares in float64, so float64 inputs have no headroom.
 FAR = [
     (name, dtype, scale)
     for name in (*ROOTS, *RATIOS)
@@ -95,7 +95,7 @@ FAR = [
 
 @pytest.mark.parametrize(("name", "dtype", "scale"), FAR)
 def test_squares_that_overflow_or_underflow_do_no_harm_to_their_root(name, dtype, scale):
-    power = int(name in ROOTS)  # of the scale, in the result; in the slopes one less
+    power = int(name in ROOTS)  # of the scale in the result; the gradients have one less
     function = {**ROOTS, **RATIOS}[name]
     x = np.random.default_rng(0).normal(size=(6, 32))
 
@@ -217,7 +217,7 @@ def test_a_point_too_near_the_origin_for_its_squares_has_slope_0_as_at_the_origi
 
 
 def zeros(found):
-    """Which zeros among the numbers have a minus."""
+    """Return which of these zeros are negative."""
     assert not found.numpy().any()
     return np.signbit(found.numpy()).tolist()
 
@@ -233,7 +233,7 @@ def test_zeros_keep_their_sign():
 
 
 def test_hypot_squares_no_large_or_small_number():
-    small = 1e-40 if mg.get_default_device() in ("cpu", "numpy") else 1e-30  # a GPU takes denormal numbers for 0
+    small = 1e-40 if mg.get_default_device() in ("cpu", "numpy") else 1e-30  # a GPU flushes denormals to 0
     x, y = [3e30, 3 * small, 0.0, INF], [4e30, 4 * small, 2.0, 1.0]
     a, b = (mg.tensor(v, dtype=mg.float32) for v in (x, y))
     np.testing.assert_allclose(mg.hypot(a, b).numpy(), [5e30, 5 * small, 2.0, INF], rtol=1e-5)
@@ -243,7 +243,7 @@ def test_hypot_squares_no_large_or_small_number():
 
 
 def derivatives(function, number, count):
-    """A function of one number, and its derivatives, at that number."""
+    """Return a scalar function and its first `count` derivatives at `number`."""
     x = mg.tensor(number, dtype=mg.float64, requires_grad=True)
     found = [function(x)]
     for _ in range(count):
@@ -252,7 +252,7 @@ def derivatives(function, number, count):
 
 
 def of_sinc(x, order):
-    """The derivative of that order of sin(pi x) / (pi x), by its power series."""
+    """Return the derivative of order `order` of sin(pi x) / (pi x), from its power series."""
     u, terms = math.pi * x, range(order + order % 2, 60, 2)
     factors = [math.factorial(k) / math.factorial(k - order) / math.factorial(k + 1) for k in terms]
     series = math.fsum((-1) ** (k // 2) * f * u ** (k - order) for k, f in zip(terms, factors, strict=True))
@@ -299,7 +299,7 @@ def test_gelu_by_tanh_keeps_its_digits_far_below_0(dtype):
     x = np.array([-8.0, -5.0, -3.0, -1.8])
     inner, slope = (math.sqrt(2 / math.pi) * v for v in (x + 0.044715 * x**3, 1 + 3 * 0.044715 * x**2))
     s = 1 / (1 + np.exp(-2 * inner))
-    rtol = 5e-6 if dtype == "float32" else 1e-13  # the exponent is rounded, and it is up to 49
+    rtol = 5e-6 if dtype == "float32" else 1e-13  # rounding of the exponent, which is up to 49
     y = mg.nn.functional.gelu(mg.tensor(x.astype(dtype)), approximate="tanh")
     np.testing.assert_allclose(y.numpy(), (x * s).astype(dtype), rtol=rtol)
     (found,) = slopes(lambda a: mg.nn.functional.gelu(a, approximate="tanh"), x, dtype=dtype)
@@ -311,7 +311,7 @@ def test_slopes_of_gelu_by_tanh_keep_their_digits_where_tanh_is_almost_1():
         return mg.nn.functional.gelu(a, approximate="tanh")
 
     (found,) = slopes(gelu, [4.755703047962275], dtype="float64")
-    assert found[0] == pytest.approx(1.000006958239935720381, rel=1e-15)  # by 40 digits, as below
+    assert found[0] == pytest.approx(1.000006958239935720381, rel=1e-15)  # computed with 40 digits, as below
     x = mg.tensor([5.0], requires_grad=True)
     (slope,) = mg.grad(gelu(x), x, mg.ones(1), create_graph=True)
     (bend,) = mg.grad(slope, x, mg.ones(1))

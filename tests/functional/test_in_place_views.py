@@ -1,4 +1,4 @@
-"""Methods that make a tensor a view of what it was."""
+"""In-place view methods, such as `unsqueeze_`."""
 
 import numpy as np
 import pytest
@@ -51,7 +51,7 @@ def test_views_made_before_take_their_gradient_along_their_own_way():
     y = x * 1.0
     row = y[0, 1]
     y.squeeze_().t_()
-    y.mul_(2.0)  # writes through y into what row shows
+    y.mul_(2.0)  # writes through y into the memory of row
     (row * mg.tensor([1.0, 10.0, 100.0])).sum().backward()
     assert x.grad.tolist() == [[[0.0] * 3, [2.0, 20.0, 200.0]]]
 
@@ -104,7 +104,7 @@ def test_what_was_saved_of_it_is_refused_and_not_taken_in_another_shape():
 
 @pytest.mark.parity
 def test_a_view_keeps_its_gradient_whatever_is_written_meanwhile(torch):
-    """Through its base, itself, another view, in a chain, several times, by constants; also of views of views."""
+    """Write through the base, the view, another view, in a chain, repeatedly, with constants; and to views of views."""
     found = []
     for library in (mg, torch):
 

@@ -1,4 +1,4 @@
-"""Indexing beyond its samples: views, numbers written twice, gradients, and what is refused."""
+"""Indexing beyond the sample table: views, repeated writes, gradients, and invalid arguments."""
 
 import math
 
@@ -15,7 +15,7 @@ from places import HERE
 F = mg.functional
 
 
-# --- written ---
+# --- writes ---
 
 
 @pytest.mark.parametrize(
@@ -60,11 +60,11 @@ def test_the_last_of_equal_indices_is_marked(shape, dim):
 
 
 PROGRAMS = {
-    "a view sees what is written by index": lambda y, w, at: (y[1], y.__setitem__(at, w))[0] * y[0],
+    "a view sees writes by index": lambda y, w, at: (y[1], y.__setitem__(at, w))[0] * y[0],
     "through a view": lambda y, w, at: (y.permute(1, 0)[1].__setitem__(at, w[0, :2]), y * y)[1],
     "through a view of a view": lambda y, w, at: (y[1:][:, 1:][0].__setitem__(at, w[0, :2]), y * 1.0)[1],
     "by a mask": lambda y, w, at: (y.__setitem__(y > 0.5, w.sum()), y * y)[1],
-    "by a mask, a number": lambda y, w, at: (y.__setitem__(y > 0.5, 0.25), y * y)[1],
+    "by a mask, a scalar": lambda y, w, at: (y.__setitem__(y > 0.5, 0.25), y * y)[1],
     "twice": lambda y, w, at: (y.__setitem__(at, w), y.__setitem__((0, at), w[0, :2]), y * y)[2],
     "in place": lambda y, w, at: y.scatter_(1, at.expand(3, 2), w[0, :2].expand(3, 2)).index_add_(0, at, w) * y,
     "a view, filled": lambda y, w, at: (y[0].index_fill_(0, at, 2.0), y[1].masked_fill_(y[2] > 0.0, w[0, 0]), y)[2],
@@ -167,7 +167,7 @@ def test_numbers_of_no_dimensions_can_be_indexed_too():
     assert [at.tolist() for at in F.nonzero(x, as_tuple=True)] == [[0]]
 
 
-# --- refused ---
+# --- invalid arguments ---
 
 X = (3, 4)
 REFUSED = {
@@ -179,8 +179,8 @@ REFUSED = {
     "a mask of another shape": lambda L, F, x: x[L.tensor([True, False])],
     "a mask with too many dimensions": lambda L, F, x: x[L.tensor([[[True]]])],
     "floats": lambda L, F, x: x[L.tensor([0.0])],
-    "a word": lambda L, F, x: x["x"],
-    "write another type": lambda L, F, x: x.__setitem__([0], L.tensor([[1, 2, 3, 4]])),
+    "a str": lambda L, F, x: x["x"],
+    "write another dtype": lambda L, F, x: x.__setitem__([0], L.tensor([[1, 2, 3, 4]])),
     "write another shape": lambda L, F, x: x.__setitem__([0, 1], L.tensor([1.0, 2.0])),
     "write too few": lambda L, F, x: x.__setitem__(x > 0, L.tensor([1.0, 2.0])),
     "write a list": lambda L, F, x: x.__setitem__([0], [1.0]),
@@ -191,17 +191,17 @@ REFUSED = {
     "gather, dimensions": lambda L, F, x: F.gather(x, 0, L.tensor([0])),
     "gather, floats": lambda L, F, x: F.gather(x, 0, L.tensor([[0.0]])),
     "gather, dim": lambda L, F, x: F.gather(x, 2, L.tensor([[0]])),
-    "scatter, type": lambda L, F, x: F.scatter(x, 0, L.tensor([[0]]), L.tensor([[1]])),
+    "scatter, dtype": lambda L, F, x: F.scatter(x, 0, L.tensor([[0]]), L.tensor([[1]])),
     "scatter, smaller": lambda L, F, x: F.scatter(x, 0, L.tensor([[0, 1]]), L.tensor([[1.0]])),
-    "scatter, src of no dimensions": lambda L, F, x: F.scatter(x, 0, L.tensor([[0]]), L.tensor(1.0)),
+    "scatter, 0-d src": lambda L, F, x: F.scatter(x, 0, L.tensor([[0]]), L.tensor(1.0)),
     "scatter, larger": lambda L, F, x: F.scatter(x, 0, L.tensor([[0] * 5]), 1.0),
     "scatter, negative": lambda L, F, x: F.scatter(x, 0, L.tensor([[-1]]), 1.0),
-    "scatter_add, a number": lambda L, F, x: F.scatter_add(x, 0, L.tensor([[0]]), 1.0),
+    "scatter_add, a scalar": lambda L, F, x: F.scatter_add(x, 0, L.tensor([[0]]), 1.0),
     "index_select, a matrix": lambda L, F, x: F.index_select(x, 0, L.tensor([[0]])),
     "index_select, negative": lambda L, F, x: F.index_select(x, 0, L.tensor([-1])),
     "index_select, a mask": lambda L, F, x: F.index_select(x, 0, L.tensor([True])),
-    "index_select of a number": lambda L, F, x: F.index_select(x[0, 0], 0, L.tensor([0, 0])),
-    "index_add, type": lambda L, F, x: F.index_add(x, 0, L.tensor([0]), L.tensor([[1, 1, 1, 1]])),
+    "index_select of a 0-d tensor": lambda L, F, x: F.index_select(x[0, 0], 0, L.tensor([0, 0])),
+    "index_add, dtype": lambda L, F, x: F.index_add(x, 0, L.tensor([0]), L.tensor([[1, 1, 1, 1]])),
     "index_add, shape": lambda L, F, x: F.index_add(x, 0, L.tensor([0, 0]), x[:2, :1]),
     "index_add, count": lambda L, F, x: F.index_add(x, 0, L.tensor([0, 0]), x),
     "index_copy, negative": lambda L, F, x: F.index_copy(x, 0, L.tensor([-1]), x[:1]),
@@ -213,13 +213,13 @@ REFUSED = {
     "embedding, a vector": lambda L, F, x: F.embedding(L.tensor([0]), x[0]),
     "one_hot, too few": lambda L, F, x: F.one_hot(L.tensor([3]), 3),
     "one_hot, negative": lambda L, F, x: F.one_hot(L.tensor([-1])),
-    "one_hot, nothing": lambda L, F, x: F.one_hot(L.tensor([[0]])[:0]),
+    "one_hot, empty": lambda L, F, x: F.one_hot(L.tensor([[0]])[:0]),
     "masked_fill, ints": lambda L, F, x: F.masked_fill(x, L.tensor([1, 0, 1, 0]), 1.0),
     "masked_fill, a vector": lambda L, F, x: F.masked_fill(x, x > 0, L.tensor([1.0])),
     "masked_fill_, larger": lambda L, F, x: x[0].masked_fill_(x > 0, 1.0),
     "masked_fill, shape": lambda L, F, x: F.masked_fill(x, L.tensor([True, False]), 1.0),
     "masked_scatter, too few": lambda L, F, x: F.masked_scatter(x, x > 0, L.tensor([1.0])),
-    "masked_scatter, type": lambda L, F, x: F.masked_scatter(x, x > 0, L.tensor([1])),
+    "masked_scatter, dtype": lambda L, F, x: F.masked_scatter(x, x > 0, L.tensor([1])),
 }
 
 
@@ -250,7 +250,7 @@ MESSAGES = {
         """gather: index -1 is out of range for dimension 1, which has size 4.
   Indices go from 0 to 3.""",
     ),
-    "nothing there": (
+    "empty dimension": (
         lambda x: F.embedding(mg.tensor([0]), x[:0]),
         ShapeError,
         """embedding: index 0 is out of range for dimension 0, which has size 0.

@@ -1,4 +1,4 @@
-"""Elementwise operations of tensors, inlined and by way of `dispatch`: equal bits, of every operation and order."""
+"""Elementwise operations on the fast path and the general one: identical bits, for every operation and order."""
 
 from contextlib import nullcontext
 
@@ -15,7 +15,7 @@ CORNERS = (0.0, -0.0, 1.0, -2.5, 0.5, 3.0, 1e-45, 1e38, np.inf, -np.inf, np.nan,
 
 
 def both(run):
-    """What `run` gives inlined, and in general: in a scope each step is to remember."""
+    """Return the results of `run` on the fast path and, inside a scope, which forces it, on the general one."""
     found = []
     for block in (nullcontext(), mg.scope("seen")):
         with block:
@@ -24,13 +24,13 @@ def both(run):
 
 
 def bits(x):
-    """The bits of a tensor or an array; a number of Python's, or None, is its repr."""
+    """Return the bits of a tensor or an array, or the repr of a Python scalar or None."""
     x = x.detach().numpy() if isinstance(x, mg.Tensor) else x
     return (str(x.dtype), x.shape, x.tobytes()) if isinstance(x, np.ndarray) else repr(x)
 
 
 def step_of(y):
-    """What the graph keeps of the operation that made `y`."""
+    """Return what the graph node of `y` stores."""
     step = y.grad_fn
     if step is None:
         return y.requires_grad
@@ -39,7 +39,7 @@ def step_of(y):
 
 
 def orders(op, operands, needs):
-    """The result of `op`, what is kept of it, and the derivatives by its tensors of the first three orders, as bits."""
+    """Return the result of `op`, its graph node and its derivatives of the first three orders, as bits."""
     given = [mg.tensor(x, device="numpy") if isinstance(x, np.ndarray) else x for x in operands]
     leaves = [x.requires_grad_() for x, need in zip(given, needs, strict=True) if need and isinstance(x, mg.Tensor)]
     y = op(*given)
@@ -58,7 +58,7 @@ def orders(op, operands, needs):
 
 
 def operands_of(op, dtype):
-    """Operands that are inlined, and some that only look so: other shapes, another type, numbers on either side."""
+    """Return operands for the fast path, and some near misses: other shapes, another dtype, scalars on either side."""
     samples = [x.astype(dtype) for x in np.array(points(op, count=6)).T.reshape(len(op.inputs), 2, 3)]
     corners = np.array(CORNERS, dtype)
     if len(samples) == 1:

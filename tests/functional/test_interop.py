@@ -1,4 +1,4 @@
-"""How tensors leave: Python's protocols, NumPy, DLPack, copies, pickles and `.data`."""
+"""Interoperability: Python protocols, NumPy, DLPack, copies, pickles and `.data`."""
 
 import copy
 import operator
@@ -82,7 +82,7 @@ def test_functions_that_ask_of_any_object():
     assert list(range(mg.tensor(3))) == [0, 1, 2]
 
 
-# --- types and devices ---
+# --- dtypes and devices ---
 
 
 @pytest.mark.parity
@@ -317,7 +317,7 @@ def test_leaves_are_pickled(protocol):
 
 def test_numbers_from_elsewhere_are_not_converted_to_the_type_that_they_have():
     nn, array = mg.nn, np.random.default_rng(0).normal(size=(2, 1, 8, 8)).astype(np.float32)
-    again = pickle.loads(pickle.dumps(array))  # whose type is equal to NumPy's own, and another object
+    again = pickle.loads(pickle.dumps(array))  # its dtype equals NumPy's own, but is another object
     model = nn.Sequential(
         *(nn.Conv2d(1, 2, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2), nn.Conv2d(2, 2, 3, padding=1), nn.ReLU()),
         *(nn.AdaptiveAvgPool2d(2), nn.Flatten(), nn.Linear(8, 3)),
@@ -341,7 +341,7 @@ def test_what_was_computed_is_not_copied_with_its_graph(how):
     how(y.detach())
 
 
-# --- repr ---
+# --- devices in pickles ---
 
 
 def test_a_tensor_of_a_device_that_is_not_there_is_unpickled_on_the_default_one(monkeypatch):

@@ -1,4 +1,4 @@
-"""Inverses, determinants and factors: what samples do not show. Large matrices, words for what cannot be, late news."""
+"""Inverses, determinants and factors beyond the sample table: large matrices, error messages, deferred errors."""
 
 import numpy as np
 import pytest
@@ -14,7 +14,7 @@ SINGULAR = [[1.0, 2.0], [2.0, 4.0]]
 
 
 def shared(monkeypatch):
-    """Let each step of elimination be a launch, as for matrices that are too large for one thread."""
+    """Make each step of elimination a launch, as for matrices that are too large for one thread."""
     from minigrad.backends.taichi.codegen import source
     from minigrad.backends.taichi.kernels import elimination
 
