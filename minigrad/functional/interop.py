@@ -126,7 +126,10 @@ def _int(self: Tensor) -> int:
 @register_method("__index__")
 def _index(self: Tensor) -> int:
     if self._array.size != 1 or is_floating_point(self):
-        raise DTypeError("index: only integer tensors of a single element can be converted to an index.")
+        raise DTypeError(
+            "index: only integer tensors of a single element can be converted to an index, but got "
+            f"{self.dtype.name} {self.shape}."
+        )
     return int(host(self._array).item())
 
 
