@@ -59,7 +59,7 @@ def gumbel_softmax(logits: Tensor, tau: float = 1.0, hard: bool = False, eps: fl
 
 @register
 def hardshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
-    """Return `input` with 0 for values from -lambd to lambd."""
+    """Return `input` with values from -lambd to lambd set to 0."""
     x = floats_of(input, "hardshrink")
     return where((x >= -lambd) & (x <= lambd), 0.0, x)
 

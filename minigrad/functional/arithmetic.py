@@ -124,7 +124,8 @@ def _check_power(input: Any, exponent: Any) -> None:
 def pow(input: Any, exponent: Any) -> Any:
     """Return ``input ** exponent``. Raises DTypeError for integers to negative integer powers.
 
-    The derivative in `input` is 0 where `exponent` is 0, even at 0 ** 0, and in `exponent` 0 where `input` is 0.
+    The derivative with respect to `input` is 0 where `exponent` is 0, even at 0 ** 0; with respect to `exponent` it is
+    0 where `input` is 0.
     """
     _check_power(input, exponent)
     return ops.pow(input, exponent)

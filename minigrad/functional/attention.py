@@ -30,7 +30,7 @@ def softmax(input: Tensor, dim: int | None = None, dtype: DType | None = None) -
     """Return ``exp(input) / sum(exp(input))`` along `dim`, computed in `dtype`: positive values that sum to 1.
 
     A slice that is -inf everywhere gives nan. Raises DTypeError for ints and bools without a float `dtype`, and
-    ArgumentError without a `dim`, which PyTorch would guess.
+    ArgumentError without a `dim`, which PyTorch would infer.
 
     >>> import minigrad as mg
     >>> mg.tensor([[0.0, 0.0], [1.0, 1.0]]).softmax(dim=1).tolist()
@@ -68,11 +68,11 @@ def scaled_dot_product_attention(
     broadcast. `scale` defaults to 1 / sqrt(E). `attn_mask` broadcasts to (…, L, S): bool, where True takes part, or
     floating point, which is added to the scores. With `is_causal` query l attends only to keys 0 to l. A query that
     attends to no key gets zeros. Each weight is dropped with probability `dropout_p`, whether the model is training or
-    not. With `enable_gqa` dimension -3 is the heads, and each head of key and value serves several consecutive heads of
-    query.
+    not. With `enable_gqa` dimension -3 holds the heads, and each head of key and value serves several consecutive heads
+    of query.
 
     Raises ShapeError for sizes that do not match, DTypeError for dtypes that differ or are not floating point, and
-    ArgumentError for a mask with `is_causal`, or an invalid probability.
+    ArgumentError for both a mask and `is_causal`, or an invalid probability.
     """
     name = "scaled_dot_product_attention"
     check_same_type(name, query=floats_of(query, name, "query"), key=key, value=value)

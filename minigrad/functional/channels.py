@@ -26,7 +26,10 @@ def pixel_shuffle(input: Tensor, upscale_factor: int) -> Tensor:
 
 @register
 def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Tensor:
-    """Rearrange (…, C, H r, W r) to (…, C r², H, W), the inverse of `pixel_shuffle`. Raises ShapeError."""
+    """Rearrange (…, C, H r, W r) to (…, C r², H, W), the inverse of `pixel_shuffle`.
+
+    Raises ShapeError if height or width is not divisible by r.
+    """
     r = _factor("pixel_unshuffle", "downscale_factor", input, downscale_factor)
     *batch, channels, height, width = input.shape
     if height % r or width % r:

@@ -17,7 +17,7 @@ from minigrad.functional.elementwise import where
 
 @register(method=True)
 def isclose(input: Tensor, other: Tensor, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> Tensor:
-    """Return where ``|input - other| <= atol + rtol * |other|``; equal infinities are close.
+    """Test elementwise whether ``|input - other| <= atol + rtol * |other|``; equal infinities are close.
 
     With `equal_nan` two nans are close too. Raises ArgumentError for a negative `rtol` or `atol`.
     """
@@ -48,33 +48,33 @@ def equal(input: Tensor, other: Tensor) -> bool:
 
 @register(method=True)
 def fmax(input: Any, other: Any) -> Tensor:
-    """Return the elementwise `maximum`, ignoring a single nan; in a tie `input` gets the gradient, as in PyTorch."""
+    """Return the elementwise maximum, ignoring nan if possible; in a tie `input` gets the gradient, as in PyTorch."""
     a, b = operands_of("fmax", input=input, other=other)
     return cast(Tensor, where(ops.logical_or(a >= b, ops.isnan(b)), a, b))
 
 
 @register(method=True)
 def fmin(input: Any, other: Any) -> Tensor:
-    """Return the elementwise `minimum`, ignoring a single nan; in a tie `input` gets the gradient, as in PyTorch."""
+    """Return the elementwise minimum, ignoring nan if possible; in a tie `input` gets the gradient, as in PyTorch."""
     a, b = operands_of("fmin", input=input, other=other)
     return cast(Tensor, where(ops.logical_or(a <= b, ops.isnan(b)), a, b))
 
 
 @register(method=True)
 def isposinf(input: Tensor) -> Tensor:
-    """Return where `input` is inf."""
+    """Test whether each element is inf."""
     return tensor_of(input, "isposinf") == inf
 
 
 @register(method=True)
 def isneginf(input: Tensor) -> Tensor:
-    """Return where `input` is -inf."""
+    """Test whether each element is -inf."""
     return tensor_of(input, "isneginf") == -inf
 
 
 @register(method=True)
 def signbit(input: Tensor) -> Tensor:
-    """Return where the sign bit is set, including that of -0.0 and nan."""
+    """Test whether the sign bit of each element is set, including -0.0 and nan."""
     return cast(Tensor, ops.signbit(tensor_of(input, "signbit")))
 
 

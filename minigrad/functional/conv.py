@@ -63,7 +63,7 @@ def conv2d(
     *,
     data_format: str = "NCHW",
 ) -> Tensor:
-    """Apply a 2-d convolution (cross-correlation): each element is the sum of ``weight * window``, plus bias.
+    """Apply a 2-d convolution (cross-correlation): each output element is the sum of ``weight * window``, plus bias.
 
     `input` is (N, C, H, W), or (C, H, W) unbatched; `weight` (out, C / groups, kH, kW), `bias` (out,). The result is
     (N, out, oH, oW) with oH = (H + 2 padding - dilation (kH - 1) - 1) // stride + 1. `stride` is the window's step,

@@ -21,7 +21,7 @@ from minigrad.functional.sorting import argsort, sort
 
 @register(method=True)
 def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -> Tensor:
-    """Count how often each int from 0 to the maximum occurs in `input`, (n,): int64, at least `minlength` counts.
+    """Count each int from 0 to the maximum of `input`, (n,): returns int64 of at least `minlength` elements.
 
     With `weights`, (n,), sum them instead, in their dtype if it is floating point, else in float64. Raises DTypeError
     for floating-point `input`, and ShapeError for another shape or a negative int.
@@ -121,7 +121,7 @@ def _distinct(input: Tensor, dim: int | None, rows: Tensor, order: Tensor, inver
 
 @register
 def isin(elements: Tensor, test_elements: Tensor, *, assume_unique: bool = False, invert: bool = False) -> Tensor:
-    """Return where `elements` are in `test_elements`, or with `invert` are not. Compares all pairs."""
+    """Test whether each element is in `test_elements`, or with `invert` is not. Compares all pairs."""
     row = shaped(tensor_of(test_elements, "isin"), (numel(test_elements.shape),))
     found = any(tensor_of(elements, "isin")[..., None] == row, -1)
     return cast(Tensor, OPS["logical_not"](found) if invert else found)

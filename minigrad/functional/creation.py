@@ -70,7 +70,7 @@ def tensor(data: Any, *, dtype: DType | None = None, device: str | None = None, 
 
 
 def as_tensor(data: Any, dtype: DType | None = None, device: str | None = None) -> Tensor:
-    """Convert `data` to a tensor, without a copy if possible: returns a tensor of `dtype` itself, shares an array.
+    """Convert `data` to a tensor without a copy if possible: return a tensor itself, share the memory of an array.
 
     Raises as `tensor`.
     """
@@ -88,7 +88,7 @@ def asarray(
     copy: bool | None = None,
     requires_grad: bool = False,
 ) -> Tensor:
-    """Convert `obj` to a detached tensor: always copy if `copy` is True, never if False, if needed if None.
+    """Convert `obj` to a detached tensor. `copy` True always copies, False never does, None copies only if needed.
 
     Raises DTypeError if a copy is needed and `copy` is False, and as `tensor`.
     """
@@ -140,7 +140,7 @@ def full(
     device: str | None = None,
     requires_grad: bool = False,
 ) -> Tensor:
-    """Create a tensor of shape `size` filled with `fill_value`; its dtype follows from `fill_value`.
+    """Create a tensor of shape `size` filled with `fill_value`, whose dtype is the default.
 
     Raises DTypeError if `dtype` cannot represent the value.
 
@@ -269,7 +269,7 @@ def logspace(
     device: str | None = None,
     requires_grad: bool = False,
 ) -> Tensor:
-    """Create `base` to the power of `steps` evenly spaced values from `start` to `end`: see `linspace`."""
+    """Create ``base ** x`` for `steps` evenly spaced values x from `start` to `end`: see `linspace`."""
     kind = _ranged(dtype, "logspace")
     powers = np.power(float(base), _spaced(start, end, steps, kind, "logspace", device))
     return _finished(powers.astype(kind.name), device, requires_grad, "logspace")

@@ -15,7 +15,7 @@ from minigrad.functional.views import narrow
 def diff(
     input: Tensor, n: int = 1, dim: int = -1, prepend: Tensor | None = None, append: Tensor | None = None
 ) -> Tensor:
-    """Compute the `n`-th difference of consecutive elements along `dim`; for bools, whether they differ.
+    """Compute the `n`-th difference of consecutive elements along `dim`; for bools, the XOR.
 
     `prepend` and `append` are concatenated to `input` first; their shapes match except in `dim`. Raises ShapeError for
     a 0-d `input` or a negative `n`.

@@ -45,7 +45,7 @@ def pairwise_distance(x1: Tensor, x2: Tensor, p: float = 2.0, eps: float = 1e-6,
 
 @register
 def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -> Tensor:
-    """Return the cosine similarity of `x1` and `x2`, broadcast, along `dim`, with norms clamped to at least `eps`."""
+    """Return the cosine similarity of `x1` and `x2` along `dim`, after broadcasting, with norms of at least `eps`."""
     floats_of(x1, "cosine_similarity", "x1")
     floats_of(x2, "cosine_similarity", "x2")
     shape = broadcast_shapes(x1.shape, x2.shape, op="cosine_similarity")

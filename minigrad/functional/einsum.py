@@ -21,8 +21,8 @@ def einsum(*args: Any) -> Tensor:
 
     Each letter (subscript) labels a dimension; commas separate operands. Letters missing from the output are summed
     over; a letter repeated in an operand takes its diagonal. "..." covers the remaining dimensions, which broadcast.
-    Without "->" the output has those of "...", then the letters that occur once, in alphabetical order. Lists of ints
-    may replace letters: ``einsum(a, [0, 1], b, [1, 2], [0, 2])``. Operands are contracted from left to right.
+    Without "->" the output has the dimensions of "...", then the letters that occur once, in alphabetical order. Lists
+    of ints may replace letters: ``einsum(a, [0, 1], b, [1, 2], [0, 2])``. Operands are contracted from left to right.
 
     Raises ShapeError for an equation that does not match the operands, and DTypeError for operands of several dtypes.
 

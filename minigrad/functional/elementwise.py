@@ -28,10 +28,10 @@ def where(condition: Tensor, input: Tensor | float, other: Tensor | float) -> Te
 def where(condition: Any, input: Any, other: Any) -> Any: ...
 @register
 def where(condition: Any, input: Any = None, other: Any = None) -> Any:
-    """Return `input` where `condition` is True, else `other`, all broadcast; alone, ``nonzero(as_tuple=True)``.
+    """Return `input` where `condition` is True, else `other`, with broadcasting.
 
-    Elements not selected affect neither the result nor its gradient, not even nan. Raises DTypeError unless `condition`
-    is bool.
+    With `condition` alone return ``nonzero(as_tuple=True)``. Elements not selected, even nan, affect neither the result
+    nor its gradient. Raises DTypeError unless `condition` is bool.
 
     >>> import minigrad as mg
     >>> mg.where(mg.tensor([True, False]), mg.tensor([1.0, 2.0]), 0.0)

@@ -56,7 +56,7 @@ def embedding(
 def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
     """Encode each index of `tensor`, (…), as a one-hot vector: int64, (…, num_classes).
 
-    `num_classes` -1 means the maximum plus 1. Raises ShapeError for an index that is not a class.
+    A `num_classes` of -1 means the maximum plus 1. Raises ShapeError for an index that is not a class.
     """
     at = index_tensor("one_hot", tensor)
     check_number(num_classes, "one_hot", "num_classes", whole=True)

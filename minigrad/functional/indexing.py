@@ -46,7 +46,7 @@ def gather(input: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False)
 
 @register(method=True)
 def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Tensor:
-    """Gather along `dim`, broadcasting `input` and `indices` in the other dimensions; without `dim`, from flat `input`.
+    """Gather along `dim`, broadcasting `input` and `indices` in the other dimensions; without `dim`, flatten `input`.
 
     Raises ShapeError if they cannot be broadcast.
     """
@@ -194,13 +194,13 @@ def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
 
 @register(method=True)
 def argwhere(input: Tensor) -> Tensor:
-    """Return the indices of the nonzero elements, one per row: `nonzero`."""
+    """Return the indices of the nonzero elements, one per row, as `nonzero`."""
     return nonzero(input)
 
 
 @register(method=True)
 def count_nonzero(input: Tensor, dim: int | tuple[int, ...] | None = None) -> Tensor:
-    """Count the nonzero elements along `dim`, or all for None."""
+    """Count the nonzero elements along `dim`, or all if None."""
     return cast(Tensor, ops.ne(tensor_of(input, "count_nonzero"), 0).sum(dim))
 
 
