@@ -303,7 +303,7 @@ def test_what_is_put_together_with_nothing_has_its_graph():
 
 
 def test_an_area_has_a_place_for_each_number():
-    with pytest.raises(ShapeError, match="trapezoid: x has 4 places, and y 3 numbers along dimension 0"):
+    with pytest.raises(ShapeError, match="trapezoid: there must be one x value for each sample of y, but got 4 and 3"):
         mg.trapezoid(mg.ones(3), mg.ones(4))
 
 
