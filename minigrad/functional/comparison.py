@@ -83,7 +83,8 @@ def is_nonzero(input: Tensor) -> bool:
     """Return whether the only element of `input` is not 0. Raises ArgumentError unless there is exactly one."""
     if numel(tensor_of(input, "is_nonzero").shape) != 1:
         raise ArgumentError(
-            f"is_nonzero: the boolean value of shape {input.shape} is ambiguous.\n  Write x.any() or x.all()."
+            f"is_nonzero: boolean value of a tensor with {numel(input.shape)} elements is ambiguous.\n"
+            "  Write x.any() or x.all()."
         )
     return bool(input)
 
