@@ -160,7 +160,7 @@ def _operation(full: str, op: Op, also: str) -> str:
     rule = "" if not op.differentiable else " and its derivative"
     text = f"The operation :math:`{formula(op)}`. :py:obj:`minigrad.ops.{op.name}` has its kernels{rule}. {also}"
     room, _, name = full.rpartition(".")
-    written = "" if op is found(full) else "With `inplace` it is written over `input`. "
+    written = "" if op is found(full) else "If `inplace`, modify `input` in place. "
     return f".. py:function:: {name}{inspect.signature(found(full))}\n   :module: {room}\n\n   {text} {written}"
 
 

@@ -1,4 +1,4 @@
-"""Concatenate and stack tensors, with PyTorch's signatures; also their Cartesian product and combinations."""
+"""Concatenation and stacking of tensors, with PyTorch's signatures; also Cartesian products and combinations."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from minigrad.functional.views import meshgrid, unsqueeze
 
 @register
 def cat(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
-    """The tensors one after another along `dim`, in the type that holds all; their other sizes must be equal.
+    """Concatenate `tensors` along `dim`, in their common dtype; all other sizes must match.
 
-    A tensor of shape (0,) goes with any others. Raises ShapeError where sizes differ, for single numbers, and for none.
+    Tensors of shape (0,) are ignored. Raises ShapeError for sizes that differ, 0-d tensors and an empty list.
 
     >>> import minigrad as mg
     >>> mg.cat([mg.tensor([1, 2]), mg.tensor([3.0])]).tolist()
@@ -30,9 +30,9 @@ def cat(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
     """
     given = [tensor_of(x, "cat", "one of tensors") for x in tensors]
     if not given:
-        raise ShapeError("cat: there is nothing to put together.")
+        raise ShapeError("cat: expected a non-empty list of tensors.")
     if any(x.ndim == 0 for x in given):
-        raise ShapeError("cat: single numbers have no dimension to stand along.\n  Write stack([a, b]).")
+        raise ShapeError("cat: zero-dimensional tensors cannot be concatenated.\n  Write stack([a, b]).")
     target = result_type([x.dtype for x in given])
     like = next((x.shape for x in given if x.shape != (0,)), (0,))
     k = dim_of(dim, len(like), "cat")
@@ -43,73 +43,75 @@ def cat(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
     rests = [(*x.shape[:k], *x.shape[k + 1 :]) for x in kept]
     if any(x.ndim != kept[0].ndim or rest != rests[0] for x, rest in zip(kept, rests, strict=True)):
         shapes = ", ".join(str(x.shape) for x in given)
-        raise ShapeError(f"cat: shapes {shapes} must be equal in all dimensions but {k}.")
+        raise ShapeError(f"cat: sizes of tensors must match except in dimension {k}, but got shapes {shapes}.")
     return cast(Tensor, ops.cat(*kept, dim=k, sizes=tuple([x.shape[k] for x in kept])))
 
 
 @register
 def concat(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
-    """`cat`."""
+    """Alias of `cat`."""
     return cat(tensors, dim)
 
 
 @register
 def stack(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
-    """The tensors, of one shape, one after another along a new dimension `dim`; types as in `cat`."""
+    """Concatenate `tensors`, all of one shape, along a new dimension `dim`, in their common dtype."""
     shapes = sorted({tensor_of(x, "stack", "one of tensors").shape for x in tensors})
     if len(shapes) != 1:
-        raise ShapeError(f"stack: it takes tensors of one shape, not {' and '.join(map(str, shapes)) or 'none'}.")
+        raise ShapeError(
+            f"stack: expected tensors of equal size, but got {' and '.join(map(str, shapes)) or 'an empty list'}."
+        )
     return cat([unsqueeze(x, dim) for x in tensors], dim_of(dim, len(shapes[0]) + 1, "stack"))
 
 
 @register
 def hstack(tensors: Sequence[Tensor]) -> Tensor:
-    """`cat` along dimension 1, of lines and single numbers along 0."""
+    """Stack tensors horizontally: concatenate along dimension 1, or along 0 if they are 1-d or 0-d."""
     given = [line(tensor_of(x, "hstack", "one of tensors")) for x in tensors]
     return cat(given, 0 if given and given[0].ndim == 1 else 1)
 
 
 @register
 def vstack(tensors: Sequence[Tensor]) -> Tensor:
-    """`cat` along dimension 0, of lines and single numbers as rows."""
+    """Stack tensors vertically: concatenate along dimension 0, with 1-d and 0-d tensors as rows."""
     given = [tensor_of(x, "vstack", "one of tensors") for x in tensors]
     return cat([x if x.ndim > 1 else flat(x)[None] for x in given])
 
 
 @register
 def concatenate(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
-    """`cat` by its other name."""
+    """Alias of `cat`."""
     return cat(tensors, dim)
 
 
 @register
 def column_stack(tensors: Sequence[Tensor]) -> Tensor:
-    """Rows of numbers (n,) become the columns of one tensor; those of two dimensions stand beside one another."""
+    """Concatenate tensors along dimension 1, with 1-d tensors (n,) as columns (n, 1)."""
     return cat([x if x.ndim > 1 else shaped(x, (x.shape[0] if x.ndim else 1, 1)) for x in tensors], 1)
 
 
 @register
 def dstack(tensors: Sequence[Tensor]) -> Tensor:
-    """Tensors after one another along the third dimension; (n,) counts as (1, n, 1), and (m, n) as (m, n, 1)."""
+    """Concatenate tensors along the third dimension, with (n,) as (1, n, 1) and (m, n) as (m, n, 1)."""
     return cat([x if x.ndim > 2 else atleast_2d(x)[..., None] for x in tensors], 2)
 
 
 @register
 def row_stack(tensors: Sequence[Tensor]) -> Tensor:
-    """`vstack` by its other name."""
+    """Alias of `vstack`."""
     return vstack(tensors)
 
 
 @register
 def block_diag(*tensors: Tensor) -> Tensor:
-    """Matrices along the diagonal of one that is 0 elsewhere; a row is a matrix of one row, a number one of one.
+    """Create a block-diagonal matrix from `tensors`; a 1-d tensor counts as one row, a 0-d one as (1, 1).
 
     >>> import minigrad as mg
     >>> mg.block_diag(mg.tensor([[1, 2]]), mg.tensor(3)).tolist()
     [[1, 2, 0], [0, 0, 3]]
     """
     if any(tensor_of(x, "block_diag").ndim > 2 for x in tensors):
-        raise ShapeError("block_diag: its operands are matrices, rows or numbers.")
+        raise ShapeError("block_diag: input tensors must have 2 or fewer dimensions.")
     blocks = [shaped(x, (*(1,) * (2 - x.ndim), *x.shape)) for x in tensors]
     ends = list(itertools.accumulate([x.shape[1] for x in blocks], initial=0))
     rows = []
@@ -121,17 +123,17 @@ def block_diag(*tensors: Tensor) -> Tensor:
 
 @register
 def cartesian_prod(*tensors: Tensor) -> Tensor:
-    """All ways to take one number of each line (n,), the last varying first: a row a way. Of one line itself."""
+    """Return the Cartesian product of 1-d `tensors`, one combination per row; a single tensor is returned as is."""
     if any(tensor_of(x, "cartesian_prod").ndim != 1 for x in tensors):
-        raise ShapeError("cartesian_prod: its operands are lines of numbers, (n,).")
+        raise ShapeError("cartesian_prod: expected 1-d tensors.")
     return tensors[0] if len(tensors) == 1 else stack([flat(x) for x in meshgrid(*tensors, indexing="ij")], 1)
 
 
 @register
 def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> Tensor:
-    """All choices of `r` numbers of a line (n,), in its order, a row a choice; `with_replacement` the same again."""
+    """Return all combinations of `r` elements of a 1-d `input`, in order, one per row, optionally with replacement."""
     if tensor_of(input, "combinations").ndim != 1 or r < 0:
-        raise ShapeError(f"combinations: input is a line of numbers and r not below 0, here {input.shape} and {r}.")
+        raise ShapeError(f"combinations: expected a 1-d input and a non-negative r, but got {input.shape} and r={r}.")
     choose = itertools.combinations_with_replacement if with_replacement else itertools.combinations
     places = list(choose(range(input.shape[0]), r))
     return input[tensor(places, dtype=int64, device=input.device).reshape(len(places), r)] if r else input[:0]

@@ -1,4 +1,4 @@
-"""Linear algebra: PyTorch's functions, which check shapes and bring operands to matrices."""
+"""Linear algebra, with PyTorch's signatures: matrix and vector products."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from minigrad.functional.views import broadcast_tensors
 
 @register(method=True, operator="matmul")
 def matmul(input: Tensor, other: Tensor) -> Tensor:
-    """The matrix product, over the last two dimensions; those before them are batches, and broadcast.
+    """Return the matrix product over the last two dimensions; the leading batch dimensions are broadcast.
 
-    (…, n, k) @ (…, k, m) has shape (…, n, m). A vector on the left counts as a row, on the right as a column, and that
-    dimension is gone from the result; of two vectors it is their dot product. Raises ShapeError where sizes differ, and
-    DTypeError where types do.
+    (…, n, k) @ (…, k, m) has shape (…, n, m). A 1-d `input` is treated as a row, a 1-d `other` as a column, and that
+    dimension is removed from the result; two vectors give their dot product. Raises ShapeError if the inner sizes
+    differ and DTypeError if the dtypes differ.
 
     >>> from minigrad.functional.creation import tensor
     >>> matmul(tensor([[1.0, 2.0]]), tensor([3.0, 4.0]))
@@ -32,7 +32,10 @@ def matmul(input: Tensor, other: Tensor) -> Tensor:
     """
     check_same_type("matmul", input=tensor_of(input, "matmul"), other=tensor_of(other, "matmul", "other"))
     if not input.ndim or not other.ndim:
-        raise ShapeError("matmul: a number has no rows; multiply with * instead.")
+        raise ShapeError(
+            f"matmul: both arguments need to be at least 1-d, but they are {input.ndim}-d and {other.ndim}-d.\n"
+            "  Write input * other."
+        )
     inner = other.shape[-2] if other.ndim > 1 else other.shape[0]
     if input.shape[-1] != inner:
         raise ShapeError(_unequal("matmul", input.shape, other.shape, input.shape[-1], inner))
@@ -49,39 +52,39 @@ def matmul(input: Tensor, other: Tensor) -> Tensor:
 
 @register(method=True)
 def mm(input: Tensor, mat2: Tensor) -> Tensor:
-    """The product of two matrices, (n, k) @ (k, m), without broadcasting. Raises ShapeError for other than matrices."""
+    """Multiply two matrices, (n, k) @ (k, m), without broadcasting. Raises ShapeError unless both are 2-d."""
     _check_dims("mm", 2, input, mat2)
     return matmul(input, mat2)
 
 
 @register(method=True)
 def bmm(input: Tensor, mat2: Tensor) -> Tensor:
-    """The products of two batches of matrices, (b, n, k) @ (b, k, m), without broadcasting. Raises ShapeError."""
+    """Multiply two batches of matrices, (b, n, k) @ (b, k, m), without broadcasting. Raises ShapeError."""
     _check_dims("bmm", 3, input, mat2)
     if input.shape[0] != mat2.shape[0]:
         raise ShapeError(
-            f"bmm: batches of {input.shape[0]} and {mat2.shape[0]} matrices; use matmul to broadcast them."
+            f"bmm: expected equal batch sizes, but got {input.shape[0]} and {mat2.shape[0]}; matmul broadcasts them."
         )
     return matmul(input, mat2)
 
 
 @register(method=True)
 def dot(input: Tensor, tensor: Tensor) -> Tensor:
-    """The dot product of two vectors of one length, a number. Raises ShapeError otherwise."""
+    """Return the dot product of two vectors of equal length, as a 0-d tensor. Raises ShapeError otherwise."""
     _check_dims("dot", 1, input, tensor)
     return matmul(input, tensor)
 
 
 @register(method=True)
 def outer(input: Tensor, vec2: Tensor) -> Tensor:
-    """The products of each number of one vector with each of another: (n,) and (m,) give (n, m)."""
+    """Return the outer product of two vectors: (n,) and (m,) give (n, m)."""
     _check_dims("outer", 1, input, vec2)
     return input[:, None] * vec2
 
 
 @register(method=True)
 def mv(input: Tensor, vec: Tensor) -> Tensor:
-    """The product of a matrix and a vector, (n, k) @ (k,). Raises ShapeError for anything else."""
+    """Multiply a matrix by a vector, (n, k) @ (k,). Raises ShapeError for other shapes."""
     _check_dims("mv", 2, input)
     _check_dims("mv", 1, vec)
     return matmul(input, vec)
@@ -89,44 +92,44 @@ def mv(input: Tensor, vec: Tensor) -> Tensor:
 
 @register(method=True)
 def vdot(input: Tensor, other: Tensor) -> Tensor:
-    """`dot`: numbers here are real, so that there is nothing to conjugate."""
+    """Return the dot product of two vectors. The same as `dot`, because all dtypes are real."""
     _check_dims("vdot", 1, input, other)
     return matmul(input, other)
 
 
 @register
 def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
-    """x Wᵀ + b: `input` (…, in), `weight` (out, in), `bias` (out,); gives (…, out). A `weight` (in,) gives (…,).
+    """Apply a linear transformation, x Wᵀ + b: (…, in), (out, in) and (out,) give (…, out); `weight` (in,) gives (…,).
 
-    Raises ShapeError where these sizes differ, and DTypeError where types do.
+    Raises ShapeError if these sizes do not match and DTypeError if the dtypes differ.
     """
     tensor_of(input, "linear"), tensor_of(weight, "linear", "weight")
     if weight.ndim == 1 and bias is None:
         return matmul(input, weight)
     if weight.ndim != 2 or not input.ndim or input.shape[-1] != weight.shape[1]:
         raise ShapeError(
-            f"linear: the input, {input.shape}, is (…, in), but weight, {weight.shape}, is not (out, in).\n"
-            "  Each row of weight has a number for each number in the last dimension of the input."
+            f"linear: input and weight shapes cannot be multiplied ({input.shape} and {weight.shape}).\n"
+            "  Expected an input of shape (…, in) and a weight of shape (out, in)."
         )
     check_same_type("linear", input=input, weight=weight, bias=bias)
     if bias is not None and bias.shape not in ((), (1,), weight.shape[:1]):
-        raise ShapeError(f"linear: bias has shape {bias.shape}, but there are {weight.shape[0]} outputs.")
+        raise ShapeError(f"linear: expected bias of shape {weight.shape[:1]}, but got {bias.shape}.")
     return cast(Tensor, ops.linear(input, weight, bias))
 
 
 @register
 def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
-    """``input1 @ weight[k] @ input2 + bias[k]`` for each k: (…, n), (…, m), (out, n, m) and (out,) give (…, out).
+    """Compute ``input1 @ weight[k] @ input2 + bias[k]``: (…, n), (…, m), (out, n, m) and (out,) give (…, out).
 
-    Raises ShapeError where these sizes differ, and DTypeError where types do.
+    Raises ShapeError if these sizes do not match and DTypeError if the dtypes differ.
     """
     for name, x in (("input1", input1), ("input2", input2), ("weight", weight)):
         tensor_of(x, "bilinear", name)
     n, m = input1.shape[-1:], input2.shape[-1:]
     if weight.ndim != 3 or (*n, *m) != weight.shape[1:] or input1.shape[:-1] != input2.shape[:-1]:
         raise ShapeError(
-            f"bilinear: the inputs, {input1.shape} and {input2.shape}, are (…, n) and (…, m) with the same …, and "
-            f"weight (out, n, m), not {weight.shape}."
+            f"bilinear: expected inputs (…, n) and (…, m) with equal leading sizes and weight (out, n, m), but got "
+            f"inputs {input1.shape} and {input2.shape} and weight {weight.shape}."
         )
     products = (input1[..., :, None] * input2[..., None, :]).flatten(-2)
     return linear(products, weight.flatten(1), bias)
@@ -134,53 +137,53 @@ def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None
 
 @register(method=True, in_place=True)
 def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
-    """beta input + alpha (mat1 @ mat2); `input` broadcasts to the product, and is not read where `beta` is 0.
+    """Return ``beta * input + alpha * (mat1 @ mat2)``; `input` is broadcast, and ignored if `beta` is 0.
 
-    Of ints, `beta` and `alpha` must be ints too: DTypeError, where PyTorch cuts them off.
+    Raises DTypeError for a float `beta` or `alpha` with integer tensors, where PyTorch truncates them.
     """
     return _added("addmm", input, mm(mat1, mat2), beta, alpha)
 
 
 @register(method=True, in_place=True)
 def addmv(input: Tensor, mat: Tensor, vec: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
-    """beta input + alpha (mat @ vec), as `addmm`."""
+    """Return ``beta * input + alpha * (mat @ vec)``; see `addmm`."""
     return _added("addmv", input, mv(mat, vec), beta, alpha)
 
 
 @register(method=True, in_place=True)
 def baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
-    """beta input + alpha (batch1 @ batch2), of batches of matrices as `bmm`, and else as `addmm`."""
+    """Return ``beta * input + alpha * bmm(batch1, batch2)``; see `addmm`."""
     return _added("baddbmm", input, bmm(batch1, batch2), beta, alpha)
 
 
 @register(method=True, in_place=True)
 def addbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
-    """``beta * input + alpha * sum(batch1 @ batch2)``, the sum over the matrices (b, n, k) @ (b, k, m)."""
+    """Return ``beta * input + alpha * sum(batch1 @ batch2)``, summed over the batch: (b, n, k) @ (b, k, m)."""
     product = cast(Tensor, ops.sum(bmm(batch1, batch2), dim=(0,), keepdim=False))
     return _added("addbmm", input, product.to(batch1.dtype), beta, alpha)
 
 
 @register(method=True, in_place=True)
 def addr(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
-    """``beta * input + alpha * outer(vec1, vec2)``."""
+    """Return ``beta * input + alpha * outer(vec1, vec2)``."""
     return _added("addr", input, outer(vec1, vec2), beta, alpha)
 
 
 @register(method=True)
 def inner(input: Tensor, other: Tensor) -> Tensor:
-    """The sum over products along the last dimensions, of one size; of numbers, their product."""
+    """Sum the products along the last dimensions, which must match; multiply if either tensor is 0-d."""
     if not tensor_of(input, "inner").ndim or not tensor_of(other, "inner", "other").ndim:
         return input * other
     if input.shape[-1] != other.shape[-1]:
-        raise ShapeError(f"inner: {input.shape} and {other.shape}: the last sizes differ.")
+        raise ShapeError(f"inner: the last dimensions must match, but got shapes {input.shape} and {other.shape}.")
     return tensordot(input, other, ([-1], [-1]))
 
 
 @register
 def vander(x: Tensor, N: int | None = None, *, increasing: bool = False) -> Tensor:
-    """The powers of each number of a line, a row for each: from `N` - 1, by default its length, down to 0, or up."""
+    """Return the Vandermonde matrix of a 1-d `x`: columns x**(N-1), …, x**0, or reversed if `increasing`."""
     if tensor_of(x, "vander").ndim != 1:
-        raise ShapeError(f"vander: x is a line of numbers, and has shape {x.shape}; linalg.vander takes batches.")
+        raise ShapeError(f"vander: expected a 1-d tensor, but got shape {x.shape}; linalg.vander takes batches.")
     powers = arange(x.shape[0] if N is None else N, device=x.device)
     found: Tensor = x[:, None] ** (powers if increasing else flip(powers, [0]))
     return found
@@ -188,13 +191,13 @@ def vander(x: Tensor, N: int | None = None, *, increasing: bool = False) -> Tens
 
 @register(method=True)
 def ger(input: Tensor, vec2: Tensor) -> Tensor:
-    """`outer` by its other name."""
+    """Alias of `outer`."""
     return outer(input, vec2)
 
 
 @register
 def chain_matmul(*matrices: Tensor) -> Tensor:
-    """The product of several matrices, from the left to the right."""
+    """Multiply several matrices, from left to right."""
     found = tensor_of(matrices[0], "chain_matmul")
     for x in matrices[1:]:
         found = matmul(found, x)
@@ -203,9 +206,9 @@ def chain_matmul(*matrices: Tensor) -> Tensor:
 
 @register(method=True)
 def cross(input: Tensor, other: Tensor, dim: int | None = None) -> Tensor:
-    """The vector that stands upright on two, as long as their parallelogram is large, along `dim` of size 3.
+    """Return the cross product of vectors along `dim`, which has size 3; the operands are broadcast.
 
-    Without `dim` the first dimension of that size. They broadcast. Raises ShapeError where there is none.
+    `dim` defaults to the first dimension of size 3. Raises ShapeError if there is none.
 
     >>> import minigrad as mg
     >>> mg.cross(mg.tensor([1.0, 0.0, 0.0]), mg.tensor([0.0, 1.0, 0.0])).tolist()
@@ -218,14 +221,14 @@ def cross(input: Tensor, other: Tensor, dim: int | None = None) -> Tensor:
     a, b = broadcast_tensors(input, other)
     k = next((k for k, n in enumerate(a.shape) if n == 3), None) if dim is None else dim_of_some(a, dim, "cross")
     if k is None or a.shape[k] != 3:
-        raise ShapeError(f"cross: vectors of three numbers have a product, and shape {a.shape} has none along {dim=}.")
+        raise ShapeError(f"cross: expected a dimension of size 3, but got shape {a.shape} with {dim=}.")
     (a0, a1, a2), (b0, b1, b2) = a.unbind(k), b.unbind(k)
     return stack([a1 * b2 - a2 * b1, a2 * b0 - a0 * b2, a0 * b1 - a1 * b0], k)
 
 
 @register(method=True)
 def kron(input: Tensor, other: Tensor) -> Tensor:
-    """Kronecker's product: each number of `input` times all of `other`, in its place."""
+    """Return the Kronecker product: `input` with each element replaced by its product with `other`."""
     ndim = max(tensor_of(input, "kron").ndim, tensor_of(other, "kron", "other").ndim)
     a, b = (shaped(x, (*(1,) * (ndim - x.ndim), *x.shape)) for x in (input, other))
     spread = shaped(a, tuple(n for size in a.shape for n in (size, 1)))
@@ -235,13 +238,13 @@ def kron(input: Tensor, other: Tensor) -> Tensor:
 
 @register(method=True)
 def trace(input: Tensor) -> Tensor:
-    """The sum of the diagonal of a matrix."""
+    """Return the sum of the diagonal elements of a matrix."""
     _check_dims("trace", 2, input)
     side = min(input.shape)
     return cast(Tensor, ops.sum(ops.diagonal(input[:side, :side], offset=0, dim1=0, dim2=1), dim=(0,), keepdim=False))
 
 
-# --- what they share ---
+# --- helpers ---
 
 
 def _added(name: str, input: Tensor, product: Tensor, beta: float, alpha: float) -> Tensor:
@@ -258,11 +261,11 @@ def _check_dims(name: str, ndim: int, *operands: Tensor) -> None:
         tensor_of(x, name, f"operand {k}")
     if any(x.ndim != ndim for x in operands):
         shapes = " and ".join(str(x.shape) for x in operands)
-        raise ShapeError(f"{name}: it takes operands of {ndim} dimensions, not {shapes}; matmul takes any.")
+        raise ShapeError(f"{name}: expected {ndim}-d tensors, but got {shapes}; matmul takes any.")
 
 
 def _unequal(name: str, a: Shape, b: Shape, left: int, right: int) -> str:
-    text = f"{name}: {a} @ {b}: the inner sizes {left} and {right} differ."
+    text = f"{name}: mat1 and mat2 shapes cannot be multiplied ({a} @ {b}): the inner sizes {left} and {right} differ."
     if len(b) == 2 and a[-1] == b[1]:
         text += f"\n  Did you mean x @ w.T, which gives {(*a[:-1], b[0])}?"
     elif len(a) == 2 and a[0] == right:

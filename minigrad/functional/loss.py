@@ -1,8 +1,8 @@
-"""Losses, with PyTorch's signatures. All take `reduction`: "none" gives a loss a number or a position, "sum" their sum,
-"mean", the default, their mean, which is nan where there are none.
+"""Loss functions, with PyTorch's signatures. All take `reduction`: "none" returns one loss per element or position,
+"sum" their sum, and "mean" (the default) their mean, which is nan for an empty input.
 
-`size_average` and `reduce` stand for what `reduction` says; they are there so that places count as in PyTorch, and are
-refused. ShapeError for shapes that do not fit, DTypeError for types, and ArgumentError for options.
+`size_average` and `reduce` are deprecated in PyTorch; they exist only to keep positional arguments aligned, and passing
+them raises ArgumentError. Mismatched shapes raise ShapeError, dtypes DTypeError, and invalid options ArgumentError.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from minigrad.functional.loss_checks import (
     weighted,
 )
 
-# --- of classes ---
+# --- classification ---
 
 
 @register
@@ -49,13 +49,12 @@ def cross_entropy(
     reduction: str = "mean",
     label_smoothing: float = 0.0,
 ) -> Tensor:
-    """-ln of the probability that softmax gives to the right class. `input` (N, C, d1, …) or (C,) holds the scores.
+    """Compute the cross-entropy between logits `input`, (N, C, d1, …) or (C,), and `target`.
 
-    `target` is the right class at each position, (N, d1, …) of int64 or uint8; or, in the shape of `input`, a
-    probability for each class: then the loss is their sum weighted by these. `weight` (C,) weighs the classes; the mean
-    over classes given by number is divided by the weights of the right ones. Positions where `target` is `ignore_index`
-    count for nothing. `label_smoothing`, from 0 to 1, is the share of the right class that all classes get evenly
-    (Szegedy et al. 2016, section 7).
+    `target` holds class indices (N, d1, …), int64 or uint8, or class probabilities in the shape of `input`. `weight`
+    (C,) rescales each class; with class indices, "mean" divides by the total weight of the target classes. Positions
+    where `target` equals `ignore_index` do not contribute. `label_smoothing`, in [0, 1], mixes the target with a
+    uniform distribution (Szegedy et al. 2016, section 7).
 
     >>> import minigrad as mg
     >>> round(cross_entropy(mg.tensor([[0.0, 0.0], [0.0, 0.0]]), mg.tensor([0, 1])).item(), 4)  # ln 2
@@ -69,7 +68,7 @@ def cross_entropy(
         return shaped(loss, ())
     if target.dtype.is_floating_point:
         if ignore_index >= 0:
-            raise ArgumentError("cross_entropy: ignore_index names a class, but the target holds probabilities.")
+            raise ArgumentError("cross_entropy: ignore_index is not supported for a floating-point target.")
         return _soft_cross_entropy(input, target, weight, reduction, label_smoothing)
     loss = _of_classes("cross_entropy", input, target, weight, ignore_index, reduction)
     if not label_smoothing:
@@ -88,9 +87,9 @@ def nll_loss(
     reduce: None = None,
     reduction: str = "mean",
 ) -> Tensor:
-    """Minus the number at the right class. `input` (N, C, d1, …) or (C,) holds logarithms of probabilities.
+    """Compute the negative log likelihood loss. `input`, (N, C, d1, …) or (C,), holds log-probabilities.
 
-    The rest is as in `cross_entropy`, which is this after log_softmax, in one go.
+    The other arguments are as in `cross_entropy`, which fuses `log_softmax` and this loss.
     """
     check_reduction("nll_loss", reduction, size_average, reduce)
     check_scores("nll_loss", input, target)
@@ -103,9 +102,12 @@ def nll_loss(
 def _of_classes(
     name: str, input: Tensor, target: Tensor, weight: Tensor | None, ignore_index: int, reduction: str
 ) -> Tensor:
-    """The op `name`, where each position has one right class."""
+    """Apply the op `name` to a target of class indices."""
     if target.dtype not in (int64, uint8):
-        raise DTypeError(f"{name}: classes are int64 or uint8, not {target.dtype.name}.\n  Write target.to(mg.int64).")
+        raise DTypeError(
+            f"{name}: expected target dtype to be int64 or uint8, but got {target.dtype.name}.\n"
+            "  Write target.to(mg.int64)."
+        )
     shape = input.shape
     if target.shape != (shape[0], *shape[2:]):
         raise ShapeError(shapes_that_do_not_fit(name, input, target))
@@ -122,7 +124,7 @@ def _of_classes(
 def _soft_cross_entropy(
     input: Tensor, target: Tensor, weight: Tensor | None, reduction: str, label_smoothing: float
 ) -> Tensor:
-    """Where each position has a probability for each class."""
+    """Cross-entropy for a target of class probabilities."""
     if target.shape != input.shape:
         raise ShapeError(shapes_that_do_not_fit("cross_entropy", input, target))
     if label_smoothing:
@@ -136,7 +138,7 @@ def _soft_cross_entropy(
 def _even_cross_entropy(
     input: Tensor, target: Tensor, weight: Tensor | None, ignore_index: int, reduction: str
 ) -> Tensor:
-    """Where at each position that counts all classes are equally right; the mean is that of the right classes."""
+    """Cross-entropy against a uniform target, for label smoothing; "mean" divides by the target classes' weights."""
     counted = target != ignore_index
     weight = _by_class(input.new_ones(input.shape[1]) if weight is None else weight, input)
     even = ops.soft_cross_entropy(input, (weight / float(input.shape[1])).expand(*input.shape))
@@ -150,7 +152,7 @@ def _even_cross_entropy(
 
 
 def _by_class(weight: Tensor, input: Tensor) -> Tensor:
-    """`weight` (C,) in a shape that broadcasts with `input` (N, C, d1, …)."""
+    """Reshape `weight` (C,) to broadcast with `input` (N, C, d1, …)."""
     return cast(Tensor, ops.reshape(weight, shape=(-1, *(1,) * (input.ndim - 2))))
 
 
@@ -163,11 +165,11 @@ def kl_div(
     reduction: str = "mean",
     log_target: bool = False,
 ) -> Tensor:
-    """target (ln target - input), by number: the divergence of Kullback and Leibler from exp(`input`) to `target`.
+    """Compute the Kullback-Leibler divergence, ``target * (log(target) - input)``, elementwise.
 
-    `input` holds logarithms of probabilities; `target` probabilities, or with `log_target` their logarithms too. Over
-    a batch the divergence is a sum: "batchmean" divides it by the size of the first dimension. Where a probability in
-    `target` is 0 its slope is -inf, the limit; in PyTorch it is nan.
+    `input` holds log-probabilities; `target` holds probabilities, or log-probabilities if `log_target`. The reduction
+    "batchmean" divides the sum by the batch size and gives the mathematical divergence. The gradient of a `target` of
+    0 is -inf, the limit; in PyTorch it is nan.
     """
     check_reduction("kl_div", reduction, size_average, reduce, "batchmean")
     two_floats("kl_div", input, target)
@@ -177,7 +179,7 @@ def kl_div(
     return reduced(losses, reduction)
 
 
-# --- of yes and no ---
+# --- binary classification ---
 
 
 @register
@@ -189,10 +191,10 @@ def binary_cross_entropy(
     reduce: None = None,
     reduction: str = "mean",
 ) -> Tensor:
-    """-target ln input - (1 - target) ln(1 - input), by number, for probabilities in `input`, of the shape of `target`.
+    """Compute the binary cross-entropy between probabilities `input` and `target`, which have one shape.
 
-    The logarithms are at least -100, so that a certain answer that is wrong costs 100 and not inf. `weight`, which
-    broadcasts to that shape, multiplies the losses. Raises ArgumentError for an input below 0, above 1 or nan.
+    The logarithms are clamped to -100 or more, so the loss stays finite. `weight` multiplies the losses and must
+    broadcast to their shape. Raises ArgumentError for an input below 0, above 1 or nan.
     """
     name = "binary_cross_entropy"
     check_reduction(name, reduction, size_average, reduce)
@@ -203,8 +205,8 @@ def binary_cross_entropy(
         losses = ops.binary_cross_entropy(input, target)
     except ValueError:
         raise ArgumentError(
-            f"{name}: the input holds numbers that are no probabilities, from 0 to 1.\n"
-            "  If they are scores: binary_cross_entropy_with_logits(input, target)."
+            f"{name}: all elements of input should be between 0 and 1.\n"
+            "  For logits, write binary_cross_entropy_with_logits(input, target)."
         ) from None
     return reduced(weighted(name, losses, weight), reduction)
 
@@ -219,9 +221,9 @@ def binary_cross_entropy_with_logits(
     reduction: str = "mean",
     pos_weight: Tensor | None = None,
 ) -> Tensor:
-    """`binary_cross_entropy` of sigmoid(`input`), right for scores of any size, whose logarithms are not cut off.
+    """Compute the binary cross-entropy between logits `input` and `target`, in a numerically stable way.
 
-    `pos_weight`, which broadcasts to the shape of `input`, multiplies the losses of positive answers.
+    `pos_weight` multiplies the losses of positive samples and must broadcast to the shape of `input`.
     """
     name = "binary_cross_entropy_with_logits"
     check_reduction(name, reduction, size_average, reduce)
@@ -236,7 +238,7 @@ def binary_cross_entropy_with_logits(
     return reduced(weighted(name, losses, weight), reduction)
 
 
-# --- of distances ---
+# --- regression ---
 
 
 @register
@@ -248,9 +250,9 @@ def mse_loss(
     reduction: str = "mean",
     weight: Tensor | None = None,
 ) -> Tensor:
-    """(input - target)², by number. With a `weight`, of the shape of `input`, the mean is divided by the sum of it.
+    """Compute the squared error, elementwise. `weight`, of the shape of `input`, makes "mean" a weighted mean.
 
-    Warns where shapes differ: a column less a row is a table, which is seldom meant.
+    Warns if the shapes differ: broadcasting (N, 1) with (1, N) is seldom intended.
     """
     check_reduction("mse_loss", reduction, size_average, reduce)
     return averaged(ops.mse_loss(*checked_pair("mse_loss", input, target, weight)), weight, reduction)
@@ -265,7 +267,7 @@ def l1_loss(
     reduction: str = "mean",
     weight: Tensor | None = None,
 ) -> Tensor:
-    """|input - target|, by number; `weight` and shapes as in `mse_loss`. The slope is 0 where they are equal."""
+    """Compute the absolute error, elementwise; see `mse_loss`. The gradient is 0 where `input` equals `target`."""
     check_reduction("l1_loss", reduction, size_average, reduce)
     return averaged(ops.l1_loss(*checked_pair("l1_loss", input, target, weight)), weight, reduction)
 
@@ -279,12 +281,12 @@ def smooth_l1_loss(
     reduction: str = "mean",
     beta: float = 1.0,
 ) -> Tensor:
-    """|input - target| - beta/2, but (input - target)² / (2 beta) below beta: `huber_loss` over beta; l1 for beta = 0.
+    """Compute |d| - beta/2 for d = input - target, but d² / (2 beta) if |d| < beta: `huber_loss` divided by beta.
 
-    Girshick 2015, "Fast R-CNN", eq. 3. Raises ArgumentError for a negative `beta`.
+    A `beta` of 0 gives `l1_loss`. Girshick 2015, "Fast R-CNN", eq. 3. Raises ArgumentError for a negative `beta`.
     """
     if beta < 0:
-        raise ArgumentError(f"smooth_l1_loss: beta={beta} is negative; it is a distance.")
+        raise ArgumentError(f"smooth_l1_loss: beta={beta} is negative; expected 0 or more.")
     if beta == 0:
         return l1_loss(input, target, size_average, reduce, reduction)
     check_reduction("smooth_l1_loss", reduction, size_average, reduce)
@@ -296,13 +298,13 @@ def smooth_l1_loss(
 def huber_loss(
     input: Tensor, target: Tensor, reduction: str = "mean", delta: float = 1.0, weight: Tensor | None = None
 ) -> Tensor:
-    """(input - target)² / 2 up to a distance of `delta`, delta (|input - target| - delta/2) from there on: Huber 1964.
+    """Compute d² / 2 for d = input - target, but delta (|d| - delta/2) if |d| > delta. Huber 1964.
 
-    `weight`, of the shape of `input`, multiplies the losses. Raises ArgumentError unless `delta` is above 0.
+    `weight`, of the shape of `input`, multiplies the losses. Raises ArgumentError unless `delta` is positive.
     """
     check_reduction("huber_loss", reduction)
     if not delta > 0:
-        raise ArgumentError(f"huber_loss: delta={delta} is not above 0; it is a distance.")
+        raise ArgumentError(f"huber_loss: delta={delta} is not positive.")
     losses = ops.huber_loss(*checked_pair("huber_loss", input, target, weight), delta=apply(float, delta))
     return reduced(losses if weight is None else losses * weight, reduction)
 
@@ -311,17 +313,18 @@ def huber_loss(
 def gaussian_nll_loss(
     input: Tensor, target: Tensor, var: Tensor | float, full: bool = False, eps: float = 1e-6, reduction: str = "mean"
 ) -> Tensor:
-    """-ln of the normal density of `target`: ½(ln σ² + (x - μ)²/σ²) for a mean `input` and variance `var` ≥ `eps`.
+    """Compute the Gaussian negative log likelihood of `target`: ½(ln σ² + (x - μ)²/σ²) with μ `input`, σ² `var`.
 
-    `var` has the shape of `input`, or 1 or nothing in place of its last size. With `full` the constant ½ ln 2π is in
-    it. The lower bound has no gradient. Nix, Weigend 1994. Raises ArgumentError where `var` is below 0.
+    `var` has the shape of `input`, or with its last size 1 or missing. It is clamped to at least `eps`, without
+    affecting gradients. `full` adds the constant ½ ln 2π. Nix and Weigend 1994. Raises ArgumentError for a negative
+    `var`.
     """
     spread = var if isinstance(var, Tensor) else input.new_full(input.shape, var)
     if spread.shape != input.shape and spread.shape == input.shape[:-1]:
         spread = spread[..., None]
     with no_grad():
         if bool((spread < 0).any()):
-            raise ArgumentError("gaussian_nll_loss: var holds numbers below 0, which no variance is.")
+            raise ArgumentError("gaussian_nll_loss: var has negative entries; a variance is 0 or more.")
         floor = clamp(spread, eps) - spread
     spread = spread + floor
     losses = 0.5 * (ops.log(spread) + (input - target) ** 2 / spread)
@@ -340,9 +343,9 @@ def poisson_nll_loss(
     reduce: None = None,
     reduction: str = "mean",
 ) -> Tensor:
-    """-ln of Poisson's probability of the count `target`, whose rate is exp(`input`), or `input` without `log_input`.
+    """Compute the Poisson negative log likelihood of `target` at rate exp(`input`), or `input` if not `log_input`.
 
-    With `full` ln(target!) is in it, by Stirling's formula, for counts above 1.
+    `full` adds ln(target!), by Stirling's approximation, for targets above 1.
     """
     losses = ops.exp(input) - target * input if log_input else input - target * ops.log(input + eps)
     if full:

@@ -1,4 +1,4 @@
-"""Helpers that losses share: the reduction, and the checks of input, target and weight."""
+"""Helpers for losses: reductions, and checks of input, target and weight."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def reduced(losses: Tensor, reduction: str) -> Tensor:
 
 
 def averaged(losses: Tensor, weight: Tensor | None, reduction: str) -> Tensor:
-    """`losses` times `weight`, reduced; the mean is over the weights."""
+    """Reduce `losses` weighted by `weight`; "mean" divides by the sum of the weights."""
     if weight is None:
         return reduced(losses, reduction)
     if reduction != "mean":
@@ -53,18 +53,18 @@ def weighted(name: str, losses: Tensor, weight: Tensor | None) -> Tensor:
 
 
 def checked_pair(name: str, input: Tensor, target: Tensor, weight: Tensor | None = None) -> tuple[Tensor, Tensor]:
-    """`input` and `target`, with a warning where their shapes differ."""
+    """Return `input` and `target`; warn if their shapes differ."""
     tensor_of(input, name)
     tensor_of(target, name, "target")
     if input.shape != target.shape:
         shape = broadcast_shapes(input.shape, target.shape, op=name)
         warnings.warn(
-            f"{name}: the input has shape {input.shape}, but the target {target.shape}: both stretch to {shape}, which "
-            "is seldom meant.\n  Give them one shape: target.reshape(input.shape), say.",
+            f"{name}: using a target size {target.shape} that is different to the input size {input.shape}; both are "
+            f"broadcast to {shape}, which is seldom intended.\n  Write target.reshape(input.shape).",
             stacklevel=3,
         )
     if weight is not None and weight.shape != input.shape:
-        raise ShapeError(f"{name}: weight has shape {weight.shape}, but the input {input.shape}.")
+        raise ShapeError(f"{name}: expected weight of the input's shape {input.shape}, but got {weight.shape}.")
     return input, target
 
 
@@ -72,7 +72,7 @@ def check_reduction(name: str, reduction: str, size_average: Any = None, reduce:
     if size_average is not None or reduce is not None:
         modern = "none" if reduce is False else "sum" if size_average is False else "mean"
         raise ArgumentError(
-            f"{name}: size_average and reduce are gone; reduction says it all.\n"
+            f"{name}: size_average and reduce are not supported; use reduction.\n"
             f'  Write {name}(…, reduction="{modern}").'
         )
     check_option(reduction, ("mean", "sum", "none", *more), name, "reduction")
@@ -82,7 +82,7 @@ def check_scores(name: str, input: Tensor, target: Tensor) -> None:
     tensor_of(target, name, "target")
     floats_of(input, name)
     if not input.ndim:
-        raise ShapeError(f"{name}: the input has no dimensions, so no classes; it is (N, C), (C,) or (N, C, d1, …).")
+        raise ShapeError(f"{name}: expected input (N, C), (C,) or (N, C, d1, …), but got a 0-d tensor.")
 
 
 def two_floats(name: str, input: Tensor, target: Tensor) -> None:
@@ -93,43 +93,42 @@ def two_floats(name: str, input: Tensor, target: Tensor) -> None:
 def check_constant(name: str, **tensors: Tensor) -> None:
     for argument, x in tensors.items():
         if x.requires_grad and modes.grad:
-            raise GraphError(f"{name}: {argument} gets no gradient here.\n  Write {argument}.detach().")
+            raise GraphError(f"{name}: not differentiable with respect to {argument}.\n  Write {argument}.detach().")
 
 
 def check_same_shape(name: str, input: Tensor, target: Tensor) -> None:
     if input.shape != target.shape:
         raise ShapeError(
-            f"{name}: the input has shape {input.shape}, but the target {target.shape}.\n"
-            "  Give them one shape: target.reshape(input.shape), say."
+            f"{name}: the target size {target.shape} is different to the input size {input.shape}.\n"
+            "  Write target.reshape(input.shape)."
         )
 
 
 def check_weight(name: str, input: Tensor, weight: Tensor) -> None:
     if weight.shape != input.shape[1:2]:
         raise ShapeError(
-            f"{name}: the input has {input.shape[1]} classes, but weight has shape {weight.shape}, not "
-            f"({input.shape[1]},): a number for each class."
+            f"{name}: expected weight of shape ({input.shape[1]},), one value for each class, but got {weight.shape}."
         )
 
 
 def shapes_that_do_not_fit(name: str, input: Tensor, target: Tensor) -> str:
     positions = (input.shape[0], *input.shape[2:])
-    if target.shape == positions:  # of fractions, or it would fit
+    if target.shape == positions:  # the dtype is floating point, or the shapes would match
         return (
-            f"{name}: target {target.shape} has a number for each position, as for classes by number, but it holds "
-            f"{target.dtype.name}.\n  Write target.long() for those; for a probability each, it is {input.shape}."
+            f"{name}: target has the shape {target.shape} of class indices, but dtype {target.dtype.name}.\n"
+            f"  Write target.long() for class indices; class probabilities have shape {input.shape}."
         )
     text = (
         f"{name}: input {input.shape} has {input.shape[1]} classes, along dimension 1, but target has shape "
-        f"{target.shape}.\n  For classes by number it is {positions}"
+        f"{target.shape}.\n  Expected class indices of shape {positions}"
     )
-    return text + (f"; for a probability each, {input.shape}." if name == "cross_entropy" else ".")
+    return text + (f" or class probabilities of shape {input.shape}." if name == "cross_entropy" else ".")
 
 
 def no_such_class(name: str, target: Tensor, count: int, ignore_index: int) -> str:
     given = ops.reshape(target, shape=(-1,)).tolist()
     wrong = next(k for k in given if k != ignore_index and not 0 <= k < count)
     return (
-        f"{name}: the target names class {wrong}, but the input has {count} classes, numbered from 0 to {count - 1}.\n"
-        "  Classes count from 0; positions to be left out hold ignore_index."
+        f"{name}: target {wrong} is out of bounds for {count} classes.\n"
+        f"  Class indices go from 0 to {count - 1}; mark positions to ignore with ignore_index."
     )

@@ -1,4 +1,4 @@
-"""Losses that ask for a margin, between classes or between pairs and triplets, with PyTorch's signatures.
+"""Margin and embedding losses, over classes, pairs or triplets, with PyTorch's signatures.
 
 `reduction` is as in `loss`."""
 
@@ -23,9 +23,9 @@ from minigrad.functional.scattering import scatter
 
 @register
 def hinge_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> Tensor:
-    """max(0, 1 - target * input), by number: for scores and answers of -1 or 1. PyTorch has none of this name.
+    """Compute the hinge loss max(0, 1 - target * input), elementwise, for targets of 1 and -1. Not in PyTorch.
 
-    It is the loss of a support vector machine, as in scikit-learn (Cortes and Vapnik 1995).
+    This is the loss of a support vector machine (Cortes and Vapnik 1995), as in scikit-learn.
     """
     check_reduction("hinge_loss", reduction)
     floats_of(input, "hinge_loss")
@@ -41,9 +41,9 @@ def hinge_embedding_loss(
     reduce: None = None,
     reduction: str = "mean",
 ) -> Tensor:
-    """For distances in `input`: the distance where `target` is 1, max(0, margin - distance) where it is -1.
+    """Compute, for distances `input`, the distance where `target` is 1 and max(0, margin - distance) where it is -1.
 
-    Where `target` is neither, both count, as in PyTorch.
+    Any other `target` adds both terms, as in PyTorch.
     """
     check_reduction("hinge_embedding_loss", reduction, size_average, reduce)
     floats_of(input, "hinge_embedding_loss")
@@ -62,11 +62,12 @@ def margin_ranking_loss(
     reduce: None = None,
     reduction: str = "mean",
 ) -> Tensor:
-    """max(0, margin - target * (input1 - input2)): `target` is 1 where input1 should rank higher, else -1."""
+    """Compute max(0, margin - target * (input1 - input2)); `target` is 1 where input1 should rank higher, else -1."""
     check_reduction("margin_ranking_loss", reduction, size_average, reduce)
     if not input1.ndim == input2.ndim == target.ndim:
         raise ShapeError(
-            f"margin_ranking_loss: {input1.shape}, {input2.shape} and target {target.shape} differ in dimensions."
+            "margin_ranking_loss: expected input1, input2 and target with the same number of dimensions, but got "
+            f"{input1.shape}, {input2.shape} and {target.shape}."
         )
     return reduced(ops.clamp(-target * (input1 - input2) + margin, min=0.0, max=None), reduction)
 
@@ -81,16 +82,16 @@ def cosine_embedding_loss(
     reduce: None = None,
     reduction: str = "mean",
 ) -> Tensor:
-    """1 - cos of the rows' angle where `target` (N,) is 1, and how far cos is above `margin` where it is -1.
+    """Compute 1 - cos(input1, input2) where `target` is 1, and max(0, cos - margin) where it is -1.
 
-    The rows are (N, D), or one is (D,) and `target` a number. Integers are taken as the default floating-point dtype.
-    Raises ShapeError for other shapes.
+    The inputs are (N, D) and `target` (N,), or (D,) and 0-d. Integers are converted to the default floating-point
+    dtype. Raises ShapeError for other shapes.
     """
     rows = [x if x.dtype.is_floating_point else x.to(get_default_dtype()) for x in (input1, input2)]
     if input1.ndim != target.ndim + 1 or input2.ndim != input1.ndim:
         raise ShapeError(
-            f"cosine_embedding_loss: rows {input1.shape} and {input2.shape}, target {target.shape}: a target a row is "
-            "(N,) for (N, D)."
+            "cosine_embedding_loss: expected inputs (N, D) and target (N,), but got inputs "
+            f"{input1.shape} and {input2.shape} and target {target.shape}."
         )
     cosine = cosine_similarity(rows[0], rows[1], dim=-1)
     check_reduction("cosine_embedding_loss", reduction)
@@ -110,10 +111,10 @@ def triplet_margin_loss(
     reduce: None = None,
     reduction: str = "mean",
 ) -> Tensor:
-    """``max(d(anchor, positive) - d(anchor, negative) + margin, 0)``, rows (N, D) with `pairwise_distance` as d.
+    """Compute ``max(d(anchor, positive) - d(anchor, negative) + margin, 0)`` for (N, D), d being `pairwise_distance`.
 
-    With `swap` d(positive, negative) counts where that is the smaller. Balntas et al. 2016. Raises ArgumentError for a
-    `margin` that is not above 0.
+    `swap` replaces d(anchor, negative) by d(positive, negative) where that is smaller. Balntas et al. 2016. Raises
+    ArgumentError unless `margin` is positive.
     """
     _check_margin("triplet_margin_loss", margin)
     far = pairwise_distance(anchor, negative, p, eps)
@@ -128,7 +129,7 @@ def triplet_margin_loss(
 def soft_margin_loss(
     input: Tensor, target: Tensor, size_average: None = None, reduce: None = None, reduction: str = "mean"
 ) -> Tensor:
-    """``log(1 + exp(-target * input))``, for targets of 1 and -1."""
+    """Compute ``log(1 + exp(-target * input))``, for targets of 1 and -1."""
     check_reduction("soft_margin_loss", reduction)
     return reduced(ops.softplus(target * -1.0 * input), reduction)
 
@@ -144,15 +145,18 @@ def multi_margin_loss(
     reduce: None = None,
     reduction: str = "mean",
 ) -> Tensor:
-    """How far each wrong class comes within `margin` of the right one y: ``sum(max(0, margin - x_y + x_i) ** p) / C``.
+    """Compute the multi-class margin loss ``sum(max(0, margin - x[y] + x[i]) ** p) / C`` over all classes i ≠ y.
 
-    `input` is (N, C) or (C,), `target` (N,) or a number, `weight` (C,) the weight of each right class.
+    `input` is (N, C) or (C,), `target` y is (N,) or 0-d, and `weight` (C,) rescales the losses by target class.
     """
     check_option(p, (1, 2), "multi_margin_loss", "p")
     scores = input if input.ndim == 2 else input.reshape(1, -1)
     right = target.reshape(-1, 1)
     if weight is not None and weight.shape != scores.shape[1:]:
-        raise ShapeError(f"multi_margin_loss: weight {weight.shape} is not one for each of {scores.shape[1]} classes.")
+        raise ShapeError(
+            f"multi_margin_loss: expected weight of shape ({scores.shape[1]},), one value for each class, but got "
+            f"{weight.shape}."
+        )
     slack = clamp(margin - gather(scores, 1, right) + scores, 0.0)
     slack = scatter(slack, 1, right, value=0.0) ** p
     slack = slack if weight is None else slack * weight[right]
@@ -165,9 +169,9 @@ def multi_margin_loss(
 def multilabel_margin_loss(
     input: Tensor, target: Tensor, size_average: None = None, reduce: None = None, reduction: str = "mean"
 ) -> Tensor:
-    """How far each wrong class comes within 1 of each right one, summed, by the number C of classes.
+    """Compute the multi-label margin loss ``sum(max(0, 1 - x[y] + x[i])) / C`` over target classes y and others i.
 
-    `input` is (N, C) or (C,), and `target` has its shape: in a row the right classes, then -1 and what is not read.
+    `input` is (N, C) or (C,). `target` has the same shape: each row lists the target classes, terminated by -1.
     """
     scores, given = (x if x.ndim == 2 else x.reshape(1, -1) for x in (input, target))
     there = cumprod((given >= 0).to(given.dtype), 1)
@@ -189,9 +193,9 @@ def multilabel_soft_margin_loss(
     reduce: None = None,
     reduction: str = "mean",
 ) -> Tensor:
-    """The mean over C classes of ``softplus(x) - target * x``: each class is there or not. (N, C) or (C,), both."""
+    """Compute the mean of ``softplus(x) - target * x`` over C binary labels. Both tensors are (N, C) or (C,)."""
     if not input.ndim:
-        raise ShapeError("multilabel_soft_margin_loss: a number has no classes: input is (N, C) or (C,).")
+        raise ShapeError("multilabel_soft_margin_loss: expected input (N, C) or (C,), but got a 0-d tensor.")
     losses = ops.softplus(input) - target * input
     check_reduction("multilabel_soft_margin_loss", reduction)
     return reduced(mean(losses if weight is None else losses * weight, -1), reduction)
@@ -208,7 +212,7 @@ def triplet_margin_with_distance_loss(
     swap: bool = False,
     reduction: str = "mean",
 ) -> Tensor:
-    """`triplet_margin_loss` with another distance of rows; without one it is `pairwise_distance`."""
+    """Compute `triplet_margin_loss` with a custom `distance_function`, by default `pairwise_distance`."""
     _check_margin("triplet_margin_with_distance_loss", margin)
     distance = pairwise_distance if distance_function is None else distance_function
     far = distance(anchor, negative)
@@ -221,4 +225,4 @@ def triplet_margin_with_distance_loss(
 
 def _check_margin(name: str, margin: float) -> None:
     if margin <= 0:
-        raise ArgumentError(f"{name}: margin={margin}, and it must be above 0.")
+        raise ArgumentError(f"{name}: margin={margin} is not positive.")

@@ -1,4 +1,4 @@
-"""How an operation becomes a method of Tensor, which `help` shows by its own name and with what it takes."""
+"""Wrappers that turn an operation into a method of Tensor, with its own name and signature in `help`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _ALPHA = inspect.Parameter("alpha", inspect.Parameter.KEYWORD_ONLY, default=1)
 
 
 def method(op: Op) -> Callable[..., Any]:
-    """The method that applies `op` to the tensor, and to what it is given."""
+    """Return a method that applies `op` to the tensor and the other arguments."""
 
     def apply(self: Tensor, *args: Any, **attrs: Any) -> Any:
         return op(self, *args, **attrs)
@@ -27,16 +27,16 @@ def method(op: Op) -> Callable[..., Any]:
 
 
 def reflected(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The method for a tensor that stands on the right of an operator."""
+    """Return the reflected method, for a tensor on the right of an operator."""
     if isinstance(function, Op) and function.inlined is not None:
         function = function.inlined
     return lambda self, other: function(other, self)
 
 
 def in_place(op: Op, check: Callable[..., None] | None = None) -> Callable[..., Tensor]:
-    """The method that writes the result of `op` over its first operand, if `check` raises nothing for the operands.
+    """Return a method that calls `check` on the operands and writes the result of `op` into the first one.
 
-    Of a sum or a difference ``alpha`` multiplies the second operand.
+    For `add` and `sub`, ``alpha`` multiplies the second operand.
     """
 
     scaled = op.name in ("add", "sub")
@@ -51,12 +51,12 @@ def in_place(op: Op, check: Callable[..., None] | None = None) -> Callable[..., 
             inputs = (self, checks.scaled(alpha, inputs[1], self, f"{op.name}_"))
         return self._write(op, inputs, attrs)
 
-    doc = f"Write {op.name}({', '.join(('self', *op.inputs[1:], *op.attrs))}) over these numbers, and return them."
+    doc = f"In-place version of ``{op.name}({', '.join(('self', *op.inputs[1:], *op.attrs))})``; returns the tensor."
     return _named(write, f"{op.name}_", doc, op, *[_ALPHA] * scaled)
 
 
 def or_in_place(op: Op) -> Callable[..., Any]:
-    """`op` as a function that takes, after its attributes, PyTorch's ``inplace``: write the result over the input."""
+    """Return a function that applies `op` and takes PyTorch's ``inplace`` after its attributes."""
     write = in_place(op)
 
     def apply(input: Any, *args: Any, inplace: Any = False, **attrs: Any) -> Any:
@@ -66,9 +66,9 @@ def or_in_place(op: Op) -> Callable[..., Any]:
         return write(input, *args, **attrs) if inplace else op(input, *args, **attrs)
 
     shown: Any = apply
-    shown.__name__ = shown.__qualname__ = op.name  # by which pickle finds it
+    shown.__name__ = shown.__qualname__ = op.name  # pickle looks functions up by these
     shown.__module__ = "minigrad.functional"
-    shown.__doc__ = f"{op.__doc__} With `inplace` it is written over `input`."
+    shown.__doc__ = f"{op.__doc__} If `inplace`, modify `input` in place."
     own, *others = inspect.signature(op).parameters.values()
     either = [p.replace(kind=_INPLACE.kind) for p in others]
     shown.__signature__ = inspect.Signature([own.replace(name="input"), *either, _INPLACE])

@@ -1,7 +1,7 @@
-"""Operations that are functions and methods of tensors themselves, as ``mg.sin(x)``, ``x.sin()`` and ``x.sin_()``.
+"""Registration of elementwise operations as functions and methods: ``mg.sin(x)``, ``x.sin()`` and ``x.sin_()``.
 
-Declaring an operation in `ops.elementwise` or `ops.activation` is enough: it is registered here under its own name,
-unless `functional` has a function of that name, which takes more than the operation does.
+Every operation declared in `ops.elementwise` or `ops.activation` is registered here under its name, unless
+`functional` defines a function of that name with more arguments.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ ALIASES = {
     "arctan2": "atan2", "arctanh": "atanh", "greater": "gt", "greater_equal": "ge", "less": "lt", "less_equal": "le",
     "multiply": "mul", "negative": "neg", "not_equal": "ne",
 }  # fmt: skip
-"""PyTorch's second names."""
+"""PyTorch's aliases: alias to name of the operation."""
 
 TAKES_INPLACE = ("elu", "leaky_relu", "mish", "relu", "relu6", "selu", "silu")
 _FUNCTIONS_ONLY = {*ops.activation.ACTIVATIONS, ops.where} - {ops.relu, ops.sigmoid}
@@ -31,7 +31,7 @@ _BINARY = {"add": ops.add, "sub": ops.sub, "mul": ops.mul, "truediv": ops.div}
 
 
 def register_operations() -> None:
-    """Register each operation that is a function itself, its second names, and the operators of Python."""
+    """Register the elementwise operations, their aliases, and Python's operators."""
     for op in (*ops.elementwise.ELEMENTWISE, *ops.activation.ACTIVATIONS):
         op.inlined = inlined(op)
         if op.name in FUNCTIONS:
@@ -49,7 +49,7 @@ def register_operations() -> None:
 
 
 def _compared(op: Op) -> Callable[..., Any]:
-    def compare(self: Tensor, other: Any) -> Any:  # x == None is False, as for all Python things
+    def compare(self: Tensor, other: Any) -> Any:  # x == None is False, as for any Python object
         return NotImplemented if other is None or isinstance(other, str) else op(self, other)
 
     return compare

@@ -17,13 +17,12 @@ from minigrad.functional.views import narrow
 
 @register
 def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float | None = None) -> Tensor:
-    """Pad the edges of `input`: `pad` is (before, after) for the last dimension, then for the one before it, ….
+    """Pad `input`: `pad` is (before, after) for the last dimension, then for the second last, and so on.
 
-    ``mode="constant"`` fills with `value`, by default 0. "reflect" mirrors at the element of the edge, "replicate"
-    repeats it, "circular" takes up at the other edge; these three pad the last one to three dimensions, of which there
-    must be one or two more. A negative pad crops: what is mirrored or repeated is that of the whole, what wraps around
-    that of the rest. Raises ShapeError for pads that are not pairs, that crop more than there is, and that mirror or
-    wrap around more than once.
+    "constant" `mode` fills with `value`, by default 0. "reflect" mirrors the input at the edge element, "replicate"
+    repeats the edge element, and "circular" wraps around; these pad the last 1, 2 or 3 dimensions of an input with one
+    or two more. Negative padding crops: before "circular" padding, but after "reflect" and "replicate". Raises
+    ShapeError for padding that is not in pairs, crops more than the size, or mirrors or wraps around more than once.
 
     >>> import minigrad as mg
     >>> mg.pad(mg.tensor([[1, 2, 3]]), (2, 1), mode="reflect").tolist()
@@ -33,21 +32,24 @@ def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float 
     check_option(mode, ("constant", "reflect", "replicate", "circular"), "pad", "mode")
     count = len(given) // 2
     if len(given) % 2 or count > x.ndim:
-        raise ShapeError(f"pad: {given} must be pairs, the last dimension's first, and fit shape {x.shape}.")
+        raise ShapeError(
+            f"pad: padding length must be divisible by 2 and at most twice the number of dimensions, but got "
+            f"pad={given} for shape {x.shape}."
+        )
     pairs = ((0, 0),) * (x.ndim - count) + tuple(zip(given[::2], given[1::2], strict=True))[::-1]
     if any(max(-before, 0) + max(-after, 0) > n for n, (before, after) in zip(x.shape, pairs, strict=True)):
-        raise ShapeError(f"pad: {given} cuts off more than there is in shape {x.shape}.")
+        raise ShapeError(f"pad: pad={given} crops more elements than shape {x.shape} has.")
     if mode == "constant":
         return cast(Tensor, ops.pad(x, pads=pairs, value=0.0 if value is None else value))
     if value is not None or count not in (1, 2, 3) or x.ndim - count not in (1, 2):
         raise ShapeError(
-            f"pad: mode={mode!r} takes no value, and pads the last 1 to 3 dimensions of a tensor that has one or two "
-            f"more, not {count} of shape {x.shape}.\n  unsqueeze(0) adds a dimension."
+            f"pad: mode={mode!r} takes no value and pads the last 1 to 3 dimensions of a tensor with one or two more, "
+            f"but got {count} of shape {x.shape}.\n  unsqueeze(0) adds a dimension."
         )
     if mode != "circular" and 0 in x.shape[-count - 1 :]:
-        raise ShapeError(f"pad: mode={mode!r} needs numbers at the edges, and shape {x.shape} has none.")
+        raise ShapeError(f"pad: mode={mode!r} needs elements at the edges, but shape {x.shape} has none.")
     crops = tuple([(min(before, 0), min(after, 0)) for before, after in pairs])
-    copies = crops if max(given) <= 0 or min(given) < 0 else ()  # the result never shares the input's memory
+    copies = crops if max(given) <= 0 or min(given) < 0 else ()  # the result must not alias the input
     if copies and mode == "circular":
         x = cast(Tensor, ops.pad(x, pads=copies, value=0.0))
     for k, (before, after) in enumerate(pairs):
@@ -56,13 +58,13 @@ def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float 
 
 
 def _edged(x: Tensor, k: int, before: int, after: int, mode: str) -> Tensor:
-    """`x` with the places that `mode` puts before and after it along dimension `k`."""
+    """Pad `x` along dimension `k` with `before` and `after` elements, as `mode` does."""
     size = x.shape[k]
     most = {"reflect": size - 1, "circular": size, "replicate": max(before, after) if size else 0}[mode]
     if max(before, after) > most:
         raise ShapeError(
-            f"pad: mode={mode!r} puts 0 to {most} places at either end of the {size} of dimension {k}, not "
-            f"{before} and {after}."
+            f"pad: mode={mode!r} allows a padding size of at most {most} for dimension {k} of size {size}, but got "
+            f"padding ({before}, {after})."
         )
     if mode == "replicate":
         counts = [1] * size

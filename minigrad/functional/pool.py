@@ -1,8 +1,7 @@
-"""Pooling, with PyTorch's signatures: of windows over the last dimensions of (…, channels, length) or
-(…, channels, height, width), where one batch dimension may stand in front.
+"""Pooling over windows of the last dimensions of (N, C, L) or (N, C, H, W), with PyTorch's signatures.
 
-Ints in pixels are ints, or one for each dimension. With ``data_format="NHWC"``, which PyTorch does not have, the
-channels stand last. ShapeError, DTypeError and ArgumentError for what does not fit.
+The batch dimension N is optional. Sizes in pixels are one int, or one for each dimension. ``data_format="NHWC"``, which
+PyTorch does not have, takes channels-last input. Invalid arguments raise ShapeError, DTypeError or ArgumentError.
 """
 
 from __future__ import annotations
@@ -42,7 +41,7 @@ def max_pool1d(
     ceil_mode: bool = False,
     return_indices: bool = False,
 ) -> Any:
-    """The largest number of each window of a (…, channels, length) tensor; see `max_pool2d`."""
+    """Return the maximum of each window of a (N, C, L) or (C, L) tensor; see `max_pool2d`."""
     sizes = (kernel_size, stride, padding, dilation)
     return _extreme("max_pool1d", ops.max_pool, 1, input, sizes, ceil_mode, return_indices, "NCL")
 
@@ -59,13 +58,13 @@ def max_pool2d(
     *,
     data_format: str = "NCHW",
 ) -> Any:
-    """The largest number of each window, `stride` apart (by default `kernel_size`), `padding` reaching over the edge.
+    """Return the maximum of each window of a (N, C, H, W) or (C, H, W) tensor; `stride` defaults to `kernel_size`.
 
     A size n becomes (n + 2 padding - dilation (kernel_size - 1) - 1) / stride + 1, rounded down, or up with `ceil_mode`
-    if the last window still begins inside. Padding never wins; nan always does. Of equal numbers the first gets the
-    gradient. With `return_indices` also the places, int64, counted row by row in each channel.
+    if the last window still starts inside the image. Padding is ignored, nan propagates, and the first of equal maxima
+    gets the gradient. `return_indices` also returns flat int64 indices into each channel.
 
-    Raises ShapeError where a window would hold no number at all; PyTorch gives -inf there.
+    Raises ShapeError for a window that covers only padding; PyTorch returns -inf there.
 
     >>> import minigrad as mg
     >>> x = mg.tensor([[[1.0, 5.0, 2.0, 0.0], [3.0, 4.0, 8.0, 6.0]]])
@@ -88,7 +87,7 @@ def min_pool2d(
     *,
     data_format: str = "NCHW",
 ) -> Any:
-    """The smallest number of each window: ``-max_pool2d(-input, …)``, which PyTorch writes; see `max_pool2d`."""
+    """Return the minimum of each window, in PyTorch ``-max_pool2d(-input, …)``; see `max_pool2d`."""
     sizes = (kernel_size, stride, padding, dilation)
     return _extreme("min_pool2d", ops.min_pool, 2, input, sizes, ceil_mode, return_indices, data_format)
 
@@ -102,7 +101,7 @@ def avg_pool1d(
     ceil_mode: bool = False,
     count_include_pad: bool = True,
 ) -> Tensor:
-    """The mean of each window of a (…, channels, length) tensor; see `avg_pool2d`."""
+    """Return the mean of each window of a (N, C, L) or (C, L) tensor; see `avg_pool2d`."""
     sizes = (kernel_size, stride, padding, 1)
     return _average("avg_pool1d", 1, input, sizes, ceil_mode, count_include_pad, None, "NCL")
 
@@ -119,10 +118,10 @@ def avg_pool2d(
     *,
     data_format: str = "NCHW",
 ) -> Tensor:
-    """The mean of each window, placed as in `max_pool2d`.
+    """Return the mean of each window; sizes are as in `max_pool2d`.
 
-    Padding counts as zeros; without `count_include_pad` it does not count. `divisor_override` divides the sums instead.
-    Raises DTypeError for ints, of which PyTorch rounds the means down.
+    Padding counts as zeros, or not at all if not `count_include_pad`. `divisor_override` replaces the divisor.
+    Raises DTypeError for integers, whose means PyTorch rounds down.
     """
     sizes = (kernel_size, stride, padding, 1)
     return _average("avg_pool2d", 2, input, sizes, ceil_mode, count_include_pad, divisor_override, data_format)
@@ -130,28 +129,28 @@ def avg_pool2d(
 
 @register
 def adaptive_avg_pool1d(input: Tensor, output_size: Ints) -> Tensor:
-    """The means of `output_size` windows that together cover the length of (…, channels, length)."""
+    """Return the means of `output_size` windows that cover the length of a (N, C, L) or (C, L) tensor."""
     return _adaptive_average("adaptive_avg_pool1d", 1, input, output_size, "NCL")
 
 
 @register
 def adaptive_avg_pool2d(input: Tensor, output_size: int | Sequence[int | None], *, data_format: str = "NCHW") -> Tensor:
-    """The means of windows that cover the image evenly, `output_size` = (height, width) of them; None keeps a size.
+    """Average-pool to `output_size` = (height, width); None keeps the input's size.
 
-    Window j of m over n pixels goes from j n / m, rounded down, to (j + 1) n / m, rounded up: they may overlap.
+    Window j of m over n pixels goes from floor(j n / m) to ceil((j + 1) n / m), so windows may overlap.
     """
     return _adaptive_average("adaptive_avg_pool2d", 2, input, output_size, data_format)
 
 
 @register
 def adaptive_max_pool1d(input: Tensor, output_size: Ints, return_indices: bool = False) -> Any:
-    """The largest numbers of the windows of `adaptive_avg_pool1d`; with `return_indices` also their places."""
+    """Return the maxima of the windows of `adaptive_avg_pool1d`; with `return_indices` also their indices."""
     return _adaptive_maximum("adaptive_max_pool1d", 1, input, output_size, return_indices)
 
 
 @register
 def adaptive_max_pool2d(input: Tensor, output_size: int | Sequence[int | None], return_indices: bool = False) -> Any:
-    """The largest numbers of the windows of `adaptive_avg_pool2d`; with `return_indices` also their places."""
+    """Return the maxima of the windows of `adaptive_avg_pool2d`; with `return_indices` also their indices."""
     return _adaptive_maximum("adaptive_max_pool2d", 2, input, output_size, return_indices)
 
 
@@ -159,7 +158,7 @@ def adaptive_max_pool2d(input: Tensor, output_size: int | Sequence[int | None], 
 def lp_pool1d(
     input: Tensor, norm_type: float, kernel_size: Ints, stride: Ints | None = None, ceil_mode: bool = False
 ) -> Tensor:
-    """``sum(x ** norm_type) ** (1 / norm_type)`` of each window of (N, C, L); see `lp_pool2d`."""
+    """Compute ``sum(x ** norm_type) ** (1 / norm_type)`` for each window of (N, C, L); see `lp_pool2d`."""
     return _lp_pooled("lp_pool1d", 1, input, norm_type, (kernel_size, stride), ceil_mode)
 
 
@@ -167,10 +166,10 @@ def lp_pool1d(
 def lp_pool2d(
     input: Tensor, norm_type: float, kernel_size: Ints, stride: Ints | None = None, ceil_mode: bool = False
 ) -> Tensor:
-    """``sum(x ** norm_type) ** (1 / norm_type)`` of each window of (N, C, H, W).
+    """Compute ``sum(x ** norm_type) ** (1 / norm_type)`` for each window of (N, C, H, W).
 
-    inf is the largest absolute number, -inf the smallest. The numbers keep their signs otherwise, as in PyTorch: 1 is a
-    sum, and the root of a sum below 0 is nan. Where a sum is 0 its gradient is 0. Raises ArgumentError for 0.
+    A `norm_type` of inf gives the largest absolute value, -inf the smallest. Otherwise elements keep their signs, as in
+    PyTorch, and the root of a negative sum is nan. The gradient of a sum of 0 is 0. Raises ArgumentError for 0.
 
     >>> import minigrad as mg
     >>> x = mg.tensor([[[1.0, -3.0, 2.0, 4.0]]])
@@ -189,7 +188,7 @@ def max_unpool1d(
     padding: Ints = 0,
     output_size: Sequence[int] | None = None,
 ) -> Tensor:
-    """`max_pool1d` backwards: each number at its place of `indices`, all else 0. See `max_unpool2d`."""
+    """Compute a partial inverse of `max_pool1d`, with 0 for the other elements; see `max_unpool2d`."""
     return _unpooled("max_unpool1d", 1, input, indices, (kernel_size, stride, padding), output_size)
 
 
@@ -202,10 +201,10 @@ def max_unpool2d(
     padding: Ints = 0,
     output_size: Sequence[int] | None = None,
 ) -> Tensor:
-    """`max_pool2d` backwards: (N, C, H, W), each number at its place of the pool's `indices`, and all else 0.
+    """Compute a partial inverse of `max_pool2d`: put (N, C, H, W) at the pool's `indices`, with 0 elsewhere.
 
-    `output_size`, or its last two sizes, tells which of the images that give (H, W) it was. Zeiler, Fergus 2014.
-    Raises ShapeError where `indices` have another shape than `input`.
+    `output_size` (or its last two sizes) selects among the input sizes that pool to (H, W). Zeiler and Fergus 2014.
+    Raises ShapeError unless `indices` and `input` have the same shape.
 
     >>> import minigrad as mg
     >>> F = mg.nn.functional
@@ -216,7 +215,7 @@ def max_unpool2d(
     return _unpooled("max_unpool2d", 2, input, indices, (kernel_size, stride, padding), output_size)
 
 
-# --- what they share ---
+# --- helpers ---
 
 
 def _extreme(
@@ -226,8 +225,8 @@ def _extreme(
     windows, _ = _windows(name, dims, x, sizes, ceil_mode)
     if any(not window for line in windows for window in line):
         raise ShapeError(
-            f"{name}: with padding={sizes[2]} and dilation={sizes[3]} a window over shape {x.shape} holds nothing but "
-            "padding.\n  Pad less, or dilate less."
+            f"{name}: with padding={sizes[2]} and dilation={sizes[3]} a window over shape {x.shape} covers only "
+            "padding.\n  Reduce padding or dilation."
         )
     values, indices = [channels_given(y, data_format) for y in op(x, windows=windows)]
     return (values, indices) if return_indices else values
@@ -247,7 +246,7 @@ def _average(
     windows, padded = _windows(name, dims, x, sizes, ceil_mode)
     floats_of(x, name)
     if divisor == 0:
-        raise ArgumentError(f"{name}: divisor_override=0: nothing can be divided by 0.")
+        raise ArgumentError(f"{name}: divisor_override=0: the divisor must not be zero.")
     for k, (line, lengths) in enumerate(zip(windows, padded, strict=True)):
         counts = lengths if count_include_pad else tuple(map(len, line))
         if divisor is not None:
@@ -274,7 +273,7 @@ def _adaptive_maximum(name: str, dims: int, input: Any, output_size: Any, return
 def _windows(
     name: str, dims: int, x: Tensor, sizes: Any, ceil_mode: bool
 ) -> tuple[tuple[Windows, ...], tuple[tuple[int, ...], ...]]:
-    """For each of the last `dims` dimensions of `x` the windows, and their lengths with the padding."""
+    """Return, for each of the last `dims` dimensions of `x`, the windows and their lengths including padding."""
     kernel, stride, padding, dilation = sizes
     kernels = ints_of(kernel, dims, name, "kernel_size", 1)
     strides = kernels if stride is None or stride == () else ints_of(stride, dims, name, "stride", 1)
@@ -283,14 +282,16 @@ def _windows(
     windows, lengths = [], []
     for n, k, s, p, d in zip(x.shape[-dims:], kernels, strides, paddings, dilations, strict=True):
         if p > k // 2:
-            raise ShapeError(f"{name}: padding={p} is more than half of kernel_size={k}: some windows would be empty.")
+            raise ShapeError(
+                f"{name}: padding should be at most half of the kernel size, but got padding={p} and kernel_size={k}."
+            )
         m = (n + 2 * p - d * (k - 1) - 1 + (s - 1 if ceil_mode else 0)) // s + 1
         if ceil_mode and (m - 1) * s >= n + p:
-            m -= 1  # the last window begins in the padding
+            m -= 1  # drop a last window that starts in the padding
         if m < 1:
             raise ShapeError(
-                f"{name}: a window of {d * (k - 1) + 1} is larger than the size {n} in shape {x.shape}"
-                f"{f', with {p} of padding at either end' if p else ''}."
+                f"{name}: output size is too small: a window of {d * (k - 1) + 1} is larger than the size {n} in "
+                f"shape {x.shape}{f', with padding {p}' if p else ''}."
             )
         windows.append(place_windows(n, m, k, s, p, d))
         lengths.append(tuple(min(k, n + 2 * p - j * s) for j in range(m)))
@@ -301,7 +302,7 @@ def _adaptive(name: str, dims: int, x: Tensor, output_size: Any) -> tuple[Window
     asked = output_size
     if dims > 1 and isinstance(asked, Sequence):
         if len(asked) != dims:
-            raise ShapeError(f"{name}: output_size={output_size!r} is not one size for each of {dims} dimensions.")
+            raise ShapeError(f"{name}: expected an output_size of {dims} sizes, but got {output_size!r}.")
         asked = [n if size is None else size for n, size in zip(x.shape[-dims:], asked, strict=True)]
     sizes = ints_of(asked, dims, name, "output_size")
     return tuple(window_shares(n, m) for n, m in zip(x.shape[-dims:], sizes, strict=True))
@@ -310,20 +311,23 @@ def _adaptive(name: str, dims: int, x: Tensor, output_size: Any) -> tuple[Window
 def _lp_pooled(name: str, dims: int, x: Any, power: float, sizes: tuple[Any, Any], ceil_mode: bool) -> Tensor:
     kernel = ints_of(sizes[0], dims, name, "kernel_size", 1)
     if power == 0:
-        raise ArgumentError(f"{name}: norm_type=0: there is no root of order 1 / 0.")
+        raise ArgumentError(f"{name}: norm_type=0: the exponent 1 / norm_type is undefined.")
     if abs(power) == math.inf:
         extreme = (max_pool1d, max_pool2d)[dims - 1]
         found: Tensor = extreme(ops.abs(x) if power > 0 else -ops.abs(x), kernel, sizes[1], ceil_mode=ceil_mode)
         return found if power > 0 else -found
     means = (avg_pool1d, avg_pool2d)[dims - 1](x**power, kernel, sizes[1], 0, ceil_mode)
-    # The root has an infinite slope at 0: none goes on from there.
+    # The derivative of the root is infinite at 0, so block the gradient there.
     return cast(Tensor, (ops.where(means == 0, 0.0, means) * numel(kernel)) ** (1.0 / power))
 
 
 def _unpooled(name: str, dims: int, input: Any, indices: Any, how: tuple[Any, Any, Any], output_size: Any) -> Tensor:
     x, at = tensor_of(input, name), tensor_of(indices, name, "indices")
     if x.shape != at.shape or x.ndim <= dims:
-        raise ShapeError(f"{name}: input {x.shape} and indices {at.shape} are of one shape, (N, C, …) or (C, …).")
+        raise ShapeError(
+            f"{name}: expected shape of indices to be same as that of the input, (N, C, …) or (C, …), but got "
+            f"{at.shape} and {x.shape}."
+        )
     size = ints_of(how[0], dims, name, "kernel_size", 1)
     stride = size if how[1] is None else ints_of(how[1], dims, name, "stride", 1)
     padding = ints_of(how[2], dims, name, "padding")
@@ -334,6 +338,6 @@ def _unpooled(name: str, dims: int, input: Any, indices: Any, how: tuple[Any, An
     last = shaped(scatter(x.new_zeros((*rest, numel(space))), len(rest), places, lines), (*rest, *space))
     if not x.requires_grad:
         return last
-    # Where windows overlap the last element is taken, and each gets the gradient, as in PyTorch: that of their sum.
+    # Where windows overlap, the last element wins but all of them get the gradient, that of their sum, as in PyTorch.
     total = ops.put_at(x, at, shape=(*rest, *space), dims=dims)
     return cast(Tensor, where(total.detach() == last, total, total + (last - total.detach())))

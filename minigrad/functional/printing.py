@@ -1,4 +1,4 @@
-"""How tensors look: ``repr``, which is PyTorch's but for what else is said of large ones, NaN and Inf."""
+"""Tensor printing: PyTorch's ``repr``, plus the size of large tensors and counts of nan and inf."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from minigrad.core.storage import get_default_device, host
 from minigrad.core.tensor import Tensor
 from minigrad.profiling.tidying import Freed
 
-DIGITS = 4  # behind the point
-LINE = 80  # characters
-MANY = 1000  # numbers, above which only those at the edges are shown
-EDGE = 3
+DIGITS = 4  # PyTorch's precision: digits after the decimal point
+LINE = 80  # PyTorch's linewidth, in characters
+MANY = 1000  # PyTorch's threshold: number of elements above which a tensor is summarised
+EDGE = 3  # PyTorch's edgeitems
 
 
 @register_method("__repr__")
 def _repr(self: Tensor) -> str:
-    """Its numbers; its size where they are left out; how many are NaN and Inf; its device, type and place in the graph.
+    """Show the elements, the size of a summarised tensor, counts of nan and inf, device, dtype and `grad_fn`.
 
-    The device and the type are left out where they are those that tensors have by default.
+    The default device and dtype are omitted.
 
     >>> import minigrad as mg
     >>> mg.tensor([[1.0, 0.25], [float("nan"), -3.0]], requires_grad=True)
@@ -62,7 +62,7 @@ def _repr(self: Tensor) -> str:
 
 
 def _joined(text: str, details: list[str]) -> str:
-    """`text` with its details: behind it while the line has room, else on a line below."""
+    """Append `details` to `text`, wrapping at the line width."""
     used = len(text) - text.rfind("\n") - 1
     for detail in details:
         if used + len(detail) + 3 > LINE:
@@ -73,7 +73,7 @@ def _joined(text: str, details: list[str]) -> str:
 
 
 def _edges(array: Any, edge: int) -> Any:
-    """`array` without the middles of its dimensions, which are not shown."""
+    """Cut each dimension of `array` down to `edge` elements at either end."""
     if edge:
         for dim, size in enumerate(array.shape):
             if size > 2 * edge:
@@ -82,7 +82,7 @@ def _edges(array: Any, edge: int) -> Any:
 
 
 def _block(shown: Any, shape: tuple[int, ...], edge: int, write: Callable[[Any], str], indent: int) -> str:
-    """The numbers of a tensor of `shape`, of which `shown` are left, in brackets, to stand at column `indent`."""
+    """Format `shown`, the displayed elements of a tensor of `shape`, in brackets, indented to column `indent`."""
     if not shape:
         return write(shown.item())
     cut = bool(edge) and shape[0] > 2 * edge
@@ -99,7 +99,7 @@ def _block(shown: Any, shape: tuple[int, ...], edge: int, write: Callable[[Any],
 
 
 def _writer(numbers: list[Any]) -> Callable[[Any], str]:
-    """How to write each of `numbers`: all in one width, with the exponents or the digits that they need together."""
+    """Return a formatter for `numbers`, with a common width and a common choice of digits or scientific notation."""
     form = str if not isinstance(numbers[0], float) else _float_form(numbers)
     width = max(len(form(x)) for x in numbers)
     return lambda x: form(x).rjust(width)
@@ -118,12 +118,12 @@ def _float_form(numbers: list[float]) -> Callable[[float], str]:
 
 @register_method("__format__")
 def _format(self: Tensor, spec: str) -> str:
-    """One number as Python's is written; of several there is ``repr`` alone."""
+    """Format a 0-d tensor like a Python scalar; for other tensors only an empty `spec` is supported."""
     if not self.ndim:
         return format(host(self._array).item(), spec)
     if spec:
         raise DTypeError(
-            f"format: {spec!r} is for one number, and this tensor has shape {self.shape}.\n"
-            "  Leave it out, or write one by one: [format(x, spec) for x in t.tolist()]."
+            f"format: unsupported format string {spec!r} for a tensor of shape {self.shape}; it must be 0-d.\n"
+            "  Omit it, or format each element: [format(x, spec) for x in t.tolist()]."
         )
     return _repr(self)

@@ -1,7 +1,7 @@
-"""Reductions and running totals, with PyTorch's signatures: one number of many, over all dimensions or some.
+"""Reductions and cumulative operations, with PyTorch's signatures.
 
-`dim` counts from either end: None is all of them, an int one, a tuple several. The reduced dimensions are gone from the
-result; with `keepdim` they have size 1. ShapeError for a dimension that is not there, or there twice.
+`dim` is an int, a tuple of ints, or None for all dimensions; negative ints count from the end. Reduced dimensions are
+removed from the result, or have size 1 if `keepdim`. A `dim` out of range or given twice raises ShapeError.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from minigrad.functional.return_types import Ends, Extremes
 
 @register(method=True)
 def sum(input: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: DType | None = None) -> Tensor:
-    """The sum over `dim`, added up as `dtype`: without one floats keep theirs, ints and bools become int64.
+    """Return the sum over `dim`, in `dtype`, which defaults to the input's, or to int64 for ints and bools.
 
     >>> import minigrad as mg
     >>> mg.tensor([[1.0, 2.0], [3.0, 4.0]]).sum(dim=-1).tolist()
@@ -47,7 +47,7 @@ def sum(input: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: DType 
 
 @register(method=True)
 def mean(input: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: DType | None = None) -> Tensor:
-    """The mean over `dim`; nan where there is nothing. Raises DTypeError for ints and bools without a float `dtype`."""
+    """Return the mean over `dim`, nan if it is empty. Raises DTypeError for ints and bools without a float `dtype`."""
     return _reduced("mean", floats_of(tensor_as(input, dtype, "mean"), "mean"), dim, keepdim)
 
 
@@ -60,9 +60,10 @@ def var(
     *,
     correction: float | None = None,
 ) -> Tensor:
-    """The variance over `dim`: squared distances from the mean, over their number less `correction`, by default 1.
+    """Return the variance over `dim`: the sum of squared deviations divided by N - `correction`, by default 1.
 
-    `unbiased` True or False is a `correction` of 1 or 0. Raises ArgumentError for both, DTypeError for ints and bools.
+    `unbiased` True or False means a `correction` of 1 or 0. Raises ArgumentError if both are given and DTypeError for
+    ints and bools.
 
     >>> import minigrad as mg
     >>> x = mg.tensor([1.0, 3.0])
@@ -81,9 +82,9 @@ def std(
     *,
     correction: float | None = None,
 ) -> Tensor:
-    """The standard deviation over `dim`, the root of `var`, also where the squares overflow or underflow.
+    """Return the standard deviation over `dim`, even where squares would overflow or underflow; see `var`.
 
-    Its gradient is 0 where all numbers are equal, as in PyTorch, though it has none there: a second derivative is nan.
+    Where all elements are equal it is not differentiable: the gradient is 0, as in PyTorch, and second derivatives nan.
     """
     return _spread("std", input, dim, unbiased, keepdim, correction)
 
@@ -97,7 +98,7 @@ def var_mean(
     *,
     correction: float | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """`var` and `mean` over `dim`."""
+    """Return `var` and `mean` over `dim`."""
     found = _spread("var", input, dim, unbiased, keepdim, correction)
     return found, mean(input, None if isinstance(dim, bool) else dim, keepdim)
 
@@ -111,14 +112,14 @@ def std_mean(
     *,
     correction: float | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """`std` and `mean` over `dim`."""
+    """Return `std` and `mean` over `dim`."""
     found = _spread("std", input, dim, unbiased, keepdim, correction)
     return found, mean(input, None if isinstance(dim, bool) else dim, keepdim)
 
 
 @register(method=True)
 def logsumexp(input: Tensor, dim: Dims, keepdim: bool = False) -> Tensor:
-    """``log(sum(exp(input)))`` over `dim`, without overflow; ints become the default float."""
+    """Return ``log(sum(exp(input)))`` over `dim`, without overflow; ints are converted to the default float dtype."""
     return _reduced("logsumexp", tensor_of(input, "logsumexp"), dim, keepdim)
 
 
@@ -126,11 +127,11 @@ def logsumexp(input: Tensor, dim: Dims, keepdim: bool = False) -> Tensor:
 def norm(
     input: Tensor, p: float | str = "fro", dim: Dims = None, keepdim: bool = False, *, dtype: DType | None = None
 ) -> Tensor:
-    """The vector norm over `dim`: ``sum(abs(input) ** p) ** (1 / p)``; "fro" is p = 2, inf and -inf the extremes.
+    """Return the vector norm over `dim`: ``sum(abs(input) ** p) ** (1 / p)``, max for inf, min for -inf.
 
-    p = 0 counts what is not 0. Powers that overflow or underflow do no harm. The gradient at 0 is 0, as in PyTorch,
-    though a norm has none there: a second derivative, that of ``norm(x) ** 2`` too, is nan. Write ``(x * x).sum()``.
-    Raises DTypeError for ints and bools, and ArgumentError for another string than "fro".
+    "fro" means p = 2, and p = 0 counts nonzero elements. Powers are scaled to avoid overflow and underflow. A norm is
+    not differentiable at 0: the gradient is 0, as in PyTorch, and second derivatives are nan, also of ``norm(x) ** 2``;
+    write ``(x * x).sum()`` instead. Raises DTypeError for ints and bools, and ArgumentError for other strings.
 
     >>> import minigrad as mg
     >>> round(mg.norm(mg.tensor([3e30, 4e30])).item() / 1e30, 4)
@@ -139,7 +140,7 @@ def norm(
     x = floats_of(tensor_as(input, dtype, "norm"), "norm")
     if isinstance(p, str) and p != "fro":
         raise ArgumentError(
-            f'norm: p={p!r} is not a vector norm; give a number, inf, or "fro" for 2.\n  linalg.matrix_norm has "nuc".'
+            f'norm: order p={p!r} is not supported; expected a scalar, inf or "fro".\n  linalg.matrix_norm has "nuc".'
         )
     power = 2.0 if isinstance(p, str) else apply(float, p)
     if power == inf:
@@ -153,18 +154,18 @@ def norm(
 
 @register(method=True)
 def amax(input: Tensor, dim: int | Sequence[int] = (), keepdim: bool = False) -> Tensor:
-    """The largest number over `dim`, () for all; nan where there is one. Ties share the gradient evenly.
+    """Return the maximum over `dim`, () meaning all. Propagates nan; the gradient is distributed evenly between ties.
 
-    Raises ShapeError where there is nothing to choose from.
+    Raises ShapeError for an empty dimension.
     """
     return _chosen("amax", input, dim, keepdim)
 
 
 @register(method=True)
 def amin(input: Tensor, dim: int | Sequence[int] = (), keepdim: bool = False) -> Tensor:
-    """The smallest number over `dim`, () for all; nan where there is one. Ties share the gradient evenly.
+    """Return the minimum over `dim`, () meaning all. Propagates nan; the gradient is distributed evenly between ties.
 
-    Raises ShapeError where there is nothing to choose from.
+    Raises ShapeError for an empty dimension.
     """
     return _chosen("amin", input, dim, keepdim)
 
@@ -179,10 +180,11 @@ def max(input: Tensor, dim: int, keepdim: bool = False) -> Extremes: ...
 
 @register(method=True)
 def max(input: Tensor, dim: int | Tensor | None = None, keepdim: bool = False) -> Any:
-    """The largest number of all, as `amax`; over one `dim`, an `Extremes`, whose index gets the gradient: the first.
+    """Return the maximum of all elements, like `amax`, or along one `dim` an `Extremes` of values and indices.
 
-    With a tensor in place of `dim`, the larger of each pair. Unlike in PyTorch the gradient of ``max(input)`` is nan
-    everywhere where the largest is nan, as that of `amax`. Raises ShapeError where there is nothing to choose from.
+    Along `dim`, the first of equal maxima gets the index and the gradient. A tensor in place of `dim` gives the
+    elementwise maximum. Unlike in PyTorch, a nan maximum of all elements makes the whole gradient nan, as with `amax`.
+    Raises ShapeError for an empty dimension.
 
     >>> import minigrad as mg
     >>> values, indices = mg.tensor([[1.0, 5.0], [7.0, 2.0]]).max(dim=1)
@@ -202,31 +204,31 @@ def min(input: Tensor, dim: int, keepdim: bool = False) -> Extremes: ...
 
 @register(method=True)
 def min(input: Tensor, dim: int | Tensor | None = None, keepdim: bool = False) -> Any:
-    """The smallest number of all, as `amin`; over one `dim`, an `Extremes` with its first index. See `max`."""
+    """Return the minimum of all elements, like `amin`, or an `Extremes` along one `dim`; see `max`."""
     return _extremes("min", "amin", "minimum", input, dim, keepdim)
 
 
 @register(method=True)
 def argmax(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Tensor:
-    """Where the largest number first stands along `dim`; without one, in the flattened tensor. Nan counts as largest.
+    """Return the index of the first maximum along `dim`, by default of the flattened tensor. Nan counts as maximum.
 
-    Raises ShapeError where there is nothing to choose from.
+    Raises ShapeError for an empty dimension.
     """
     return _placed("argmax", input, dim, keepdim)
 
 
 @register(method=True)
 def argmin(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Tensor:
-    """Where the smallest number first stands along `dim`; without one, in the flattened tensor. Nan counts as smallest.
+    """Return the index of the first minimum along `dim`, by default of the flattened tensor. Nan counts as minimum.
 
-    Raises ShapeError where there is nothing to choose from.
+    Raises ShapeError for an empty dimension.
     """
     return _placed("argmin", input, dim, keepdim)
 
 
 @register(method=True)
 def prod(input: Tensor, dim: int | None = None, keepdim: bool = False, *, dtype: DType | None = None) -> Tensor:
-    """The product over one `dim`, or of all numbers, in types as `sum`. Its gradient is right at zeros too."""
+    """Return the product over `dim`, or of all elements, in dtypes as for `sum`. Zeros get correct gradients."""
     x = tensor_as(input, dtype, "prod")
     if dim is None:
         found = ops.prod(flat(x), dim=0, keepdim=False)
@@ -237,59 +239,59 @@ def prod(input: Tensor, dim: int | None = None, keepdim: bool = False, *, dtype:
 
 @register(method=True, in_place=True)
 def cumsum(input: Tensor, dim: int, *, dtype: DType | None = None) -> Tensor:
-    """The running sums along `dim`, of the shape of `input`, in types as `sum`."""
+    """Return the cumulative sum along `dim`, in dtypes as for `sum`."""
     return _as(dtype, _running("cumsum", tensor_as(input, dtype, "cumsum"), dim))
 
 
 @register(method=True, in_place=True)
 def cumprod(input: Tensor, dim: int, *, dtype: DType | None = None) -> Tensor:
-    """The running products along `dim`, of the shape of `input`, in types as `sum`."""
+    """Return the cumulative product along `dim`, in dtypes as for `sum`."""
     return _as(dtype, _running("cumprod", tensor_as(input, dtype, "cumprod"), dim))
 
 
 @register(method=True)
 def any(input: Tensor, dim: Dims = None, keepdim: bool = False) -> Tensor:
-    """Whether any number over `dim`, () for none, is not 0: bools, or uint8 of uint8. Nan is not 0."""
+    """Test whether any element over `dim` is nonzero; nan is. Returns bool (uint8 for uint8); () reduces nothing."""
     return _truth("any", input, dim, keepdim)
 
 
 @register(method=True)
 def all(input: Tensor, dim: Dims = None, keepdim: bool = False) -> Tensor:
-    """Whether no number over `dim`, () for none, is 0: bools, or uint8 of uint8. Nan is not 0."""
+    """Test whether all elements over `dim` are nonzero; nan is. Returns bool (uint8 for uint8); () reduces nothing."""
     return _truth("all", input, dim, keepdim)
 
 
 @register(method=True)
 def aminmax(input: Tensor, *, dim: int | None = None, keepdim: bool = False) -> Ends:
-    """`amin` and `amax` along `dim`, or of all numbers."""
+    """Return `amin` and `amax` along `dim`, or of all elements."""
     along = () if dim is None else dim
     return Ends(amin(input, along, keepdim), amax(input, along, keepdim))
 
 
 @register(method=True)
 def nansum(input: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: DType | None = None) -> Tensor:
-    """`sum`, in which nan counts as 0."""
+    """Return the sum over `dim`, treating nan as 0."""
     x = tensor_of(input, "nansum")
     return sum(where(ops.isnan(x), 0.0, x) if x.dtype.is_floating_point else x, dim, keepdim, dtype=dtype)
 
 
 @register(method=True)
 def nanmean(input: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: DType | None = None) -> Tensor:
-    """The mean of what is not nan, in a floating-point `dtype`; nan where nothing is."""
+    """Return the mean over `dim` of elements that are not nan; nan if there are none. `dtype` is floating point."""
     x = floats_of(tensor_as(floats_of(input, "nanmean"), dtype, "nanmean"), "nanmean")
     return nansum(x, dim, keepdim) / sum(ops.logical_not(ops.isnan(x)), dim, keepdim).to(x.dtype)
 
 
-# --- what they share ---
+# --- helpers ---
 
 
 def _spread(
     name: str, input: Tensor, dim: Any, unbiased: bool | None, keepdim: bool, correction: float | None
 ) -> Tensor:
     if isinstance(dim, bool) and unbiased is None:
-        dim, unbiased = None, dim  # the first may be either in PyTorch
+        dim, unbiased = None, dim  # as in PyTorch, a first bool argument is `unbiased`
     if unbiased is not None and correction is not None:
-        raise ArgumentError(f"{name}: unbiased={unbiased} and correction={correction} are the same choice; give one.")
+        raise ArgumentError(f"{name}: got both unbiased={unbiased} and correction={correction}; give only one.")
     if correction is not None:
         check_number(correction, name, "correction")
     less = correction if correction is not None else int(unbiased is not False)
@@ -297,12 +299,12 @@ def _spread(
 
 
 def _as(dtype: DType | None, found: Any) -> Tensor:
-    """`found` as `dtype`, where one was asked for: kernels add up integers and bools as int64."""
+    """Convert `found` to `dtype` if one was requested: kernels accumulate ints and bools in int64."""
     return cast(Tensor, found if dtype is None else found.to(as_dtype(dtype)))
 
 
 def _reduced(name: str, x: Tensor, dim: Dims, keepdim: bool, **attrs: Any) -> Tensor:
-    dims = some_dims_of(None if dim == () or dim == [] else dim, x, name)  # no dimensions are all, as in PyTorch
+    dims = some_dims_of(None if dim == () or dim == [] else dim, x, name)  # () means all dimensions, as in PyTorch
     return cast(Tensor, OPS[name](x, dim=dims, keepdim=bool(keepdim), **attrs))
 
 
@@ -320,7 +322,7 @@ def _chosen(name: str, x: Any, dim: Dims, keepdim: bool) -> Tensor:
 def _extremes(name: str, whole: str, pairwise: str, x: Any, dim: Any, keepdim: bool) -> Any:
     if dim is None:
         if keepdim:
-            raise ArgumentError(f"{name}: keepdim goes with a dim; {whole}(x, keepdim=True) keeps all of them.")
+            raise ArgumentError(f"{name}: keepdim requires a dim.\n  Write {whole}(x, keepdim=True).")
         return _chosen(whole, x, None, False)
     if isinstance(dim, Tensor):
         return OPS[pairwise](x, dim)

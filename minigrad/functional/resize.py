@@ -1,4 +1,4 @@
-"""Resizing images: PyTorch's `interpolate`, a matrix for each dimension."""
+"""Image resizing: PyTorch's `interpolate`, as one matrix product per dimension."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from minigrad.core.tensor import Tensor
 from minigrad.functional.checks import Ints, floats_of, ints_of, tensor_of
 from minigrad.functional.windows import Rows, mean_rows, resampled, window_shares
 
-# In which numbers of dimensions there is each mode.
+# The values of `ndim` that each mode supports.
 _MODES = {
     "nearest": (3, 4, 5),
     "nearest-exact": (3, 4, 5),
@@ -36,18 +36,17 @@ def interpolate(
     recompute_scale_factor: bool | None = None,
     antialias: bool = False,
 ) -> Tensor:
-    """Resize (batch, channels, …) to `size`, or by `scale_factor`, one for each dimension after the second.
+    """Resize (N, C, …) to `size` or by `scale_factor`, each one value, or one per spatial dimension.
 
-    mode "nearest" takes one pixel, "nearest-exact" that nearest to the new pixel's centre; "linear", "bilinear" and
-    "trilinear" (of 3, 4 and 5 dimensions) mix two in each; "bicubic" (4) mixes four, by Keys' kernel with a = -0.75,
-    IEEE Trans. ASSP 29, 1981; "area" is adaptive_avg_pool. With `align_corners` the centres of the corner pixels stay
-    in place, else the edges of the image do. `antialias`, of "bilinear" and "bicubic", widens the kernel where the
-    image shrinks, and takes a = -0.5. `scale_factor` gives sizes rounded down, and distances between new pixels of
-    1 / scale_factor; with `recompute_scale_factor` of old size / new size instead. Raises ArgumentError for other
-    modes, and options that do not go with a mode. Images of uint8, in "bilinear" and "bicubic", are rounded after each
-    dimension.
+    `mode` is "nearest"; "nearest-exact", which rounds to the pixel nearest to the new centre; "linear", "bilinear" or
+    "trilinear" (3-d, 4-d, 5-d input); "bicubic" (4-d), with Keys' kernel for a = -0.75, IEEE Trans. ASSP 29, 1981; or
+    "area", adaptive average pooling. `align_corners` aligns the centres of the corner pixels, else the image edges.
+    `antialias` ("bilinear" and "bicubic") widens the kernel when downsampling and uses a = -0.5. With `scale_factor`,
+    sizes are rounded down and the sampling step is 1 / scale_factor, or old size / new size if
+    `recompute_scale_factor`. "bilinear" and "bicubic" accept uint8 and round after each dimension. Raises ArgumentError
+    for unknown modes, and for options that a mode does not support.
 
-    "nearest" is exact, where PyTorch in float32 may round to the neighbour (39 pixels to 33, for example).
+    "nearest" is exact, whereas PyTorch's float32 arithmetic may pick the neighbour (39 pixels to 33, for example).
 
     >>> import minigrad as mg
     >>> mg.functional.interpolate(mg.tensor([[[0.0, 4.0]]]), scale_factor=2, mode="linear").tolist()
@@ -56,7 +55,7 @@ def interpolate(
     _check_mode(tensor_of(input, "interpolate"), mode, align_corners, antialias)
     if (size is None) == (scale_factor is None) or (recompute_scale_factor and scale_factor is None):
         raise ArgumentError(
-            "interpolate: give either size or scale_factor; recompute_scale_factor goes with the latter."
+            "interpolate: either size or scale_factor should be defined; recompute_scale_factor requires scale_factor."
         )
     old = input.shape[2:]
     if scale_factor is None:
@@ -66,12 +65,14 @@ def interpolate(
         factors = _factors(scale_factor, len(old))
         new = tuple(int(n * factor) for n, factor in zip(old, factors, strict=True))
     if min(old) < 1 or (min(new) < 1 and mode != "area") or not input.shape[1]:
-        raise ShapeError(f"interpolate: from {input.shape} to {new}: sizes and channels must be 1 or more.")
+        raise ShapeError(
+            f"interpolate: input and output sizes should be greater than 0, but got input {input.shape} and size {new}."
+        )
     corners, pixels = bool(align_corners), input.dtype is uint8 and not mode.startswith("nearest")
-    for k in reversed(range(len(old))):  # along rows first, while there are fewest elements: they mostly become more
+    for k in reversed(range(len(old))):  # rows first: upsampling increases the number of elements at every step
         n, m = old[k], new[k]
         rounded = (n,) if "linear" in mode else (n, 2 * n) if (mode, input.ndim) == ("nearest", 4) else ()
-        by_size = scale_factor is None or recompute_scale_factor or m in rounded  # the latter as in PyTorch
+        by_size = scale_factor is None or recompute_scale_factor or m in rounded  # `rounded` as in PyTorch
         pitch = (n, m) if by_size else (1, factors[k])
         rows = _filter_rows(n, m, *pitch, mode, corners) if antialias else _pixel_rows(n, m, *pitch, mode, corners)
         input = _rounded(resampled(input.to(float32), k + 2, rows)) if pixels else resampled(input, k + 2, rows)
@@ -81,15 +82,15 @@ def interpolate(
 def _check_mode(input: Tensor, mode: str, align_corners: bool | None, antialias: bool) -> None:
     if input.ndim not in _MODES.get(mode, ()):
         raise ArgumentError(
-            f"interpolate: there is no mode={mode!r} of {input.ndim} dimensions.\n  There are nearest, nearest-exact "
-            "and area (3 to 5 dimensions), linear (3), bilinear and bicubic (4) and trilinear (5), with batch and "
-            "channels counted."
+            f"interpolate: mode={mode!r} does not support {input.ndim}-d input.\n  The modes are nearest, "
+            "nearest-exact and area (3-d to 5-d), linear (3-d), bilinear and bicubic (4-d) and trilinear (5-d), "
+            "including batch and channels."
         )
     if antialias and mode not in ("bilinear", "bicubic"):
-        raise ArgumentError(f"interpolate: antialias goes with bilinear and bicubic, not with {mode!r}: leave it out.")
+        raise ArgumentError(f"interpolate: antialias is only supported for bilinear and bicubic, but got {mode!r}.")
     if align_corners is not None and "linear" not in mode and mode != "bicubic":
         raise ArgumentError(
-            f"interpolate: align_corners goes with the linear modes and bicubic, not with {mode!r}: leave it out."
+            f"interpolate: align_corners can only be set with the linear modes and bicubic, but got {mode!r}."
         )
     if not mode.startswith("nearest") and not (input.dtype is uint8 and mode in ("bilinear", "bicubic")):
         floats_of(input, "interpolate")
@@ -99,12 +100,12 @@ def _rounded(x: Tensor) -> Tensor:
     return (x + 0.5).floor().clamp(0, 255).to(uint8)
 
 
-# --- the matrices ---
+# --- interpolation matrices ---
 
 
 @lru_cache(maxsize=256)
 def _pixel_rows(n: int, m: int, over: float, under: float, mode: str, align_corners: bool) -> Rows:
-    """The matrix that resizes `n` pixels to `m`, which are over / under apart."""
+    """Return the matrix that resizes `n` pixels to `m`, with a sampling step of over / under."""
     if mode.startswith("nearest"):
         shift = 0.5 if mode == "nearest-exact" else 0.0
         nearest = [min(int((j + shift) * over / under), n - 1) for j in range(m)]
@@ -127,7 +128,7 @@ def _pixel_rows(n: int, m: int, over: float, under: float, mode: str, align_corn
 
 
 def _cubic(x: float, a: float) -> float:
-    """Keys' kernel (1981, eq. 8, of any `a`) at distance `x`."""
+    """Evaluate Keys' kernel (1981, eq. 8, for any `a`) at distance `x`."""
     x = abs(x)
     if x <= 1:
         return ((a + 2) * x - (a + 3)) * x * x + 1
@@ -135,7 +136,7 @@ def _cubic(x: float, a: float) -> float:
 
 
 def _cubic_row(n: int, centre: float) -> tuple[range, tuple[float, ...]]:
-    """The four pixels around `centre` and their weights; beyond the edge the pixel there is repeated."""
+    """Return the four pixels around `centre` and their weights, repeating the edge pixel."""
     left = floor(centre)
     weights: dict[int, float] = {}
     for k in range(left - 1, left + 3):
@@ -146,7 +147,7 @@ def _cubic_row(n: int, centre: float) -> tuple[range, tuple[float, ...]]:
 
 @lru_cache(maxsize=256)
 def _filter_rows(n: int, m: int, over: float, under: float, mode: str, align_corners: bool) -> Rows:
-    """The matrix that resizes `n` pixels to `m` by a kernel as wide as the distance of new pixels, at least one."""
+    """Return the antialiasing matrix that resizes `n` pixels to `m`: the kernel width is max(sampling step, 1)."""
     pitch = over / under if not align_corners else (n - 1) / (m - 1) if m > 1 else 0.0
     width = max(pitch, 1.0)
     reach = width * (2 if mode == "bicubic" else 1)
@@ -165,6 +166,6 @@ def _factors(given: Any, dims: int) -> tuple[float, ...]:
     factors = tuple(given) if isinstance(given, Sequence) else (given,) * dims
     if len(factors) != dims or not all(isinstance(f, int | float) and 0 < f < inf for f in factors):
         raise ArgumentError(
-            f"interpolate: scale_factor={given!r} is not a positive number, nor one for each of {dims}."
+            f"interpolate: expected scale_factor to be a positive scalar or a sequence of {dims}, but got {given!r}."
         )
     return factors

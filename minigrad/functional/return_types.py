@@ -1,4 +1,4 @@
-"""What functions with several results return: tuples whose parts have names, as PyTorch's `return_types`."""
+"""Named tuples returned by functions with several results, like `torch.return_types`."""
 
 from __future__ import annotations
 
@@ -10,28 +10,28 @@ __all__ = ["Ends", "Extremes", "SignedLogarithm", "Sorted"]
 
 
 class Ends(NamedTuple):
-    """What `aminmax` returns."""
+    """Result of `aminmax`."""
 
     min: Tensor
     max: Tensor
 
 
 class SignedLogarithm(NamedTuple):
-    """What `slogdet` returns: the determinant is ``sign * exp(logabsdet)``."""
+    """Result of `slogdet`: the determinant is ``sign * exp(logabsdet)``."""
 
     sign: Tensor
     logabsdet: Tensor
 
 
 class Extremes(NamedTuple):
-    """What `max` and `min` over a dimension return: the numbers, and where along the dimension they stand (int64)."""
+    """Result of `max` and `min` along a dimension: the values and their int64 indices."""
 
     values: Tensor
     indices: Tensor
 
 
 class Sorted(NamedTuple):
-    """Numbers that were chosen or sorted, and where along the dimension they stood (int64)."""
+    """Result of sorting and selecting functions: the values and their int64 indices along the dimension."""
 
     values: Tensor
     indices: Tensor

@@ -1,7 +1,7 @@
-"""Sampling images at points, with PyTorch's signatures: what spatial transformers are made of.
+"""Image sampling at grid points, for spatial transformers, with PyTorch's signatures.
 
-Jaderberg et al., "Spatial Transformer Networks", 2015. The coordinates x, to the right, and y, downwards, go from -1 to
-1 over the image: from edge to edge, or with `align_corners` between the centres of the corner pixels.
+Jaderberg et al., "Spatial Transformer Networks", 2015. The coordinates x (right) and y (down) are normalised to [-1, 1]
+over the image: between its edges, or with `align_corners` between the centres of the corner pixels.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from minigrad.functional.checks import check_option, check_same_type, floats_of,
 
 @register
 def affine_grid(theta: Tensor, size: Sequence[int], align_corners: bool | None = None) -> Tensor:
-    """Return a grid of points over images of `size`, each transformed by a matrix of `theta`.
+    """Return a sampling grid for images of `size`, given a batch of affine matrices `theta`.
 
-    Of images (N, C, H, W) and `theta` (N, 2, 3) the result is (N, H, W, 2), of volumes (N, C, D, H, W) and (N, 3, 4)
-    it is (N, D, H, W, 3). It holds (x, y) = theta @ (column, row, 1), or (x, y, z), all from -1 to 1 (eq. 1): where
-    `grid_sample` is to look for that element. `align_corners` is False by default. Raises ShapeError and DTypeError.
+    Images (N, C, H, W) and `theta` (N, 2, 3) give (N, H, W, 2); volumes (N, C, D, H, W) and (N, 3, 4) give
+    (N, D, H, W, 3). The grid holds the points (x, y) = theta @ (column, row, 1), or (x, y, z), in normalised
+    coordinates (eq. 1), for `grid_sample`. `align_corners` defaults to False. Raises ShapeError and DTypeError.
 
     >>> import minigrad as mg
     >>> mirror = mg.tensor([[[-1.0, 0.0, 0.0], [0.0, 1.0, 0.0]]])
@@ -35,12 +35,13 @@ def affine_grid(theta: Tensor, size: Sequence[int], align_corners: bool | None =
     floats_of(theta, "affine_grid", "theta")
     if len(size) not in (4, 5) or min(size) < 1:
         raise ShapeError(
-            f"affine_grid: size={tuple(size)} is neither (N, C, H, W) nor (N, C, D, H, W), each 1 or more."
+            f"affine_grid: expected a positive size (N, C, H, W) or (N, C, D, H, W), but got {tuple(size)}."
         )
     space = len(size) - 2
     if theta.shape != (size[0], space, space + 1):
         raise ShapeError(
-            f"affine_grid: theta has shape {theta.shape}, and size={tuple(size)} needs {(size[0], space, space + 1)}."
+            f"affine_grid: expected theta of shape {(size[0], space, space + 1)} for size={tuple(size)}, but got "
+            f"{theta.shape}."
         )
     matrix = theta[(slice(None), *[None] * space)]
     moved = matrix[..., space]
@@ -59,16 +60,16 @@ def grid_sample(
     padding_mode: str = "zeros",
     align_corners: bool | None = None,
 ) -> Tensor:
-    """Sample images `input` (N, C, H, W) at the points (x, y) of `grid` (N, rows, columns, 2): (N, C, rows, columns).
+    """Sample images `input` (N, C, H, W) at the points (x, y) of `grid` (N, H_out, W_out, 2), as (N, C, H_out, W_out).
 
-    Volumes (N, C, D, H, W) go with points (x, y, z), (N, depth, rows, columns, 3). mode "bilinear" mixes the pixels at
-    the corners around a point (eq. 5; eight of a volume), "nearest" takes the nearest, "bicubic" (images only) mixes
-    sixteen by Keys' kernel with a = -0.75, IEEE Trans. ASSP 29, 1981. Off the image `padding_mode` "zeros" finds
-    zeros, "border" the pixel at the edge, "reflection" what a mirror at the edge shows: at the middle of the corner
-    pixels with `align_corners`, else (the default) at their outer edge. Gradients go to the images and, but for
-    "nearest", to the points (eq. 6 and 7); they are PyTorch's, and can be differentiated again.
+    Volumes (N, C, D, H, W) take points (x, y, z), (N, D_out, H_out, W_out, 3). `mode` "bilinear" interpolates between
+    the neighbouring pixels (eq. 5; trilinear for volumes), "nearest" takes the nearest, and "bicubic" (images only)
+    uses Keys' kernel with a = -0.75, IEEE Trans. ASSP 29, 1981. Outside the image, `padding_mode` "zeros" reads zeros,
+    "border" the edge pixel, and "reflection" mirrors the image at the centres of the corner pixels if `align_corners`,
+    else (the default) at its edges. Gradients, as in PyTorch, flow to `input` and, unless "nearest", to `grid` (eq. 6
+    and 7); higher orders are supported.
 
-    A point at nan gives nan with "zeros" and bilinear, else the first pixel's row or column, as in PyTorch, and no
+    A nan coordinate gives nan for "zeros" with bilinear, else reads the first row or column, as in PyTorch, and gets no
     gradient. Raises ArgumentError for other modes, DTypeError, and ShapeError.
 
     >>> import minigrad as mg
@@ -81,16 +82,16 @@ def grid_sample(
     check_same_type("grid_sample", input=floats_of(input, "grid_sample"), grid=grid)
     if input.ndim not in (4, 5) or 0 in input.shape[2:]:
         raise ShapeError(
-            f"grid_sample: input has shape {input.shape}, and is to be (N, C, H, W) or (N, C, D, H, W), not empty."
+            f"grid_sample: expected a non-empty input (N, C, H, W) or (N, C, D, H, W), but got {input.shape}."
         )
     if grid.ndim != input.ndim or grid.shape[0] != input.shape[0] or grid.shape[-1] != input.ndim - 2:
-        asked = "rows, columns, 2" if input.ndim == 4 else "depth, rows, columns, 3"
+        asked = "H_out, W_out, 2" if input.ndim == 4 else "D_out, H_out, W_out, 3"
         raise ShapeError(
-            f"grid_sample: grid has shape {grid.shape}, where ({input.shape[0]}, {asked}) is asked, for input "
-            f"{input.shape}."
+            f"grid_sample: expected grid of shape ({input.shape[0]}, {asked}) for input {input.shape}, but got "
+            f"{grid.shape}."
         )
     if mode == "bicubic" and input.ndim == 5:
-        raise ArgumentError("grid_sample: bicubic is of images (N, C, H, W), and input has five dimensions.")
+        raise ArgumentError("grid_sample: bicubic interpolation only supports 4-d input, but got 5-d.")
     sizes, aligned = input.shape[:1:-1], bool(align_corners)
     points = [_unnormalised(grid[..., k], n, aligned) for k, n in enumerate(sizes)]
     if mode == "bicubic":
@@ -104,7 +105,7 @@ def grid_sample(
 
 
 Taps = list[tuple[Tensor, Tensor | float]]
-"""Along one dimension the pixels that a point is mixed from: where each is, a whole number, and its weight."""
+"""The pixels that a point is interpolated from along one dimension: integer coordinate (as a float) and weight."""
 
 
 def _linear_taps(at: Tensor, nearest: bool) -> Taps:
@@ -128,14 +129,14 @@ def _cubic_taps(at: Tensor, n: int, padding_mode: str, align_corners: bool) -> T
 
 
 def _mixed(input: Tensor, taps: list[Taps]) -> Tensor:
-    """The sum over all combinations of pixels, one along each dimension, of the products of their weights."""
+    """Interpolate: sum the pixels over all combinations of taps, weighted by the products of the taps' weights."""
     height = input.shape[-2]
     rows, columns = numel(input.shape[2:-1]), input.shape[-1]
     image = shaped(input, (*input.shape[:2], rows, columns))
     total: Any = 0.0
     for combination in itertools.product(*taps):
         (x, y, *depth), weights = zip(*combination, strict=True)
-        for z in depth:  # planes lie below one another in one image
+        for z in depth:  # `image` stacks the planes of a volume vertically
             y = ops.where(ops.logical_and(y >= 0.0, y < float(height)), y + z * float(height), -1.0)
         found = ops.grid_sample(image, x, y, nearest=True)
         factor = math.prod(weights)
@@ -144,23 +145,23 @@ def _mixed(input: Tensor, taps: list[Taps]) -> Tensor:
 
 
 def _spaced(n: int, align_corners: bool) -> list[float]:
-    """The coordinates of `n` pixels in a row."""
+    """Return the normalised coordinates of `n` pixels along a dimension."""
     last = n - 1 if align_corners else n
     return [(2 * k - (n - 1)) / max(last, 1) for k in range(n)]
 
 
 def _unnormalised(at: Tensor, n: int, align_corners: bool) -> Tensor:
-    """The coordinates `at`, from -1 to 1 along a dimension of `n` pixels, counted in pixels."""
+    """Convert normalised coordinates `at` along a dimension of `n` pixels to pixels."""
     return 0.5 * (n - 1) * (at + 1.0) if align_corners else 0.5 * (n * (at + 1.0) - 1.0)
 
 
 def _inside(at: Tensor, n: int, padding_mode: str, align_corners: bool) -> Tensor:
-    """Coordinates in pixels, those outside brought inside as `padding_mode` does."""
+    """Map pixel coordinates outside the image into it, as `padding_mode` does."""
     if padding_mode == "zeros":
         return at
     if padding_mode == "reflection":
         low, span = (0.0, n - 1.0) if align_corners else (-0.5, float(n))
-        way = ops.remainder(ops.where(at < low, low - at, at - low), 2.0 * span)  # to the far edge and back
+        way = ops.remainder(ops.where(at < low, low - at, at - low), 2.0 * span)  # one period: there and back
         at = low + ops.where(way < span, way, 2.0 * span - way)
-    # The gradient at the border is 0, as in PyTorch; nan is brought to the first pixel.
+    # The gradient at the border is 0, as in PyTorch; nan maps to the first pixel.
     return cast(Tensor, ops.where(at > 0.0, ops.where(at < n - 1.0, at, n - 1.0), 0.0))

@@ -1,6 +1,6 @@
-"""Numbers put, or gathered up, at places: PyTorch's ``scatter_reduce``, ``index_put`` and copies with a part replaced.
+"""Scattering: PyTorch's ``scatter``, ``scatter_reduce``, ``index_put`` and out-of-place writes into views.
 
-The shapes that go together, and what raises, are those of `scatter`.
+Shape requirements and errors are those of `scatter`.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ from minigrad.functional.views import diagonal, select
 def scatter(
     input: Tensor, dim: int, index: Tensor, src: Any = None, *, value: Any = None, reduce: str | None = None
 ) -> Tensor:
-    """A copy with numbers of `src`, or one number, at `index` along `dim`: ``out[index[i][j]][j] = src[i][j]``.
+    """Return a copy with `src` or `value` written at `index` along `dim`: ``out[index[i][j]][j] = src[i][j]``.
 
-    `index` has as many dimensions as `input` and `src`, and is not larger than either, but along `dim` than `input`;
-    what `src` has beyond that is left out. With `reduce` "add" or "multiply" the numbers join what was there, as in
-    `scatter_reduce`. Raises ShapeError otherwise, DTypeError for a `src` of another type, and ArgumentError for another
-    `reduce`, or both of `src` and `value`.
+    `index` has as many dimensions as `input` and `src` and is no larger than either, except than `input` along `dim`;
+    elements of `src` beyond it are ignored. `reduce` "add" or "multiply" combines them with the existing elements, as
+    in `scatter_reduce`. Raises ShapeError for other shapes, DTypeError if the dtypes differ, and ArgumentError for any
+    other `reduce`, or if both `src` and `value` are given.
     """
     if (src is None) is (value is None):
-        raise ArgumentError("scatter: it takes either src or value.")
+        raise ArgumentError("scatter: expected exactly one of src and value.")
     if reduce is not None:
         check_option(reduce, ("add", "multiply"), "scatter", "reduce")
         given = src if isinstance(src, Tensor) else input.new_full(index.shape, value if src is None else src)
@@ -45,11 +45,11 @@ def scatter(
 def scatter_reduce(
     input: Tensor, dim: int, index: Tensor, src: Tensor, reduce: str, *, include_self: bool = True
 ) -> Tensor:
-    """A copy in which each place has the `reduce` of all numbers of `src` that `index` sends there along `dim`.
+    """Return a copy in which all elements of `src` with the same `index` along `dim` are reduced into that position.
 
-    `reduce` is "sum", "mean", "amax", "amin" or "prod"; what was there takes part, unless `include_self` is False, and
-    stays where nothing is sent. Of equal largest or smallest numbers each gets its share of the gradient; that of a
-    product is right at zeros too. Shapes are those of `scatter`. Raises ArgumentError for another `reduce`.
+    `reduce` is "sum", "mean", "amax", "amin" or "prod". The elements of `input` are included unless `include_self` is
+    False, and remain where no index points. Ties of "amax" and "amin" divide the gradient evenly; that of "prod" is
+    correct at zeros too. Shapes are as in `scatter`. Raises ArgumentError for any other `reduce`.
 
     >>> import minigrad as mg
     >>> groups, x = mg.tensor([0, 1, 0, 1]), mg.tensor([1.0, 2.0, 3.0, 6.0])
@@ -72,10 +72,10 @@ def scatter_reduce(
 
 
 def _product(x: Tensor, dim: int, index: Tensor, src: Tensor, include_self: bool) -> Tensor:
-    """Running products of what goes to one place, in log2(n) steps; the last of each is written there.
+    """Multiply elements with the same index by a segmented parallel scan over the sorted indices, in log2(n) steps.
 
-    In step s a number takes in the one 2**s before it, which has those before it, unless the first of its place lies
-    between. Nothing is divided by, as the gradient of a product of zeros would have to.
+    Step s multiplies each element by the one 2**s before it, unless a segment starts between them; the last product of
+    each segment is the result. There is no division, which the gradient of a product of zeros would not allow.
     """
     k = dim_of(dim, max(x.ndim, 1), "scatter_reduce")
     at, given = line(index), line(src)[tuple(slice(n) for n in line(index).shape)]
@@ -91,12 +91,12 @@ def _product(x: Tensor, dim: int, index: Tensor, src: Tensor, include_self: bool
 
 
 def _extreme(x: Tensor, dim: int, index: Tensor, src: Tensor, largest: bool, include_self: bool) -> Tensor:
-    """The largest or smallest of what meets at each place: its value, and the shares of the gradient of all equal."""
+    """Reduce with "amax" or "amin", and divide the gradient evenly between ties."""
     k = dim_of(dim, max(x.ndim, 1), "scatter_reduce")
     at, given = line(index), line(src)[tuple(slice(n) for n in line(index).shape)]
-    floats = given.dtype.is_floating_point  # whose opposites are in order without putting nan first
+    floats = given.dtype.is_floating_point  # negating floats reverses the order but still sorts nan last
     ranked = given.detach() if largest or not floats else -given.detach()
-    order = ops.sort(ranked, dim=k, descending=not (largest or floats))[1]  # the last that is written stays
+    order = ops.sort(ranked, dim=k, descending=not (largest or floats))[1]  # the last write to a position wins
     sent, places = gather(given.detach(), k, order), gather(at, k, order)
     found = scattered(line(x.detach()), k, places, sent)
     own = line(x.detach()) if include_self else found
@@ -112,13 +112,13 @@ def _extreme(x: Tensor, dim: int, index: Tensor, src: Tensor, largest: bool, inc
 
 
 def _slope_alone(x: Tensor) -> Any:
-    """0, with the slope of `x`; of numbers that are not finite without one."""
+    """Return zeros with the gradient of `x`, without a gradient where `x` is not finite."""
     return where(ops.isfinite(x), x - x.detach(), 0.0)
 
 
 @register(method=True)
 def index_put(input: Tensor, indices: Sequence[Any], values: Any, accumulate: bool = False) -> Tensor:
-    """A copy with `values` at ``input[indices]``; with `accumulate` added there, as often as a place is named.
+    """Return a copy with ``input[indices]`` set to `values`; if `accumulate`, add them, also at repeated indices.
 
     >>> import minigrad as mg
     >>> mg.index_put(mg.zeros(3), [mg.tensor([0, 2, 2])], mg.tensor([1.0, 2.0, 3.0]), accumulate=True).tolist()
@@ -129,13 +129,13 @@ def index_put(input: Tensor, indices: Sequence[Any], values: Any, accumulate: bo
 
 @register_method("index_put_")
 def _index_put(self: Tensor, indices: Sequence[Any], values: Any, accumulate: bool = False) -> Tensor:
-    """Write `values` at ``self[indices]``; with `accumulate` add them there, as often as a place is named."""
+    """Set ``self[indices]`` to `values`; if `accumulate`, add them, also at repeated indices."""
     key = tuple(slice(None) if part is None else part for part in indices)
     if not accumulate:
         put(self, key, values)
         return self
     size = numel(self.shape)
-    places = get(arange(size, device=self.device).reshape(self.shape), key)  # counted row by row
+    places = get(arange(size, device=self.device).reshape(self.shape), key)  # flat indices
     added = values.expand(*places.shape) if isinstance(values, Tensor) else self.new_full(places.shape, values)
     sums = scatter_add(self.new_zeros(size), 0, flat(places), added.reshape(-1))
     return self.add_(sums.reshape(self.shape))
@@ -143,7 +143,7 @@ def _index_put(self: Tensor, indices: Sequence[Any], values: Any, accumulate: bo
 
 @register(method=True)
 def select_scatter(input: Tensor, src: Tensor, dim: int, index: int) -> Tensor:
-    """A copy with `src` in place of ``input.select(dim, index)``."""
+    """Return a copy with ``input.select(dim, index)`` replaced by `src`."""
     out = tensor_of(input, "select_scatter").clone()
     select(out, dim, index).copy_(src)
     return out
@@ -153,7 +153,7 @@ def select_scatter(input: Tensor, src: Tensor, dim: int, index: int) -> Tensor:
 def slice_scatter(
     input: Tensor, src: Tensor, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1
 ) -> Tensor:
-    """A copy with `src` in place of the numbers from `start` to `end`, every `step`, along `dim`."""
+    """Return a copy with the slice ``start:end:step`` along `dim` replaced by `src`."""
     out = tensor_of(input, "slice_scatter").clone()
     k = dim_of(dim, out.ndim, "slice_scatter")
     get(out, (*(slice(None),) * k, slice(start, end, step))).copy_(src)
@@ -162,7 +162,7 @@ def slice_scatter(
 
 @register(method=True)
 def diagonal_scatter(input: Tensor, src: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
-    """A copy with `src` in place of the `diagonal`."""
+    """Return a copy with the `diagonal` replaced by `src`."""
     out = tensor_of(input, "diagonal_scatter").clone()
     diagonal(out, offset, dim1, dim2).copy_(src)
     return out

@@ -1,6 +1,6 @@
-"""Numbers put together, spread, turned and cut out: copies, with PyTorch's signatures. For views, see `views`.
+"""Functions that repeat, flip, roll and rotate tensors, returning copies, with PyTorch's signatures; see also `views`.
 
-`dim` counts from either end. ShapeError for a dimension that is not there, and for sizes that do not fit.
+A negative `dim` counts from the end. A `dim` out of range or mismatched sizes raise ShapeError.
 """
 
 from __future__ import annotations
@@ -21,11 +21,13 @@ from minigrad.functional.views import flatten, transpose
 
 @register_method("repeat")
 def _repeat(input: Tensor, *repeats: Any) -> Tensor:
-    """A copy of the whole, `repeats` times along each dimension; new dimensions come at the left."""
+    """Repeat the tensor `repeats` times along each dimension; new dimensions are prepended."""
     times = listed_ints("repeat", repeats)
     new = len(times) - input.ndim
     if new < 0 or min(times, default=0) < 0:
-        raise ShapeError(f"repeat: {times} must give a count, 0 or more, for each dimension of shape {input.shape}.")
+        raise ShapeError(
+            f"repeat: expected a non-negative count for each dimension of shape {input.shape}, but got {times}."
+        )
     shape = (1,) * new + input.shape
     between = shaped(input, tuple([n for size in shape for n in (1, size)]))
     spread = between.expand(*[n for pair in zip(times, shape, strict=True) for n in pair])
@@ -34,7 +36,7 @@ def _repeat(input: Tensor, *repeats: Any) -> Tensor:
 
 @register(method=True)
 def tile(input: Tensor, *given: Any, dims: Sequence[int] | None = None) -> Tensor:
-    """`repeat`, where `dims` that are left out, at the left, are 1."""
+    """Repeat `input` like `repeat`, with `dims` padded with 1 on the left."""
     x, times = tensor_of(input, "tile"), listed_ints("tile", given, dims)
     return _repeat(x, (1,) * (x.ndim - len(times)) + times)
 
@@ -43,9 +45,9 @@ def tile(input: Tensor, *given: Any, dims: Sequence[int] | None = None) -> Tenso
 def repeat_interleave(
     input: Tensor, repeats: int | Tensor, dim: int | None = None, *, output_size: int | None = None
 ) -> Tensor:
-    """Each number along `dim`, by default of the flattened tensor, `repeats` times: one count, or one for each.
+    """Repeat each element along `dim`, by default of the flattened tensor, `repeats` times: one count or one for each.
 
-    `output_size`, which saves PyTorch a look at the counts, must be right where it is given.
+    `output_size`, which avoids a synchronisation in PyTorch, is checked if given.
     """
     x = tensor_of(input, "repeat_interleave")
     x, k = (flatten(x), 0) if dim is None else (x, dim_of_some(x, dim, "repeat_interleave"))
@@ -53,53 +55,54 @@ def repeat_interleave(
     times = (counts,) if isinstance(counts, int) else listed_ints("repeat_interleave", (counts,))
     if min(times, default=0) < 0 or len(times) not in (1, x.shape[k]):
         raise ShapeError(
-            f"repeat_interleave: repeats={counts} must be one count, 0 or more, or one for each of {x.shape[k]} places."
+            f"repeat_interleave: repeats must be non-negative and have the same size as input along dim, "
+            f"{x.shape[k]}, but got repeats={counts}."
         )
     out = ops.repeat_interleave(x, repeats=times[0] if len(times) == 1 else times, dim=k)
     if output_size not in (None, out.shape[k]):
-        raise ShapeError(f"repeat_interleave: output_size={output_size}, but the repeats make {out.shape[k]}.")
+        raise ShapeError(f"repeat_interleave: output_size={output_size}, but the repeats sum to {out.shape[k]}.")
     return cast(Tensor, out)
 
 
 @register(method=True)
 def flip(input: Tensor, *given: Any, dims: int | Sequence[int] | None = None) -> Tensor:
-    """A copy in reverse along `dims`."""
+    """Return a copy reversed along `dims`."""
     x = tensor_of(input, "flip")
     return cast(Tensor, ops.flip(x, dims=dims_of(listed_ints("flip", given, dims), x.ndim, "flip")))
 
 
 @register(method=True)
 def fliplr(input: Tensor) -> Tensor:
-    """`flip` along dimension 1. Raises ShapeError where there is none."""
+    """Flip along dimension 1. Raises ShapeError for fewer than two dimensions."""
     if tensor_of(input, "fliplr").ndim < 2:
-        raise ShapeError(f"fliplr: shape {input.shape} has no dimension 1.\n  Write x.flip(0).")
+        raise ShapeError(f"fliplr: input must be at least 2-d, but got shape {input.shape}.\n  Write x.flip(0).")
     return flip(input, 1)
 
 
 @register(method=True)
 def flipud(input: Tensor) -> Tensor:
-    """`flip` along dimension 0. Raises ShapeError where there is none."""
+    """Flip along dimension 0. Raises ShapeError for a 0-d tensor."""
     return flip(input, dim_of_some(input, 0, "flipud"))
 
 
 @register(method=True)
 def roll(input: Tensor, shifts: int | Sequence[int], dims: int | Sequence[int] | None = None) -> Tensor:
-    """A copy moved on by `shifts` along `dims`; what leaves at one end comes in at the other.
+    """Roll the tensor by `shifts` along `dims`; elements shifted past the end wrap around to the start.
 
-    Without `dims` the flattened numbers move by one shift. Raises ShapeError unless each of `dims` has a shift.
+    Without `dims`, the flattened tensor is rolled by a single shift. Raises ShapeError unless each of `dims` has one.
     """
     x, by = tensor_of(input, "roll"), listed_ints("roll", (shifts,))
     along = () if dims is None else tuple([dim_of_some(x, k, "roll") for k in listed_ints("roll", (dims,))])
     if not along and len(by) == 1:
         return shaped(ops.roll(flatten(x), shifts=by, dims=(0,)), x.shape)
     if not along or len(by) != len(along):
-        raise ShapeError(f"roll: shifts={shifts} and dims={dims} must be as many.")
+        raise ShapeError(f"roll: shifts and dims must have equal length, but got shifts={shifts} and dims={dims}.")
     return cast(Tensor, ops.roll(x, shifts=by, dims=along))
 
 
 @register
 def atleast_3d(*tensors: Any) -> Any:
-    """A tensor, or each of several, with three dimensions or more: a row (n,) becomes (1, n, 1), (m, n) (m, n, 1)."""
+    """Reshape each tensor to at least 3-d: (n,) becomes (1, n, 1), and (m, n) becomes (m, n, 1)."""
     listed = tensors[0] if len(tensors) == 1 and isinstance(tensors[0], list | tuple) else tensors
     found = []
     for x in listed:
@@ -110,7 +113,7 @@ def atleast_3d(*tensors: Any) -> Any:
 
 @register
 def broadcast_shapes(*shapes: int | Sequence[int]) -> Shape:
-    """The shape that tensors of these shapes broadcast to together; an int is a shape of one. Raises ShapeError.
+    """Return the shape that `shapes` broadcast to; an int n stands for (n,). Raises ShapeError.
 
     >>> broadcast_shapes((3, 1), (2,), 1)
     (3, 2)
@@ -120,9 +123,9 @@ def broadcast_shapes(*shapes: int | Sequence[int]) -> Shape:
 
 @register
 def unravel_index(indices: Tensor, shape: int | Sequence[int]) -> tuple[Tensor, ...]:
-    """Of places counted row by row in a tensor of `shape` the place along each dimension."""
+    """Convert flat indices into a tensor of `shape` to one index tensor per dimension."""
     if tensor_of(indices, "unravel_index", "indices").dtype.kind != 1:
-        raise DTypeError(f"unravel_index: indices of {indices.dtype.name} are not integers, which count places.")
+        raise DTypeError(f"unravel_index: expected indices to be integer dtype, but got {indices.dtype.name}.")
     sizes, left, found = ((shape,) if isinstance(shape, int) else tuple(shape)), indices.to(int64), []
     for size in sizes[::-1]:
         found.append(left % size)
@@ -132,13 +135,13 @@ def unravel_index(indices: Tensor, shape: int | Sequence[int]) -> tuple[Tensor, 
 
 @register
 def atleast_1d(*tensors: Any) -> Any:
-    """A tensor, or each of several, with one dimension or more: a number becomes (1,)."""
+    """Reshape each tensor to at least 1-d: a 0-d tensor becomes (1,)."""
     return _each(tensors, lambda x: x if x.ndim else shaped(x, (1,)))
 
 
 @register
 def atleast_2d(*tensors: Any) -> Any:
-    """A tensor, or each of several, with two dimensions or more: a row (n,) becomes (1, n)."""
+    """Reshape each tensor to at least 2-d: (n,) becomes (1, n)."""
     return _each(tensors, lambda x: x if x.ndim > 1 else shaped(x, (1, x.shape[0] if x.ndim else 1)))
 
 
@@ -150,13 +153,13 @@ def _each(tensors: Sequence[Any], made: Callable[[Tensor], Tensor]) -> Any:
 
 @register(method=True)
 def rot90(input: Tensor, k: int = 1, dims: Sequence[int] = (0, 1)) -> Tensor:
-    """`input` turned `k` times by a right angle, from the first of two `dims` to the second, or raises ShapeError."""
+    """Rotate by `k` times 90 degrees in the plane of two `dims`, from the first to the second. Raises ShapeError."""
     if tensor_of(input, "rot90").ndim < 2:
-        raise ShapeError(f"rot90: shape {input.shape} has no two dimensions to turn between.")
+        raise ShapeError(f"rot90: expected at least 2 dimensions, but got shape {input.shape}.")
     if len(dims) != 2:
-        raise ShapeError(f"rot90: dims={dims!r}: a turn is between two dimensions.")
+        raise ShapeError(f"rot90: expected 2 rotation dims, but got dims={dims!r}.")
     first, second = dims
     if first % input.ndim == second % input.ndim:
-        raise ShapeError(f"rot90: dims={dims!r} are one dimension, and a turn is between two.")
+        raise ShapeError(f"rot90: expected rotation dims to be different, but got dims={dims!r}.")
     turned = flip(input, [first, second]) if k % 4 >= 2 else input
     return flip(transpose(turned, first, second), [first]) if k % 2 else turned.clone()

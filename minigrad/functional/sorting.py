@@ -1,7 +1,7 @@
-"""Sorting along one dimension, with PyTorch's signatures. Nan counts as the largest number.
+"""Sorting along one dimension, with PyTorch's signatures. Nan sorts as the largest value.
 
-`dim` counts from either end; ShapeError for one that is not there. Every sort is stable: of equal numbers the one that
-stands first comes first, so that indices are always the same.
+A negative `dim` counts from the end; one out of range raises ShapeError. Every sort is stable, so indices are
+deterministic.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from minigrad.functional.return_types import Sorted
 
 @register(method=True)
 def sort(input: Tensor, dim: int = -1, descending: bool = False, *, stable: bool = False) -> Sorted:
-    """The numbers in order along `dim`, and where they stood. It is stable, asked or not.
+    """Sort along `dim`; return the values and their indices. Sorting is always stable.
 
     >>> import minigrad as mg
     >>> values, indices = mg.sort(mg.tensor([3.0, 1.0, 2.0]))
@@ -35,39 +35,43 @@ def sort(input: Tensor, dim: int = -1, descending: bool = False, *, stable: bool
 
 @register(method=True)
 def argsort(input: Tensor, dim: int = -1, descending: bool = False, *, stable: bool = False) -> Tensor:
-    """The indices of `sort`: where the numbers stood that come first, second, … in order along `dim`."""
+    """Return the indices that sort the tensor along `dim`."""
     return sort(tensor_of(input, "argsort").detach(), dim, descending, stable=stable).indices
 
 
 @register(method=True)
 def msort(input: Tensor) -> Tensor:
-    """The numbers in order along the first dimension."""
+    """Sort along the first dimension; return the values."""
     return sort(input, 0).values
 
 
 @register(method=True)
 def topk(input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> Sorted:
-    """The `k` largest numbers along `dim`, or smallest, and where they stood; always in order, the most extreme first.
+    """Return the `k` largest (or smallest) elements along `dim` and their indices, always sorted.
 
-    Raises ShapeError where there are fewer than `k`.
+    Raises ShapeError if there are fewer than `k`.
     """
     along = one_dim_of(dim, tensor_of(input, "topk"), "topk")
     check_number(k, "topk", "k", whole=True)
     x = line(input)
     if not (0 if input.ndim else 1) <= k <= x.shape[along]:
-        raise ShapeError(f"topk: k={k}, but dimension {along} of shape {input.shape} has {x.shape[along]} numbers.")
+        raise ShapeError(
+            f"topk: selected index k={k} out of range for dimension {along} of shape {input.shape}, with "
+            f"{x.shape[along]} elements."
+        )
     return _shaped_as(input, ops.topk(x, k=int(k), dim=along, largest=bool(largest)))
 
 
 @register(method=True)
 def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> Sorted:
-    """The `k`-th smallest number along `dim`, from 1 on, and where it stood. Raises ShapeError if there is none."""
+    """Return the `k`-th smallest element along `dim`, from 1, and its index. Raises ShapeError for other `k`."""
     along = one_dim_of(dim, tensor_of(input, "kthvalue"), "kthvalue")
     check_number(k, "kthvalue", "k", whole=True)
     x = line(input)
     if not 1 <= k <= x.shape[along]:
         raise ShapeError(
-            f"kthvalue: k={k} is not from 1 to {x.shape[along]}, the size of dimension {along} of {input.shape}."
+            f"kthvalue: selected number k={k} out of range for dimension {along} of shape {input.shape}; expected 1 to "
+            f"{x.shape[along]}."
         )
     at = slice(k - 1, k) if keepdim and input.ndim else k - 1
     values, indices = ops.sort(x, dim=along)
@@ -84,18 +88,18 @@ def median(input: Tensor, dim: int, keepdim: bool = False) -> Sorted: ...
 
 @register(method=True)
 def median(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Any:
-    """The middle number of all, of two the smaller; along `dim`, a `Sorted`, with where it stood. Nan if there is one.
+    """Return the median of all elements, the lower of two; along `dim`, a `Sorted` with the index. Propagates nan.
 
-    Along `dim` its gradient goes to the number that was chosen, the first of equal ones; else all that are equal to it
-    share it. Raises ShapeError where there is nothing to choose from, for which PyTorch has nan.
+    Along `dim`, the gradient flows to the selected element, the first of equal ones; otherwise ties divide it evenly.
+    Raises ShapeError for an empty dimension, where PyTorch returns nan.
     """
     x = tensor_of(input, "median")
     if dim is None and keepdim:
-        raise ArgumentError("median: keepdim goes with a dim.")
+        raise ArgumentError("median: keepdim requires a dim.")
     x, along = (line(x), one_dim_of(dim, x, "median")) if dim is not None else (flat(x), 0)
     size = x.shape[along]
     check_some(x, along, "median")
-    lost = ops.ne(x, x).sum(along, keepdim=True)  # nans are not equal to themselves; they are sorted last
+    lost = ops.ne(x, x).sum(along, keepdim=True)  # the number of nans, which sort last
     place = ops.where(lost > 0, size - lost, (size - 1) // 2)
     found = [ops.gather(y, place, dim=along) for y in ops.sort(x, dim=along)]
     if not (keepdim and input.ndim):
@@ -113,26 +117,34 @@ def searchsorted(
     side: str | None = None,
     sorter: Tensor | None = None,
 ) -> Tensor:
-    """Where each number of `input` (…, m) would go into the rising `sorted_sequence` (…, n): int64 from 0 to n.
+    """Return the indices, 0 to n, at which to insert `input` (…, m) into the ascending `sorted_sequence` (…, n).
 
-    Before numbers that are equal, or behind them with `right`; nan behind all, as in `sort`. A sequence that is not
-    sorted comes with its `sorter`, the indices of `argsort`. All pairs are compared. Raises ShapeError where a sequence
-    has several rows and `input` other ones, or the sorter has another shape.
+    Values are inserted before equal elements, or after them if `right`; nan goes last, as in `sort`. For an unsorted
+    sequence, pass the indices of its `argsort` as `sorter`. All pairs are compared. Raises ShapeError if the leading
+    dimensions differ or the sorter has another shape.
 
     >>> import minigrad as mg
     >>> mg.searchsorted(mg.tensor([1.0, 3.0, 5.0]), mg.tensor([0.0, 3.0, 9.0])).tolist()
     [0, 1, 3]
     """
     if side not in (None, "left", "right") or (side == "left" and right):
-        raise ArgumentError(f'searchsorted: side={side!r} and right={right}; side is "left" or "right".')
+        raise ArgumentError(
+            f'searchsorted: side must be "left" or "right" and agree with right, but got {side!r} and right={right}.'
+        )
     rows = tensor_of(sorted_sequence, "searchsorted", "sorted_sequence").detach()
     if sorter is not None:
         if tensor_of(sorter, "searchsorted", "sorter").shape != rows.shape:
-            raise ShapeError(f"searchsorted: sorter has shape {sorter.shape}, and sorted_sequence {rows.shape}.")
+            raise ShapeError(
+                f"searchsorted: sorter and sorted_sequence must have the same shape, but got {sorter.shape} and "
+                f"{rows.shape}."
+            )
         rows = gather(rows, -1, sorter)
     x = input.detach() if isinstance(input, Tensor) else rows.new_tensor(input)
     if rows.ndim > 1 and rows.shape[:-1] != x.shape[:-1]:
-        raise ShapeError(f"searchsorted: the sequences are {rows.shape} and the numbers {x.shape}: other rows.")
+        raise ShapeError(
+            f"searchsorted: sorted_sequence must be 1-d or match input in all but the last dimension, but got "
+            f"{rows.shape} and {x.shape}."
+        )
     each = rows if rows.ndim == 1 else rows[..., None, :]
     before = each <= x[..., None] if right or side == "right" else each < x[..., None]
     places = where(ops.isnan(x), rows.shape[-1], sum(before, -1))
@@ -141,11 +153,11 @@ def searchsorted(
 
 @register
 def bucketize(input: Any, boundaries: Tensor, *, out_int32: bool = False, right: bool = False) -> Tensor:
-    """The number of the bucket between rising `boundaries` (n,) for each number: `searchsorted` from its side."""
+    """Return the index of the bucket between ascending `boundaries` (n,) for each element; see `searchsorted`."""
     return searchsorted(boundaries, input, out_int32=out_int32, right=right)
 
 
-# --- what they share ---
+# --- helpers ---
 
 
 def _shaped_as(input: Tensor, found: Any) -> Sorted:

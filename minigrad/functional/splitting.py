@@ -1,4 +1,4 @@
-"""Split a tensor into several views, with PyTorch's signatures."""
+"""Functions that split a tensor into views, with PyTorch's signatures."""
 
 from __future__ import annotations
 
@@ -14,45 +14,47 @@ from minigrad.functional.views import between, select
 
 @register
 def split(tensor: Tensor, split_size_or_sections: int | Sequence[int], dim: int = 0) -> tuple[Tensor, ...]:
-    """Views of parts along `dim`: each of that size, the last perhaps smaller, or of the sizes in a list.
+    """Split into views along `dim`: chunks of an int size, the last perhaps smaller, or of a list of sizes.
 
-    Unlike in PyTorch they can be written to. Raises ShapeError unless the sizes in a list make up the whole.
+    Unlike in PyTorch, they can be modified in place. Raises ShapeError unless listed sizes sum to the dimension's size.
     """
     k = dim_of_some(tensor, dim, "split")
     total = tensor.shape[k]
     if isinstance(split_size_or_sections, int):
         size = split_size_or_sections
         if size < 0 or (size == 0 and total):
-            raise ShapeError(f"split: parts of size {size} do not make up the {total} places of dimension {k}.")
+            raise ShapeError(f"split: split_size={size} is invalid for dimension {k} of size {total}.")
         sizes = [min(size, total - start) for start in range(0, total, size)] if total else [0]
     else:
         sizes = list(listed_ints("split", (split_size_or_sections,)))
         if sum(sizes) != total or min(sizes, default=0) < 0:
-            raise ShapeError(f"split: parts of sizes {sizes} do not make up the {total} places of dimension {k}.")
+            raise ShapeError(
+                f"split: expected split sizes to sum exactly to {total} (the size of dimension {k}), but got {sizes}."
+            )
     return _parts(tensor, k, list(accumulate(sizes, initial=0)))
 
 
 @register_method("split")
 def _split_by(input: Tensor, split_size: int | Sequence[int], dim: int = 0) -> tuple[Tensor, ...]:
-    """`functional.split`; PyTorch's method calls the sizes `split_size`."""
+    """Split into views along `dim`; see `functional.split`, whose `split_size_or_sections` is `split_size` here."""
     return split(input, split_size, dim)
 
 
 @register(method=True)
 def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
-    """At most `chunks` views of parts along `dim`, of one size, the last perhaps smaller; see `split`."""
+    """Split into at most `chunks` views of equal size along `dim`, the last perhaps smaller; see `split`."""
     k = dim_of_some(input, dim, "chunk")
     if chunks < 1:
-        raise ShapeError(f"chunk: {chunks} chunks cannot be made; ask for 1 or more.")
+        raise ShapeError(f"chunk: expected chunks to be greater than 0, but got {chunks}.")
     size = -(-input.shape[k] // chunks)
     return split(input, size, k) if size else split(input, [0] * chunks, k)
 
 
 @register(method=True)
 def tensor_split(input: Tensor, indices_or_sections: int | Sequence[int] | Tensor, dim: int = 0) -> tuple[Tensor, ...]:
-    """Return views of parts along `dim`: that many, the first perhaps larger by one; or cut before each of the indices.
+    """Split into views along `dim`: that many parts, the first ones larger by one if needed, or before each index.
 
-    A 0-d tensor is a number of parts, a 1-d one a sequence of indices.
+    A 0-d tensor is a number of parts, a 1-d tensor a sequence of indices.
 
     >>> import minigrad as mg
     >>> [part.tolist() for part in mg.tensor_split(mg.tensor([1, 2, 3, 4]), mg.tensor([1, 3]))]
@@ -65,7 +67,7 @@ def tensor_split(input: Tensor, indices_or_sections: int | Sequence[int] | Tenso
     if isinstance(indices_or_sections, int):
         count = indices_or_sections
         if count < 1:
-            raise ShapeError(f"tensor_split: {count} parts cannot be made; ask for 1 or more.")
+            raise ShapeError(f"tensor_split: number of sections must be larger than 0, but got {count}.")
         return _parts(input, k, [part * (total // count) + min(part, total % count) for part in range(count + 1)])
     cuts = [slice(cut).indices(total)[1] for cut in listed_ints("tensor_split", (indices_or_sections,))]
     return _parts(input, k, [0, *cuts, total])
@@ -73,36 +75,36 @@ def tensor_split(input: Tensor, indices_or_sections: int | Sequence[int] | Tenso
 
 @register(method=True)
 def unbind(input: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
-    """A view of each place along `dim`, which is gone. Unlike in PyTorch they can be written to."""
+    """Return the slices along `dim`, without it, as views. Unlike in PyTorch, they can be modified in place."""
     k = dim_of_some(input, dim, "unbind")
     return tuple([select(input, k, index) for index in range(input.shape[k])])
 
 
 @register(method=True)
 def split_with_sizes(input: Tensor, split_sizes: Sequence[int], dim: int = 0) -> tuple[Tensor, ...]:
-    """`split` by a list of sizes."""
+    """Split into views of `split_sizes` along `dim`; see `split`."""
     return split(input, list(split_sizes), dim)
 
 
 @register(method=True)
 def hsplit(input: Tensor, indices_or_sections: int | Sequence[int]) -> tuple[Tensor, ...]:
-    """`tensor_split` along the columns; of one dimension along that."""
+    """Split along dimension 1, or 0 if `input` is 1-d; see `tensor_split`."""
     return _equal_parts("hsplit", input, indices_or_sections, 1 if tensor_of(input, "hsplit").ndim > 1 else 0, 1)
 
 
 @register(method=True)
 def vsplit(input: Tensor, indices_or_sections: int | Sequence[int]) -> tuple[Tensor, ...]:
-    """`tensor_split` along the rows. Raises ShapeError for fewer than two dimensions."""
+    """Split along dimension 0; see `tensor_split`. Raises ShapeError for fewer than two dimensions."""
     return _equal_parts("vsplit", input, indices_or_sections, 0, 2)
 
 
 @register(method=True)
 def dsplit(input: Tensor, indices_or_sections: int | Sequence[int]) -> tuple[Tensor, ...]:
-    """`tensor_split` along the third dimension. Raises ShapeError for fewer."""
+    """Split along dimension 2; see `tensor_split`. Raises ShapeError for fewer than three dimensions."""
     return _equal_parts("dsplit", input, indices_or_sections, 2, 3)
 
 
-# --- what they share ---
+# --- helpers ---
 
 
 def _parts(x: Tensor, k: int, cuts: Sequence[int]) -> tuple[Tensor, ...]:
@@ -112,7 +114,7 @@ def _parts(x: Tensor, k: int, cuts: Sequence[int]) -> tuple[Tensor, ...]:
 def _equal_parts(name: str, x: Tensor, parts: int | Sequence[int], k: int, ndim: int) -> tuple[Tensor, ...]:
     if tensor_of(x, name).ndim < ndim or (isinstance(parts, int) and (parts < 1 or x.shape[k] % parts)):
         raise ShapeError(
-            f"{name}: shape {x.shape} has no {parts!r} equal parts along dimension {k}.\n"
-            "  tensor_split allows parts that are not equal."
+            f"{name}: shape {x.shape} cannot be split into {parts!r} equal parts along dimension {k}.\n"
+            "  tensor_split allows unequal parts."
         )
     return tensor_split(x, parts, k)

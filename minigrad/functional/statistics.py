@@ -1,4 +1,4 @@
-"""Quantiles, medians and covariance, with PyTorch's signatures."""
+"""Quantiles, medians, covariance and correlation, with PyTorch's signatures."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ from minigrad.functional.views import movedim
 def quantile(
     input: Tensor, q: Any, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "linear"
 ) -> Tensor:
-    """The number that a share `q`, from 0 to 1, of all numbers is below, or of those along `dim`; nan if one is nan.
+    """Return the `q`-th quantiles of all elements or along `dim`; nan propagates.
 
-    Of n numbers in order it stands at place q (n - 1), counted from 0; between two it is on the line through both, or
-    by `interpolation` the "lower", the "higher", the "nearest" or their mean, "midpoint". `q` is a number, or a tensor
-    of shape (Q,), whose results are in a new first dimension. Gradients go to the numbers that were chosen, and to `q`
-    the slope of the line, or 0 at a number. Raises DTypeError for what is not of floats, ShapeError where there is
-    nothing to choose from, and ArgumentError for a share that is none.
+    The quantile of n sorted elements is at index q (n - 1). Between two elements, `interpolation` selects "linear"
+    interpolation, the "lower", "higher" or "nearest" element, or the "midpoint". `q`, in [0, 1], is a scalar, or a
+    tensor (Q,) that adds a leading dimension. Gradients flow to the selected elements and, for "linear", to `q`: the
+    slope between them, or 0 at an element. Raises DTypeError for non-floating-point input, ShapeError for an empty
+    dimension, and ArgumentError for a `q` out of range.
 
     >>> import minigrad as mg
     >>> x = mg.tensor([4.0, 1.0, 3.0, 2.0])
@@ -53,7 +53,7 @@ def quantile(
 def nanquantile(
     input: Tensor, q: Any, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "linear"
 ) -> Tensor:
-    """`quantile` of those numbers that are not nan; nan where there are none."""
+    """Return the `quantile` of the elements that are not nan, or nan if there are none."""
     return _quantile("nanquantile", input, q, dim, keepdim, interpolation)
 
 
@@ -62,14 +62,17 @@ def _quantile(name: str, input: Any, q: Any, dim: int | None, keepdim: bool, way
     check_option(way, ("linear", "lower", "higher", "midpoint", "nearest"), name, "interpolation")
     shares = x.new_tensor(q) if not isinstance(q, Tensor) else q if way == "linear" else q.detach()
     if shares.dtype is not x.dtype or shares.ndim > 1:
-        raise DTypeError(f"{name}: q is {shares.dtype.name} of shape {shares.shape}, not {x.dtype.name} in a line.")
+        raise DTypeError(
+            f"{name}: q must be a scalar or a 1-d tensor of the input's dtype {x.dtype.name}, but got "
+            f"{shares.dtype.name} of shape {shares.shape}."
+        )
     if not bool(((shares >= 0) & (shares <= 1)).all()):
-        raise ArgumentError(f"{name}: q={q!r:.80} is not made of shares from 0 to 1.")
+        raise ArgumentError(f"{name}: q must be in the range [0, 1], but got {q!r:.80}.")
     k = 0 if dim is None else one_dim_of(dim, x, name)
     rows = movedim(flat(x) if dim is None else line(x), k, -1)
     if not numel(x.shape):
-        raise ShapeError(f"{name}: shape {x.shape} has no numbers to choose from.")
-    nans, last = ops.isnan(rows), float(rows.shape[-1] - 1)  # nans are sorted last
+        raise ShapeError(f"{name}: input must be non-empty, but got shape {x.shape}.")
+    nans, last = ops.isnan(rows), float(rows.shape[-1] - 1)  # nans sort last
     if name == "nanquantile":
         place = clamp(line(shares) * (sum(ops.logical_not(nans), -1, keepdim=True) - 1).to(x.dtype), 0.0)
     else:
@@ -82,14 +85,14 @@ def _quantile(name: str, input: Any, q: Any, dim: int | None, keepdim: bool, way
 
 
 def _between(rows: Tensor, place: Tensor, way: str) -> Tensor:
-    """What stands at each `place` (…, Q), which may be between two numbers, of the rows (…, n)."""
+    """Interpolate the sorted `rows` (…, n) at each fractional index `place` (…, Q)."""
     if way in ("nearest", "lower", "higher"):
         place = {"nearest": ops.round, "lower": ops.floor, "higher": ops.ceil}[way](place)
     below, above = (end(place) for end in (ops.floor, ops.ceil))
     low, high = (ops.gather(rows, at.to(int64), dim=rows.ndim - 1) for at in (below, above))
     share = where(below == above, 0.0, 0.5) if way == "midpoint" else place - below
     gap = high - low
-    between = where(low == -inf, high - (1.0 - share) * gap, low + share * gap)  # from the end that is finite
+    between = where(low == -inf, high - (1.0 - share) * gap, low + share * gap)  # start from the finite end
     found: Tensor = where(below == above, low, between)
     return found
 
@@ -100,13 +103,13 @@ def nanmedian(input: Tensor, dim: None = None) -> Tensor: ...
 def nanmedian(input: Tensor, dim: int, keepdim: bool = False) -> Sorted: ...
 @register(method=True)
 def nanmedian(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Any:
-    """`median` of those numbers that are not nan; nan where there are none."""
+    """Return the `median` of the elements that are not nan, or nan if there are none."""
     x = tensor_of(input, "nanmedian")
     if dim is None and keepdim:
-        raise ArgumentError("nanmedian: keepdim goes with a dim.")
+        raise ArgumentError("nanmedian: keepdim requires a dim.")
     lines, k = (flat(x), 0) if dim is None else (line(x), one_dim_of(dim, x, "nanmedian"))
     check_some(lines, k, "nanmedian")
-    end = sum(lines == lines, k, keepdim=True) - 1  # nans are not equal to themselves; they are sorted last
+    end = sum(lines == lines, k, keepdim=True) - 1  # nans differ from themselves, and sort last
     place = where(end < 0, 0, end // 2)
     found = [ops.gather(y, place, dim=k) for y in ops.sort(lines, dim=k)]
     if not (keepdim and x.ndim):
@@ -118,18 +121,18 @@ def nanmedian(input: Tensor, dim: int | None = None, keepdim: bool = False) -> A
 def cov(
     input: Tensor, *, correction: int = 1, fweights: Tensor | None = None, aweights: Tensor | None = None
 ) -> Tensor:
-    """The covariances of variables, a row each, over their observations, the columns: ``X Xᵀ / (n - correction)``.
+    """Estimate the covariance matrix of variables in rows and observations in columns: ``X Xᵀ / (n - correction)``.
 
-    X has its mean taken off, and below 0 the divisor is 0. Of one variable, a row or a line, it is a number, the
-    variance. `fweights` (n,) says how often each observation counts, in ints, and `aweights` (n,) how much, in floats;
-    with them n is the sum of the weights, and for `aweights` the correction is multiplied by their weighted mean.
-    Raises ArgumentError for weights below 0, or all 0.
+    X is the centred input, and a negative divisor is replaced by 0. A single variable gives its variance, 0-d.
+    `fweights` (n,) are integer repetition counts and `aweights` (n,) floating-point importance weights; with them n is
+    the sum of the weights, and `aweights` scale the correction by their weighted mean. Raises ArgumentError for
+    weights that are negative or all 0.
     """
     x = tensor_of(input, "cov")
     x = x if x.dtype.is_floating_point else x.to(get_default_dtype())
     if x.ndim > 2:
         raise ShapeError(
-            f"cov: a row a variable, a column an observation; shape {x.shape} has more than two dimensions."
+            f"cov: expected input to have two or fewer dimensions (variables, observations), but got shape {x.shape}."
         )
     rows = x if x.ndim == 2 else shaped(x, (1, numel(x.shape)))
     given = {"fweights": fweights, "aweights": aweights}
@@ -141,7 +144,7 @@ def cov(
     weight = weights[0] * weights[-1] if len(weights) == 2 else weights[0]
     total = sum(weight)
     if not bool(total > 0):
-        raise ArgumentError("cov: all weights are 0, so that there is nothing to take a mean of.")
+        raise ArgumentError("cov: weights sum to zero, so they cannot be normalised.")
     centred = rows - sum(rows * weight, 1, keepdim=True) / total
     less = correction if aweights is None else correction * sum(weight * weights[-1]) / total
     found = matmul(centred * weight, centred.mT) / ops.clamp(total - less, min=0.0, max=None)
@@ -149,20 +152,25 @@ def cov(
 
 
 def _weights(name: str, given: Tensor, rows: Tensor) -> Tensor:
-    """`fweights` or `aweights` of `cov`, one for each column of `rows`, in their type."""
+    """Check `fweights` or `aweights` of `cov`; return one weight per column of `rows`, in their dtype."""
     w = tensor_of(given, "cov", name)
     if w.dtype.is_floating_point is (name == "fweights") or not w.dtype.kind:
-        raise DTypeError(f"cov: fweights holds ints and aweights floats, and {name} is of {w.dtype.name}.")
+        raise DTypeError(
+            f"cov: fweights must have integral dtype and aweights floating-point dtype, but {name} has {w.dtype.name}."
+        )
     if w.ndim > 1 or w.numel() != rows.shape[1]:
-        raise ShapeError(f"cov: {name} has shape {w.shape}, and there are {rows.shape[1]} observations, a weight each.")
+        raise ShapeError(
+            f"cov: expected {name} to have the same numel as there are input observations, {rows.shape[1]}, but got "
+            f"shape {w.shape}."
+        )
     if bool((w < 0).any()):
-        raise ArgumentError(f"cov: {name} holds numbers below 0, and nothing counts less often than never.")
+        raise ArgumentError(f"cov: {name} cannot be negative.")
     return flat(w).to(rows.dtype)
 
 
 @register(method=True)
 def corrcoef(input: Tensor) -> Tensor:
-    """The correlations of variables, a row each: `cov` by the roots of both variances, brought into -1 … 1."""
+    """Return the Pearson correlation coefficients of variables in rows: `cov` normalised and clipped to [-1, 1]."""
     found = cov(input)
     if not found.ndim:
         return found / found

@@ -1,4 +1,4 @@
-"""The key of ``x[key]``: which numbers it means, how they are read and how they are written."""
+"""Tensor indexing: ``x[key]`` and ``x[key] = value``, with basic and advanced keys."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ _ALL = slice(None)
 
 @register_method("__getitem__")
 def get(self: Tensor, key: Any) -> Tensor:
-    """The numbers at `key`: a view by ints, slices, None and `...`; a copy where lists, tensors or bools take part.
+    """Return the elements at `key`: a view for ints, slices, None and `...`; a copy for lists, tensors and bools.
 
-    Ints count from the end where negative. Tensors of ints are broadcast together; the dimensions of the result of that
-    stand where theirs were, or first of all if others lie between them. A mask, of bools, of k dimensions counts as the
-    k int tensors of its `nonzero`. A tensor of one int counts as an int. Raises ShapeError, an IndexError, for what is
-    out of range or does not fit, and DTypeError for other keys.
+    Negative ints count from the end. Integer tensors are broadcast together; their broadcast dimensions replace the
+    indexed ones, or come first if the indexed ones are not adjacent. A k-d bool mask is equivalent to the k index
+    tensors of its `nonzero`, a 0-d integer tensor to an int. Raises ShapeError (an IndexError) for an index out of
+    range or a mask of the wrong shape, and DTypeError for other keys.
 
-    Beyond PyTorch, slices may step backwards, and indices may be of int32; a nested list is one index, as in NumPy.
+    Beyond PyTorch, slices may have a negative step and indices may be int32; a nested list is one index, as in NumPy.
 
     >>> import minigrad as mg
     >>> x = mg.tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
@@ -48,10 +48,10 @@ def get(self: Tensor, key: Any) -> Tensor:
 
 @register_method("__setitem__")
 def put(self: Tensor, key: Any, value: Tensor | float) -> None:
-    """Write `value`, a number or a tensor that broadcasts to ``self[key]``, to the places of `key`.
+    """Set the elements at `key` to `value`, a scalar or a tensor that broadcasts to ``self[key]``.
 
-    Where the key is not basic, a tensor with dimensions must have this type; all else is converted. Raises DTypeError
-    for that, ShapeError where `value` does not fit, and GraphError for a leaf that requires a gradient.
+    With an advanced key, a `value` with dimensions must have the tensor's dtype, or DTypeError is raised; otherwise it
+    is converted. Raises ShapeError if `value` cannot be broadcast, and GraphError for a leaf that requires grad.
     """
     single = not isinstance(value, Tensor) or not value.ndim
     if single and isinstance(key, Tensor) and key.dtype is _BOOL and key.shape == self.shape:
@@ -73,17 +73,17 @@ def put(self: Tensor, key: Any, value: Tensor | float) -> None:
 
 
 def _split(x: Tensor, key: Any) -> tuple[Tensor, dict[int, Tensor]]:
-    """The view that the basic parts of a key give, and, by its dimension there, each tensor of ints in the key."""
+    """Return the view given by the basic parts of `key`, and the index tensors, keyed by dimension of that view."""
     place = key if key.__class__ is tuple else (key,)
     if all(part.__class__ is int or part is None or part is ... or _is_range(part) for part in place):
         return _basic(x, place), {}
     parts = [_part(part, x) for part in place]
     used = sum([_consumed(part) for part in parts])
     if used > x.ndim:
-        raise ShapeError(f"index: {used} indices are too many for shape {x.shape}, which has {x.ndim} dimensions.")
+        raise ShapeError(f"index: too many indices for tensor of dimension {x.ndim}: {used} for shape {x.shape}.")
     basic: list[Any] = []
     at: dict[int, Tensor] = {}
-    seen = 0  # dimensions of x so far
+    seen = 0  # dimensions of x indexed so far
     for part in parts:
         dim = sum([not isinstance(item, int) for item in basic])
         items = [_ALL] * (x.ndim - used) if part is ... else [part]
@@ -105,44 +105,49 @@ def _basic(x: Tensor, place: tuple[Any, ...]) -> Tensor:
         return cast(Tensor, ops.index(x, key=place))
     except (IndexError, ValueError) as error:
         shown = place[0] if len(place) == 1 else place
-        said = str(error).removeprefix("index out of range: ")  # which it need not be
-        raise ShapeError(f"index: [{shown!r}] does not fit shape {x.shape}: {said}.") from None
+        said = str(error).removeprefix("an index is out of range: ")  # the prefix is not always true
+        raise ShapeError(f"index: [{shown!r}] is invalid for shape {x.shape}: {said}.") from None
     except TypeError as error:
         raise DTypeError(f"index: {error}.") from None
 
 
 def _part(part: Any, x: Tensor) -> Any:
-    """A part of a key of `x` as an int, a slice, None, `...`, or a tensor of int64 or bool."""
+    """Convert a part of a key of `x` to an int, a slice, None, `...`, or a tensor of int64 or bool."""
     if part is None or part is ... or part.__class__ is int:
         return part
     if isinstance(part, slice):
         return slice(*[int(end) if isinstance(end, Tensor) else end for end in (part.start, part.stop, part.step)])
     if not isinstance(part, Tensor):
         if not (isinstance(part, bool | int | list | tuple | range) or hasattr(part, "__array__")):
-            raise DTypeError(f"index: {part!r} is {a_kind(part)}; it takes ints, slices, None, ..., lists and tensors.")
+            raise DTypeError(
+                f"index: {part!r} is {a_kind(part)}; only integers, slices, None, ..., lists and tensors are valid "
+                "indices."
+            )
         kind = _INT64 if isinstance(part, list | tuple) and not part else None
         part = creation.tensor(part, dtype=kind, device=x.device)
     if part.dtype is _BOOL:
         return part
     if part.dtype not in (_INT32, _INT64):
-        advice = "A mask is of bools: x[mask.to(mg.bool)]" if part.dtype.kind == 1 else "Write x[i.to(mg.int64)]"
-        raise DTypeError(f"index: {part.dtype.name} is neither int64, int32 nor bool.\n  {advice}.")
+        advice = "For a mask, write x[mask.to(mg.bool)]" if part.dtype.kind == 1 else "Write x[i.to(mg.int64)]"
+        raise DTypeError(
+            f"index: tensors used as indices must be int64, int32 or bool, but got {part.dtype.name}.\n  {advice}."
+        )
     return part.to(_INT64) if part.ndim else int(part)
 
 
 def _consumed(part: Any) -> int:
-    """How many dimensions of a tensor a part of a key speaks of."""
+    """Return the number of dimensions that a part of a key indexes."""
     if isinstance(part, Tensor) and part.dtype is _BOOL:
         return part.ndim
     return int(part is not None and part is not ...)
 
 
 def _columns(mask: Tensor, shape: Shape, dim: int) -> list[Tensor]:
-    """Where a mask on the dimensions from `dim` on, of `shape`, is True: an index for each of its dimensions."""
+    """Convert a mask over the dimensions starting at `dim`, of `shape`, to one index tensor per dimension."""
     if mask.shape != shape[: mask.ndim]:
         raise ShapeError(
-            f"index: a mask of shape {mask.shape} does not fit the dimensions from {dim} on, of shape {shape}.\n"
-            "  It has a bool for each number, or each row, that there is."
+            f"index: the shape of the mask {mask.shape} at index {dim} does not match the shape of the indexed "
+            f"dimensions {shape}.\n  A mask has one bool for each element, or for each row."
         )
     if not mask.ndim:
         return [mask.new_tensor([0] * int(mask), dtype=_INT64)]
@@ -151,7 +156,7 @@ def _columns(mask: Tensor, shape: Shape, dim: int) -> list[Tensor]:
 
 
 def _located(view: Tensor, at: dict[int, Tensor]) -> tuple[Tensor, int, Tensor]:
-    """`view` with its indexed dimensions side by side, the first of them, and one index into all of them merged."""
+    """Make the indexed dimensions of `view` adjacent; return it, the first of them, and one index into them merged."""
     broadcast_shapes(*[index.shape for index in at.values()], op="index")
     dims = tuple(at)
     first = dims[0]
@@ -168,15 +173,13 @@ def _merged(x: Tensor, dim: int, count: int) -> Tensor:
 
 
 def _filling(value: Any, shape: Shape, dtype: DType) -> Any:
-    """`value` as what can be written to places of `shape`: a number, or a tensor of that shape."""
+    """Convert `value` for a write to elements of `shape`: to a scalar, or a tensor of that shape."""
     if not isinstance(value, Tensor):
         return number("index", value, dtype)
     while value.ndim > len(shape) and value.shape[0] == 1:
         value = value[0]
     if not _broadcasts(value.shape, shape):
-        raise ShapeError(
-            f"index: a value of shape {value.shape} does not broadcast to {shape}, the shape of what it is written to."
-        )
+        raise ShapeError(f"index: value of shape {value.shape} cannot be broadcast to the indexed shape {shape}.")
     if modes.strict and value.ndim:
         check_equal_shapes({"value": value.shape, "x[key]": shape}, "index")
     return value.to(dtype) if value.shape == shape else value.to(dtype).expand(*shape)
@@ -186,28 +189,26 @@ def _broadcasts(shape: Shape, to: Shape) -> bool:
     return len(shape) <= len(to) and all(n in (1, m) for n, m in zip(shape[::-1], to[::-1], strict=False))
 
 
-# --- checks, of every index ---
+# --- index checks ---
 
 
 def in_range(name: str, index: Tensor, size: int, dim: int, from_end: bool = False) -> Tensor:
-    """`index`, with what counts from the end, where that is meant, counted from 0."""
+    """Check that `index` is in range, and return it with negative indices, if `from_end`, converted."""
     if not numel(index.shape):
         return index
-    if modes.values_read:  # by someone who traces, where no element may be read: the kernels check
+    if modes.values_read:  # while tracing no element may be read, so the kernels check
         return cast(Tensor, ops.where(index < 0, index + size, index)) if from_end else index
     low, high = int(index.amin()), int(index.amax())
     if high >= size or low < (-size if from_end else 0):
-        wrong, last = high if high >= size else low, f", or from -1 to {-size}" if from_end else ""
-        advice = f"Indices go from 0 to {size - 1}{last}." if size else "There is nothing to index."
-        raise ShapeError(
-            f"{name}: index {wrong} is out of range for dimension {dim}, which has size {size}.\n  {advice}"
-        )
+        wrong, last = high if high >= size else low, f", or -1 to {-size}" if from_end else ""
+        advice = f"Valid indices are 0 to {size - 1}{last}." if size else "The dimension is empty."
+        raise ShapeError(f"{name}: index {wrong} is out of bounds for dimension {dim} with size {size}.\n  {advice}")
     return cast(Tensor, ops.where(index < 0, index + size, index)) if low < 0 else index
 
 
 def shorten(weight: Tensor, at: Tensor, max_norm: float, norm_type: float) -> None:
-    """Scale the rows of `weight` at the ints `at` down to `max_norm`, in place, where their norm is larger."""
-    from minigrad.functional.reduce import norm  # which stands on this file
+    """Renormalise the rows of `weight` at indices `at` whose norm exceeds `max_norm`, in place."""
+    from minigrad.functional.reduce import norm  # avoids a circular import
 
     with no_grad():
         at = at.reshape(-1)

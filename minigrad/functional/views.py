@@ -1,7 +1,7 @@
-"""Views: a tensor's numbers arranged otherwise without being copied, with PyTorch's signatures.
+"""Views: functions that return a tensor sharing its input's memory, with PyTorch's signatures.
 
-A write into a view is one into what it was made from, and its gradient goes there. `dim` counts from either end.
-ShapeError for a dimension or an index that is not there, and for sizes that do not fit.
+Writes to a view modify its base, and its gradient flows there. A negative `dim` counts from the end. A `dim` or index
+out of range and mismatched sizes raise ShapeError.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ from minigrad.functional.checks import (
     two_dims_of,
 )
 
-__all__ = ["between"]  # for other topics; what is registered is public
+__all__ = ["between"]  # for other modules; registered functions are public anyway
 
 _ALL = (slice(None),)
 
 
-# --- the same numbers in another shape ---
+# --- reshaping ---
 
 
 @register(method=True)
 def reshape(input: Tensor, *given: Any, shape: Sequence[int] | None = None) -> Tensor:
-    """The numbers, in order, in `shape`, where one -1 is worked out: a view where the strides allow it, else a copy.
+    """Return `input` with `shape`, in which one -1 is inferred: a view if the strides allow it, otherwise a copy.
 
     >>> import minigrad as mg
     >>> mg.reshape(mg.tensor([[1, 2], [3, 4], [5, 6]]), (2, -1)).tolist()
@@ -47,39 +47,39 @@ def reshape(input: Tensor, *given: Any, shape: Sequence[int] | None = None) -> T
 
 @register_method("view")
 def _view(input: Tensor, *shape: Any) -> Tensor:
-    """The numbers, in order, in `shape`, where one -1 is worked out; they share the memory.
+    """Return a view with `shape`, in which one -1 is inferred.
 
-    Raises ShapeError where the strides do not allow that: `reshape` copies there.
+    Raises ShapeError if the strides do not allow a view; `reshape` copies in that case.
     """
     wanted = shape_of(listed_ints("view", shape), numel(input.shape), "view")
     out = _arranged(input, wanted)
     if out._base is None:
         raise ShapeError(
-            f"view: shape {input.shape} with strides {stride_of(input)} cannot be seen as {wanted}: numbers that would "
-            "be neighbours are not evenly spaced in memory.\n  Write reshape(…), which copies where it must."
+            f"view: view size {wanted} is not compatible with input tensor's size {input.shape} and stride "
+            f"{stride_of(input)}.\n  Write reshape(…), which copies if necessary."
         )
     return out
 
 
 @register_method("view_as")
 def _view_as(input: Tensor, other: Tensor) -> Tensor:
-    """`view` in the shape of `other`."""
+    """Return a view with the shape of `other`."""
     return _view(input, other.shape)
 
 
 @register_method("reshape_as")
 def _reshape_as(input: Tensor, other: Tensor) -> Tensor:
-    """`reshape` to the shape of `other`."""
+    """Reshape to the shape of `other`."""
     return reshape(input, other.shape)
 
 
 @register(method=True)
 def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
-    """`reshape` with the dimensions from `start_dim` to `end_dim` in one."""
+    """Reshape the dimensions `start_dim` to `end_dim` into one."""
     x = tensor_of(input, "flatten")
     first, last = dim_of(start_dim, x.ndim, "flatten"), dim_of(end_dim, x.ndim, "flatten")
     if first > last:
-        raise ShapeError(f"flatten: start_dim={start_dim} comes after end_dim={end_dim}.")
+        raise ShapeError(f"flatten: start_dim cannot come after end_dim, but got {start_dim} and {end_dim}.")
     if x.ndim and first == last:
         return x
     return _arranged(x, (*x.shape[:first], numel(x.shape[first : last + 1]), *x.shape[last + 1 :]))
@@ -87,13 +87,13 @@ def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
 
 @register(method=True)
 def ravel(input: Tensor) -> Tensor:
-    """`reshape` to one dimension."""
+    """Flatten to one dimension."""
     return flatten(input)
 
 
 @register(method=True)
 def unflatten(input: Tensor, dim: int, sizes: Sequence[int]) -> Tensor:
-    """A view in which dimension `dim` is several, of `sizes`, where one -1 is worked out."""
+    """Return a view with dimension `dim` expanded to `sizes`, in which one -1 is inferred."""
     k = dim_of_some(input, dim, "unflatten")
     inner = shape_of(listed_ints("unflatten", (sizes,)), input.shape[k], "unflatten")
     return _arranged(input, (*input.shape[:k], *inner, *input.shape[k + 1 :]))
@@ -101,7 +101,7 @@ def unflatten(input: Tensor, dim: int, sizes: Sequence[int]) -> Tensor:
 
 @register(method=True)
 def squeeze(input: Tensor, dim: Dims = None) -> Tensor:
-    """A view without the dimensions of size 1, all or those in `dim`."""
+    """Return a view without the dimensions of size 1, or without those of them in `dim`."""
     x = tensor_of(input, "squeeze")
     gone = [k for k in dims_of(dim, x.ndim, "squeeze") if x.ndim and x.shape[k] == 1]
     return _arranged(x, tuple(n for k, n in enumerate(x.shape) if k not in gone))
@@ -109,28 +109,28 @@ def squeeze(input: Tensor, dim: Dims = None) -> Tensor:
 
 @register(method=True)
 def unsqueeze(input: Tensor, dim: int) -> Tensor:
-    """A view with a new dimension of size 1, number `dim` of the result."""
+    """Return a view with a new dimension of size 1 at position `dim`."""
     x = tensor_of(input, "unsqueeze")
     k = dim_of(dim, x.ndim + 1, "unsqueeze")
     return _arranged(x, (*x.shape[:k], 1, *x.shape[k:]))
 
 
-# --- dimensions in another order ---
+# --- reordering dimensions ---
 
 
 @register(method=True)
 def permute(input: Tensor, *given: Any, dims: Sequence[int] | None = None) -> Tensor:
-    """A view with the dimensions in the order of `dims`."""
+    """Return a view with the dimensions permuted to the order `dims`."""
     x, asked = tensor_of(input, "permute"), listed_ints("permute", given, dims)
     order = tuple(dim_of(dim, x.ndim, "permute") for dim in asked)
     if sorted(order) != list(range(x.ndim)):
-        raise ShapeError(f"permute: {asked} does not name each of the {x.ndim} dimensions once.")
+        raise ShapeError(f"permute: dims must contain each of the {x.ndim} dimensions exactly once, but got {asked}.")
     return cast(Tensor, ops.permute(x, dims=order))
 
 
 @register(method=True)
 def transpose(input: Tensor, dim0: int, dim1: int) -> Tensor:
-    """A view with dimensions `dim0` and `dim1` exchanged."""
+    """Return a view with dimensions `dim0` and `dim1` swapped."""
     x = tensor_of(input, "transpose")
     first, second = dim_of(dim0, x.ndim, "transpose"), dim_of(dim1, x.ndim, "transpose")
     order = list(range(x.ndim))
@@ -141,47 +141,51 @@ def transpose(input: Tensor, dim0: int, dim1: int) -> Tensor:
 
 @register(method=True)
 def swapaxes(input: Tensor, axis0: int, axis1: int) -> Tensor:
-    """`transpose`."""
+    """Alias of `transpose`."""
     return transpose(input, axis0, axis1)
 
 
 @register(method=True)
 def swapdims(input: Tensor, dim0: int, dim1: int) -> Tensor:
-    """`transpose`."""
+    """Alias of `transpose`."""
     return transpose(input, dim0, dim1)
 
 
 @register(method=True)
 def t(input: Tensor) -> Tensor:
-    """A view of a matrix with rows as columns; of fewer dimensions, as it is. Raises ShapeError for more."""
+    """Return a transposed view of a matrix, or a view of a 0-d or 1-d tensor. Raises ShapeError for more dimensions."""
     if tensor_of(input, "t").ndim > 2:
-        raise ShapeError(f"t: it takes a matrix, not shape {input.shape}.\n  Write x.mT, or x.transpose(dim0, dim1).")
+        raise ShapeError(
+            f"t: expects a tensor with <= 2 dimensions, but got shape {input.shape}.\n"
+            "  Write x.mT, or x.transpose(dim0, dim1)."
+        )
     return _reversed(input)
 
 
 @register_property("T")
 def _reversed(input: Tensor) -> Tensor:
-    """A view with the dimensions in reverse."""
+    """A view with the dimensions reversed."""
     return permute(input, range(input.ndim)[::-1])
 
 
 @register_property("mT")
 def _matrix_transposed(input: Tensor) -> Tensor:
-    """A view with the last two dimensions exchanged: each matrix transposed. Raises ShapeError for a vector."""
+    """A view with the last two dimensions swapped: each matrix transposed. Raises ShapeError for a 1-d tensor."""
     if input.ndim == 1:
-        raise ShapeError(f"mT: shape {input.shape} has no matrices: it takes two dimensions or more.")
+        raise ShapeError(f"mT: only supported on matrices or batches of matrices, but got shape {input.shape}.")
     return transpose(input, -2, -1) if input.ndim else input
 
 
 @register(method=True)
 def movedim(input: Tensor, source: int | Sequence[int], destination: int | Sequence[int]) -> Tensor:
-    """A view in which the dimensions `source` are those numbered `destination`; the others keep their order."""
+    """Return a view with the dimensions `source` moved to positions `destination`; the others keep their order."""
     x = tensor_of(input, "movedim")
     asked = [listed_ints("movedim", (dims,)) for dims in (source, destination)]
     from_, to = ([dim_of(dim, x.ndim, "movedim") for dim in dims] for dims in asked)
     if len(from_) != len(to) or len(set(from_)) < len(from_) or len(set(to)) < len(to):
         raise ShapeError(
-            f"movedim: source={source!r} and destination={destination!r} must name as many dimensions, each once."
+            f"movedim: expected source and destination to have equal length and no repeated dim, but got {source!r} "
+            f"and {destination!r}."
         )
     placed = dict(zip(to, from_, strict=True))
     others = iter([k for k in range(x.ndim) if k not in from_])
@@ -190,16 +194,16 @@ def movedim(input: Tensor, source: int | Sequence[int], destination: int | Seque
 
 @register(method=True)
 def moveaxis(input: Tensor, source: int | Sequence[int], destination: int | Sequence[int]) -> Tensor:
-    """`movedim`."""
+    """Alias of `movedim`."""
     return movedim(input, source, destination)
 
 
-# --- numbers repeated without memory ---
+# --- expanding ---
 
 
 @register_method("expand")
 def _expand(input: Tensor, *size: Any) -> Tensor:
-    """A view in which dimensions of size 1 are repeated to `size`; -1 keeps one, and new ones come at the left."""
+    """Return a view with dimensions of size 1 expanded to `size`; -1 keeps a size, and new dimensions are prepended."""
     asked = listed_ints("expand", size)
     new = len(asked) - input.ndim
     kept = asked[: max(new, 0)] + input.shape
@@ -208,26 +212,27 @@ def _expand(input: Tensor, *size: Any) -> Tensor:
     )
     if new < 0 or min(shape, default=0) < 0 or broadcast_shapes(input.shape, shape, op="expand") != shape:
         raise ShapeError(
-            f"expand: {input.shape} does not expand to {asked}: only sizes of 1 can grow, and -1 keeps one."
+            f"expand: the expanded size {asked} must match the existing size {input.shape} at non-singleton "
+            "dimensions; -1 keeps a size."
         )
     return cast(Tensor, ops.expand(input, shape=shape))
 
 
 @register_method("expand_as")
 def _expand_as(input: Tensor, other: Tensor) -> Tensor:
-    """`expand` to the shape of `other`."""
+    """Expand to the shape of `other`."""
     return _expand(input, other.shape)
 
 
 @register(method=True)
 def broadcast_to(input: Tensor, size: Sequence[int]) -> Tensor:
-    """A view in which dimensions of size 1 are repeated to `size`; -1 keeps one, and new ones come at the left."""
+    """Broadcast to the shape `size`, as a view; see `expand`."""
     return _expand(tensor_of(input, "broadcast_to"), size)
 
 
 @register
 def broadcast_tensors(*tensors: Tensor) -> tuple[Tensor, ...]:
-    """Views of all in the shape that they broadcast to together."""
+    """Broadcast the tensors against each other; return views."""
     name = "broadcast_tensors"
     shape = broadcast_shapes(*[tensor_of(x, name, "one of tensors").shape for x in tensors], op=name)
     return tuple([_expand(x, shape) for x in tensors])
@@ -235,14 +240,14 @@ def broadcast_tensors(*tensors: Tensor) -> tuple[Tensor, ...]:
 
 @register
 def meshgrid(*tensors: Any, indexing: str = "ij") -> tuple[Tensor, ...]:
-    """Of n lines of numbers, n views of all their lengths: each varies along the dimension of its place.
+    """Return coordinate grids of n 1-d `tensors`, as n-d views: the k-th one varies along dimension k.
 
-    With ``indexing="xy"`` the first varies along dimension 1 and the second along 0. Raises ShapeError for other than
-    lines, or single numbers, and DTypeError where types differ.
+    With ``indexing="xy"`` the first two dimensions are swapped. Raises ShapeError for tensors that are not 1-d or 0-d,
+    and DTypeError if the dtypes differ.
     """
     given = tensors[0] if len(tensors) == 1 and isinstance(tensors[0], Sequence) else tensors
     if not given or any(tensor_of(x, "meshgrid", "one of tensors").ndim > 1 for x in given):
-        raise ShapeError("meshgrid: it takes one line of numbers or more, each of one dimension.")
+        raise ShapeError("meshgrid: expected one or more 0-d or 1-d tensors.")
     check_same_type("meshgrid", **{f"tensor {k}": x for k, x in enumerate(given)})
     check_option(indexing, ("ij", "xy"), "meshgrid", "indexing")
     along = list(range(len(given)))
@@ -253,38 +258,38 @@ def meshgrid(*tensors: Any, indexing: str = "ij") -> tuple[Tensor, ...]:
     return tuple([_expand(x, shape) for x in lines])
 
 
-# --- some of the numbers ---
+# --- selecting ---
 
 
 @register(method=True)
 def select(input: Tensor, dim: int, index: int) -> Tensor:
-    """A view of what stands at `index`, from either end, along `dim`, which is gone."""
+    """Return a view of the slice at `index` along `dim`, without that dimension; negative indices count from the end."""
     k = dim_of_some(input, dim, "select")
     if not -input.shape[k] <= index < input.shape[k]:
-        raise ShapeError(f"select: there is no index {index} along dimension {k} of shape {input.shape}.")
+        raise ShapeError(f"select: index {index} out of range for tensor of size {input.shape} at dimension {k}.")
     return cast(Tensor, ops.index(input, key=(*_ALL * k, int(index))))
 
 
 @register(method=True)
 def narrow(input: Tensor, dim: int, start: int | Tensor, length: int) -> Tensor:
-    """A view of `length` places along `dim`, from `start` on, which may count from the end."""
+    """Return a view of `length` elements along `dim`, starting at `start`. A negative start counts from the end."""
     k = dim_of_some(input, dim, "narrow")
     size = input.shape[k]
     if isinstance(start, Tensor):
         if start.ndim or start.dtype.kind != 1:
-            raise ShapeError(f"narrow: start is a 0-d tensor of integers; this is {start.dtype.name} {start.shape}.")
+            raise ShapeError(
+                f"narrow: start must be a 0-d integral tensor, but got {start.dtype.name} of shape {start.shape}."
+            )
         start = int(start)
     first = start + size if start < 0 else start
     if not 0 <= first <= first + length <= size:
-        raise ShapeError(
-            f"narrow: {length} places from {start} on are not there along dimension {k} of shape {input.shape}."
-        )
+        raise ShapeError(f"narrow: start ({start}) + length ({length}) exceeds dimension {k} of shape {input.shape}.")
     return between(input, k, first, first + length)
 
 
 @register(method=True)
 def diagonal(input: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
-    """A view of the diagonals of dimensions `dim1` and `dim2`, as a last dimension: `offset` above the main one."""
+    """Return a view of the diagonals over `dim1` and `dim2`, `offset` above the main one, as the last dimension."""
     x = tensor_of(input, "diagonal")
     first, second = two_dims_of(dim1, dim2, x.ndim, "diagonal")
     return cast(Tensor, ops.diagonal(x, offset=offset, dim1=first, dim2=second))
@@ -292,28 +297,27 @@ def diagonal(input: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Te
 
 @register_method("unfold")
 def _unfold(input: Tensor, dimension: int, size: int, step: int) -> Tensor:
-    """A view of all windows of `size` along `dimension`, one every `step`: they are in a new last dimension.
+    """Return a view of all windows of `size` along `dimension`, one every `step`, in a new last dimension.
 
-    Windows that overlap cannot be written to.
+    Overlapping windows are read-only.
     """
     k, shape = dim_of(dimension, input.ndim, "unfold"), input.shape or (1,)
     if not 0 <= size <= shape[k] or step < 1:
         raise ShapeError(
-            f"unfold: windows of size {size} every {step} do not fit along dimension {k} of shape {input.shape}: they "
-            "need a size of at most that and a step of 1 or more."
+            f"unfold: maximum size for tensor at dimension {k} is {shape[k]} and step must be > 0, but got "
+            f"size={size} and step={step}."
         )
-    if not input.ndim:  # its one window is the line of one number
+    if not input.ndim:  # a 0-d tensor has one window, of one element
         return between(_arranged(input, shape), 0, 0, size)
     return cast(Tensor, ops.unfold(input, dim=k, size=size, step=step))
 
 
 @register(method=True)
 def as_strided(input: Tensor, size: Sequence[int], stride: Sequence[int], storage_offset: int | None = None) -> Tensor:
-    """A view of shape `size` into the memory of `input`, in which neighbours along a dimension stand `stride` apart.
+    """Return a view into the storage of `input` with shape `size`, the given `stride` and `storage_offset`.
 
-    It begins at number `storage_offset` of the storage, by default where `input` does, and takes its gradient from the
-    tensor that `input` is a view of; unlike in PyTorch, also for numbers that are not in `input`. Raises ShapeError for
-    strides below 0, and for what lies outside that tensor.
+    The offset, in elements, defaults to that of `input`. Gradients flow to the base of `input`; unlike in PyTorch, also
+    for elements outside `input`. Raises ShapeError for negative strides and for elements outside the base.
 
     >>> import minigrad as mg
     >>> mg.as_strided(mg.tensor([1, 2, 3, 4]), (3, 2), (1, 1)).tolist()
@@ -322,19 +326,24 @@ def as_strided(input: Tensor, size: Sequence[int], stride: Sequence[int], storag
     x = tensor_of(input, "as_strided")
     shape, strides = listed_ints("as_strided", (size,)), listed_ints("as_strided", (stride,))
     if len(shape) != len(strides) or min((*shape, *strides), default=0) < 0:
-        raise ShapeError(f"as_strided: size={shape} and stride={strides} must be as many, and none below 0.")
+        raise ShapeError(
+            f"as_strided: size and stride must have equal length and be non-negative, but got {shape} and {strides}."
+        )
     root = x if x._base is None or (x.requires_grad and x.is_leaf) else x._base
     own = stride_of(root)
     if overlapping(root.shape, own):
-        raise ShapeError("as_strided: in this tensor one number stands in several places.\n  clone() it first.")
+        raise ShapeError(
+            "as_strided: unsupported operation: more than one element of the tensor refers to a single memory "
+            "location.\n  clone() it first."
+        )
     offset = (_storage_offset(x) if storage_offset is None else storage_offset) - _storage_offset(root)
     steps = [by * (n - 1) for by, n in zip(own, root.shape, strict=True)]
     low, high = sum(min(step, 0) for step in steps), sum(max(step, 0) for step in steps)
     last = offset + sum(by * (n - 1) for by, n in zip(strides, shape, strict=True))
     if 0 not in shape and (0 in root.shape or not low <= offset <= last <= high):
         raise ShapeError(
-            f"as_strided: size={shape}, stride={strides} from number {offset} on reach number {last}, but the memory "
-            f"of shape {root.shape} goes from {low} to {high}."
+            f"as_strided: size={shape}, stride={strides} and storage offset {offset} are out of bounds: they reach "
+            f"element {last}, but shape {root.shape} spans elements {low} to {high}."
         )
     return cast(Tensor, ops.as_strided(root, own=own, size=shape, stride=strides, offset=offset))
 
@@ -344,13 +353,13 @@ def as_strided(input: Tensor, size: Sequence[int], stride: Sequence[int], storag
 
 @register_method("contiguous")
 def _contiguous(input: Tensor) -> Tensor:
-    """The tensor itself if its numbers stand in memory in order, else a copy of which that is true."""
+    """Return the tensor itself if it is contiguous in memory, otherwise a contiguous copy."""
     return input if _is_contiguous(input) else cast(Tensor, ops.contiguous(input))
 
 
 @register_method("is_contiguous")
 def _is_contiguous(input: Tensor) -> bool:
-    """Whether the numbers stand in memory in order, the last dimension's side by side."""
+    """Return whether the tensor is contiguous in memory, in row-major order."""
     found: bool = input._array.flags.c_contiguous
     return found
 
@@ -361,23 +370,23 @@ def _stride(input: Tensor, dim: None = None) -> Shape: ...
 def _stride(input: Tensor, dim: int) -> int: ...
 @register_method("stride")
 def _stride(input: Tensor, dim: int | None = None) -> Any:
-    """How many numbers apart neighbours stand in memory, along each dimension or `dim`. Of size 1 it means nothing."""
+    """Return the strides in elements, or that of `dim`. The stride of a dimension of size 1 is meaningless."""
     return stride_of(input) if dim is None else stride_of(input)[dim_of_some(input, dim, "stride")]
 
 
 @register_method("storage_offset")
 def _storage_offset(input: Tensor) -> int:
-    """Which number of its storage is the first of this tensor."""
+    """Return the offset of the tensor in its storage, in elements."""
     first = input.storage.array.__array_interface__["data"][0]
     offset: int = (input._array.__array_interface__["data"][0] - first) // input._array.itemsize
     return offset
 
 
-# --- what they share ---
+# --- helpers ---
 
 
 def _arranged(x: Tensor, shape: Shape) -> Tensor:
-    """`x` in `shape`, as a tensor of its own also where it has that shape."""
+    """Reshape `x`; return a new tensor even if it already has that shape."""
     return cast(Tensor, ops.reshape(x, shape=shape))
 
 

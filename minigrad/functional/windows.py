@@ -1,4 +1,4 @@
-"""Windows over a dimension, and matrices of their weights: what pooling and resizing are made from."""
+"""Windows over a dimension, and matrices of their weights, for pooling and resizing."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Rows = tuple[tuple[range, tuple[float, ...]], ...]
 
 @lru_cache(maxsize=256)
 def place_windows(n: int, m: int, kernel: int, stride: int, padding: int, dilation: int) -> Windows:
-    """`m` windows over `n` places, of those places that are there."""
+    """Return `m` windows over `n` elements, without the indices that fall in the padding."""
     windows = []
     for start in range(-padding, m * stride - padding, stride):
         first = start + dilation * max(0, -(start // dilation))
@@ -26,13 +26,13 @@ def place_windows(n: int, m: int, kernel: int, stride: int, padding: int, dilati
 
 @lru_cache(maxsize=256)
 def window_shares(n: int, m: int) -> Windows:
-    """`m` windows that share `n` places evenly."""
+    """Return `m` windows that divide `n` elements evenly, as in adaptive pooling."""
     return tuple(range(j * n // m, -(-(j + 1) * n // m)) for j in range(m))
 
 
 @lru_cache(maxsize=256)
 def mean_rows(windows: Windows, counts: tuple[int, ...]) -> Rows:
-    """The matrix of the windows' sums, each divided by its count."""
+    """Return the matrix that sums each window and divides by its count."""
     return tuple((window, (1 / count,) * len(window)) for window, count in zip(windows, counts, strict=True))
 
 

@@ -241,32 +241,32 @@ MESSAGES = {
     "out of range": (
         lambda x: x[0, [4]],
         ShapeError,
-        """index: index 4 is out of range for dimension 1, which has size 4.
-  Indices go from 0 to 3, or from -1 to -4.""",
+        """index: index 4 is out of bounds for dimension 1 with size 4.
+  Valid indices are 0 to 3, or -1 to -4.""",
     ),
     "negative": (
         lambda x: x.gather(1, mg.tensor([[-1]])),
         ShapeError,
-        """gather: index -1 is out of range for dimension 1, which has size 4.
-  Indices go from 0 to 3.""",
+        """gather: index -1 is out of bounds for dimension 1 with size 4.
+  Valid indices are 0 to 3.""",
     ),
     "empty dimension": (
         lambda x: F.embedding(mg.tensor([0]), x[:0]),
         ShapeError,
-        """embedding: index 0 is out of range for dimension 0, which has size 0.
-  There is nothing to index.""",
+        """embedding: index 0 is out of bounds for dimension 0 with size 0.
+  The dimension is empty.""",
     ),
     "bytes": (
         lambda x: x[mg.tensor([0, 1], dtype=mg.uint8)],
         DTypeError,
-        """index: uint8 is neither int64, int32 nor bool.
-  A mask is of bools: x[mask.to(mg.bool)].""",
+        """index: tensors used as indices must be int64, int32 or bool, but got uint8.
+  For a mask, write x[mask.to(mg.bool)].""",
     ),
     "mask": (
         lambda x: x[mg.tensor([True, False])],
         ShapeError,
-        """index: a mask of shape (2,) does not fit the dimensions from 0 on, of shape (3, 4).
-  It has a bool for each number, or each row, that there is.""",
+        """index: the shape of the mask (2,) at index 0 does not match the shape of the indexed dimensions (3, 4).
+  A mask has one bool for each element, or for each row.""",
     ),
     "type": (
         lambda x: x.__setitem__([0], mg.tensor([[1, 2, 3, 4]])),
@@ -277,7 +277,7 @@ MESSAGES = {
     "shape": (
         lambda x: x.__setitem__([0, 1], mg.ones(2)),
         ShapeError,
-        "index: a value of shape (2,) does not broadcast to (2, 4), the shape of what it is written to.",
+        "index: value of shape (2,) cannot be broadcast to the indexed shape (2, 4).",
     ),
     "option": (
         lambda x: F.embedding(mg.tensor([0]), x, sparse=True),
@@ -292,7 +292,7 @@ MESSAGES = {
     "src and value": (
         lambda x: x.scatter(0, mg.tensor([[0]]), 1.0, value=1.0),
         ArgumentError,
-        "scatter: it takes either src or value.",
+        "scatter: expected exactly one of src and value.",
     ),
 }
 

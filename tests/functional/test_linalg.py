@@ -74,7 +74,8 @@ def test_inner_sizes_that_differ_are_named_with_the_likely_mend():
     with pytest.raises(ShapeError) as error:
         mg.matmul(mg.ones(32, 784), mg.ones(128, 784))
     assert str(error.value) == (
-        "matmul: (32, 784) @ (128, 784): the inner sizes 784 and 128 differ.\n"
+        "matmul: mat1 and mat2 shapes cannot be multiplied ((32, 784) @ (128, 784)): "
+        "the inner sizes 784 and 128 differ.\n"
         "  Did you mean x @ w.T, which gives (32, 128)?"
     )
     with pytest.raises(ShapeError, match=r"Did you mean x\.T @ w, which gives \(3, 4\)\?"):
@@ -84,15 +85,19 @@ def test_inner_sizes_that_differ_are_named_with_the_likely_mend():
 @pytest.mark.parametrize(
     ("wrong", "kind", "message"),
     [
-        (lambda: mg.matmul(mg.tensor(1.0), mg.ones(2)), ShapeError, "matmul: a number has no rows"),
+        (lambda: mg.matmul(mg.tensor(1.0), mg.ones(2)), ShapeError, "matmul: both arguments need to be at least 1-d"),
         (lambda: mg.matmul(mg.ones(2, 1, 3), mg.ones(5, 3, 1)), ShapeError, r"matmul: shapes \(2,\) and \(5,\)"),
         (
             lambda: mg.matmul(mg.ones(2), mg.ones(2, dtype=mg.float64)),
             DTypeError,
             r"expected other to have the same dtype as input \(float32\), but got float64",
         ),
-        (lambda: mg.mm(mg.ones(2), mg.ones(2)), ShapeError, "mm: it takes operands of 2 dimensions"),
-        (lambda: mg.bmm(mg.ones(2, 1, 1), mg.ones(3, 1, 1)), ShapeError, "bmm: batches of 2 and 3 matrices"),
+        (lambda: mg.mm(mg.ones(2), mg.ones(2)), ShapeError, "mm: expected 2-d tensors"),
+        (
+            lambda: mg.bmm(mg.ones(2, 1, 1), mg.ones(3, 1, 1)),
+            ShapeError,
+            "bmm: expected equal batch sizes, but got 2 and 3",
+        ),
         (lambda: mg.dot(mg.ones(2), mg.ones(3)), ShapeError, "inner sizes 2 and 3 differ"),
     ],
     ids=["number", "batches", "types", "mm", "bmm", "dot"],
@@ -213,8 +218,8 @@ def test_features_that_differ_are_named():
     with pytest.raises(ShapeError) as error:
         mg.linear(mg.ones(32, 100), mg.ones(128, 784))
     assert str(error.value) == (
-        "linear: the input, (32, 100), is (…, in), but weight, (128, 784), is not (out, in).\n"
-        "  Each row of weight has a number for each number in the last dimension of the input."
+        "linear: input and weight shapes cannot be multiplied ((32, 100) and (128, 784)).\n"
+        "  Expected an input of shape (…, in) and a weight of shape (out, in)."
     )
 
 
@@ -222,8 +227,12 @@ def test_features_that_differ_are_named():
 @pytest.mark.parametrize(
     ("wrong", "kind", "message"),
     [
-        (lambda: mg.linear(mg.ones(2, 3), mg.ones(4, 3), mg.ones(2)), ShapeError, r"bias has shape \(2,\), but .* 4"),
-        (lambda: mg.linear(mg.ones(2, 3), mg.ones(3), mg.ones(2)), ShapeError, r"weight, \(3,\), is not \(out, in\)"),
+        (
+            lambda: mg.linear(mg.ones(2, 3), mg.ones(4, 3), mg.ones(2)),
+            ShapeError,
+            r"bias of shape \(4,\), but got \(2,\)",
+        ),
+        (lambda: mg.linear(mg.ones(2, 3), mg.ones(3), mg.ones(2)), ShapeError, r"cannot be multiplied .* and \(3,\)\)"),
         (
             lambda: mg.linear(mg.ones(2, 3), mg.ones(4, 3, dtype=mg.float64)),
             DTypeError,
@@ -247,26 +256,14 @@ def test_features_that_differ_are_named():
         ),
         (lambda: mg.tensordot(mg.ones(2, 3), mg.ones(3, 2), -1), ShapeError, "but got dims=-1"),
         (lambda: mg.tensordot(mg.ones(2, 3), mg.ones(2, 2), 1), ShapeError, r"1 of \(2, 3\) and 0 of \(2, 2\)"),
-        (
-            lambda: mg.einsum("...i,...", mg.ones(2, 3), mg.ones(4)),
-            ShapeError,
-            "a dimension of ... has size 4, which does not broadcast with previously seen size 2",
-        ),
-        (
-            lambda: mg.tensordot(mg.ones(2, 3), mg.ones(3, 2), ([1], [0, 1])),
-            ShapeError,
-            "should have the same length and no duplicates",
-        ),
-        (lambda: mg.inner(mg.ones(2, 3), mg.ones(1)), ShapeError, r"inner: \(2, 3\) and \(1,\): the last sizes differ"),
+        (lambda: mg.einsum("...i,...", mg.ones(2, 3), mg.ones(4)), ShapeError, "a dimension of ... has sizes 2 and 4"),
+        (lambda: mg.tensordot(mg.ones(2, 3), mg.ones(3, 2), ([1], [0, 1])), ShapeError, "does not pair dimensions"),
+        (lambda: mg.inner(mg.ones(2, 3), mg.ones(1)), ShapeError, r"inner: the last dimensions must match, but got"),
         (lambda: mg.addmm(mg.ones(3), mg.ones(2, 3), mg.ones(3, 2)), ShapeError, "addmm: shapes"),
-        (lambda: mg.addmv(mg.ones(2, 2), mg.ones(2, 3), mg.ones(3)), ShapeError, "cannot be broadcast to"),
-        (
-            lambda: mg.tensor([1]).addmv(mg.tensor([[1]]), mg.tensor([2]), beta=0.5),
-            DTypeError,
-            "beta must not be a floating-point number, but got 0.5",
-        ),
-        (lambda: mg.mv(mg.ones(2, 3), mg.ones(3, 1)), ShapeError, "mv: it takes operands of 1 dimensions"),
-        (lambda: mg.trace(mg.ones(2)), ShapeError, "trace: it takes operands of 2 dimensions"),
+        (lambda: mg.addmv(mg.ones(2, 2), mg.ones(2, 3), mg.ones(3)), ShapeError, "which does not stretch to"),
+        (lambda: mg.tensor([1]).addmv(mg.tensor([[1]]), mg.tensor([2]), beta=0.5), DTypeError, "beta=0.5 is a float"),
+        (lambda: mg.mv(mg.ones(2, 3), mg.ones(3, 1)), ShapeError, "mv: expected 1-d tensors"),
+        (lambda: mg.trace(mg.ones(2)), ShapeError, "trace: expected 2-d tensors"),
     ],
     ids=lambda x: x if isinstance(x, str) else "",
 )

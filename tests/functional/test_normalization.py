@@ -237,17 +237,17 @@ REFUSALS = {
     "F.layer_norm(x, (4,))": (
         ShapeError,
         (
-            "layer_norm: normalized_shape=(4,) are not the last sizes of shape (2, 4, 3), one or more.\n"
+            "layer_norm: normalized_shape=(4,) does not match the last dimensions of input, of shape (2, 4, 3).\n"
             "  Write x.shape[-1:] to normalise over the last dimension."
         ),
     ),
     "F.layer_norm(x, 3)": (
         DTypeError,
-        "layer_norm: normalized_shape=3 is not a shape.\n  Write (3,) for one dimension.",
+        "layer_norm: normalized_shape=3 is not a sequence of ints.\n  Write (3,) for one dimension.",
     ),
     "F.layer_norm(x, (3,), c)": (
         ShapeError,
-        "layer_norm: weight has shape (4,); for an input of shape (2, 4, 3) it is (3,).",
+        "layer_norm: expected weight of shape (3,) for an input of shape (2, 4, 3), but got (4,).",
     ),
     "F.rms_norm(x, (3,), mg.ones(3, dtype=mg.float64))": (
         DTypeError,
@@ -259,23 +259,24 @@ REFUSALS = {
     "F.batch_norm(mg.zeros(1, 4), c, c, training=True)": (
         ShapeError,
         (
-            "batch_norm: training=True, but shape (1, 4) has one value a channel, whose norm is always 0.\n"
-            "  Give it more samples, or training=False."
+            "batch_norm: expected more than 1 value per channel when training, but got input of shape (1, 4).\n"
+            "  Use a larger batch, or training=False."
         ),
     ),
     "F.batch_norm(x, None, None)": (
         ArgumentError,
-        "batch_norm: without the statistics of the input it needs running_mean and running_var, and one is None.",
+        "batch_norm: running_mean and running_var must be given in evaluation mode.",
     ),
     "F.batch_norm(x, c.clone().requires_grad_(), c)": (
         GraphError,
-        "batch_norm: running_mean requires a gradient, but it is written, not learned; give a detach().",
+        "batch_norm: running_mean requires grad, but it is updated in place.\n  Write running_mean.detach().",
     ),
     "F.group_norm(x, 3)": (
         ShapeError,
         (
-            "group_norm: num_groups=3 does not divide the 4 channels of shape (2, 4, 3).\n"
-            "  Take a divisor of them: 1 for all together, or as many as channels for each by itself."
+            "group_norm: expected number of channels in input to be divisible by num_groups, but got input of shape "
+            "(2, 4, 3) and num_groups=3.\n"
+            "  Choose a divisor of 4: 1 normalises all channels together, 4 each one separately."
         ),
     ),
     "F.dropout(x, 1.5)": (ArgumentError, "dropout: p has to be between 0 and 1, but got 1.5."),

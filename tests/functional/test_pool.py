@@ -137,22 +137,22 @@ WRONG = [
     (
         lambda: F.max_pool2d(ONES, 5),
         ShapeError,
-        "max_pool2d: a window of 5 is larger than the size 4 in shape (2, 3, 4, 5).",
+        "max_pool2d: output size is too small: a window of 5 is larger than the size 4 in shape (2, 3, 4, 5).",
     ),
     (
         lambda: F.max_pool2d(ONES, 2, padding=1, dilation=6),
         ShapeError,
-        "max_pool2d: a window of 7 is larger than the size 4 in shape (2, 3, 4, 5), with 1 of padding at either end.",
+        "max_pool2d: output size is too small: a window of 7 is larger than the size 4 in shape (2, 3, 4, 5), with",
     ),
     (
         lambda: F.avg_pool2d(ONES, 3, padding=(1, 2)),
         ShapeError,
-        "avg_pool2d: padding=2 is more than half of kernel_size=3: some windows would be empty.",
+        "avg_pool2d: padding should be at most half of the kernel size, but got padding=2 and kernel_size=3.",
     ),
     (
         lambda: F.max_pool2d(ONES[..., :1, :1], 2, 1, 1, 2),
         ShapeError,
-        "max_pool2d: with padding=1 and dilation=2 a window over shape (2, 3, 1, 1) holds nothing but padding.\n  Pad",
+        "max_pool2d: with padding=1 and dilation=2 a window over shape (2, 3, 1, 1) covers only padding.\n  Reduce",
     ),
     (
         lambda: F.max_pool2d(ONES, 2, 0),
@@ -210,7 +210,7 @@ WRONG = [
     (
         lambda: F.avg_pool2d(ONES, 2, divisor_override=0),
         ArgumentError,
-        "avg_pool2d: divisor_override=0: nothing can be divided by 0.",
+        "avg_pool2d: divisor_override=0: the divisor must not be zero.",
     ),
     (
         lambda: F.max_pool2d(ONES, 2, data_format="NCWH"),
@@ -225,7 +225,7 @@ WRONG = [
     (
         lambda: F.adaptive_avg_pool2d(ONES, (1, 2, 3)),
         ShapeError,
-        "adaptive_avg_pool2d: output_size=(1, 2, 3) is not one size for each of 2 dimensions.",
+        "adaptive_avg_pool2d: expected an output_size of 2 sizes, but got (1, 2, 3).",
     ),
     (
         lambda: F.adaptive_avg_pool1d(ONES[0], None),
@@ -274,5 +274,5 @@ def test_lp_pools_of_each_order_are_pytorch_s(torch, p, dims):
 
 
 def test_an_lp_pool_of_order_0_is_refused():
-    with pytest.raises(ArgumentError, match="lp_pool1d: norm_type=0: there is no root of order 1 / 0"):
+    with pytest.raises(ArgumentError, match="lp_pool1d: norm_type=0: the exponent 1 / norm_type is undefined"):
         mg.nn.functional.lp_pool1d(mg.ones(1, 1, 4), 0, 2)

@@ -98,5 +98,5 @@ def test_repr_counts_what_is_not_finite_also_where_it_is_not_shown():
 
 def test_format_of_several_numbers_says_how():
     assert f"{mg.ones(2)}" == repr(mg.ones(2))
-    with pytest.raises(DTypeError, match=r"format: '.2f' is for one number, and this tensor has shape \(2,\)"):
+    with pytest.raises(DTypeError, match=r"format: unsupported format string '.2f' for a tensor of shape \(2,\)"):
         f"{mg.ones(2):.2f}"

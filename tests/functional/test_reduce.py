@@ -286,36 +286,16 @@ def test_functions_are_methods_too_and_max_takes_a_tensor():
     [
         (lambda x: x.sum(2), ShapeError, r"sum: there is no dimension 2: the operand has 2, numbered -2 to 1"),
         (lambda x: x.sum((0, -2)), ShapeError, r"sum: dim=\(0, -2\) names a dimension twice"),
-        (lambda x: x.sum(0.5), DTypeError, "sum: dim must be an int or a tuple of ints, not 0.5"),
-        (lambda x: x.prod((0, 1)), DTypeError, r"prod: dim must be a single int, not \(0, 1\)"),
-        (
-            lambda x: x.to(mg.int64).mean(),
-            DTypeError,
-            r"mean: expected input to be a floating-point tensor, but got int64.\n  Write",
-        ),
-        (
-            lambda x: x.to(mg.int64).std(),
-            DTypeError,
-            "std: expected input to be a floating-point tensor, but got int64",
-        ),
-        (
-            lambda x: x[:0].amax(0),
-            ShapeError,
-            r"amax: expected dimension 0 to have non-zero size, but got shape \(0, 3\)",
-        ),
-        (
-            lambda x: x[:, :0].max(),
-            ShapeError,
-            r"amax: expected dimension 1 to have non-zero size, but got shape \(2, 0\)",
-        ),
-        (
-            lambda x: x[:0].argmin(),
-            ShapeError,
-            r"argmin: expected dimension 0 to have non-zero size, but got shape \(0,\)",
-        ),
-        (lambda x: x.max(keepdim=True), ArgumentError, "max: keepdim goes with a dim"),
-        (lambda x: x.norm("nuc"), ArgumentError, "norm: p='nuc' is not a vector norm"),
-        (lambda x: mg.sum([1.0]), DTypeError, "sum: input must be a tensor, not a list"),
+        (lambda x: x.sum(0.5), DTypeError, "sum: dim=0.5 is neither an int nor a tuple of ints"),
+        (lambda x: x.prod((0, 1)), DTypeError, r"prod: dim=\(0, 1\) is not an int"),
+        (lambda x: x.to(mg.int64).mean(), DTypeError, r"mean: input holds int64, not fractions.\n  Write"),
+        (lambda x: x.to(mg.int64).std(), DTypeError, "std: input holds int64, not fractions"),
+        (lambda x: x[:0].amax(0), ShapeError, r"amax: dimension 0 of shape \(0, 3\) is empty"),
+        (lambda x: x[:, :0].max(), ShapeError, r"amax: dimension 1 of shape \(2, 0\) is empty"),
+        (lambda x: x[:0].argmin(), ShapeError, r"argmin: dimension 0 of shape \(0,\) is empty"),
+        (lambda x: x.max(keepdim=True), ArgumentError, "max: keepdim requires a dim"),
+        (lambda x: x.norm("nuc"), ArgumentError, "norm: order p='nuc' is not supported"),
+        (lambda x: mg.sum([1.0]), DTypeError, "sum: input is a list, not a tensor"),
     ],
     ids=lambda x: x if isinstance(x, str) else "",
 )
@@ -349,7 +329,7 @@ def test_a_rule_may_differentiate_through_one_of_several_outputs():
 
 
 def test_unbiased_and_correction_are_one_choice():
-    with pytest.raises(ArgumentError, match=r"std: unbiased=True and correction=0 are the same choice; give one\."):
+    with pytest.raises(ArgumentError, match=r"std: got both unbiased=True and correction=0; give only one\."):
         mg.ones(3).std(unbiased=True, correction=0)
 
 

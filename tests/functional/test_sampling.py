@@ -158,12 +158,12 @@ WRONG = [
     (
         lambda: F.grid_sample(X[..., None], mg.zeros(2, 5, 6, 7, 3), "bicubic"),
         ArgumentError,
-        "grid_sample: bicubic is of images (N, C, H, W), and input has five dimensions.",
+        "grid_sample: bicubic interpolation only supports 4-d input, but got 5-d.",
     ),
     (
         lambda: F.grid_sample(X[..., None], GRID),
         ShapeError,
-        "grid_sample: grid has shape (2, 5, 6, 2), where (2, depth, rows, columns, 3) is asked, for input (2, 1, 3, 4,",
+        "grid_sample: expected grid of shape (2, D_out, H_out, W_out, 3) for input (2, 1, 3, 4, 1), but got (2, 5, 6,",
     ),
     (
         lambda: F.grid_sample(X, GRID, padding_mode="reflect"),
@@ -173,22 +173,22 @@ WRONG = [
     (
         lambda: F.grid_sample(X[0], GRID),
         ShapeError,
-        "grid_sample: input has shape (1, 3, 4), and is to be (N, C, H, W) or (N, C, D, H, W), not empty.",
+        "grid_sample: expected a non-empty input (N, C, H, W) or (N, C, D, H, W), but got (1, 3, 4).",
     ),
     (
         lambda: F.grid_sample(X[:, :, :0], GRID),
         ShapeError,
-        "grid_sample: input has shape (2, 1, 0, 4), and is to be (N, C, H, W) or (N, C, D, H, W), not empty.",
+        "grid_sample: expected a non-empty input (N, C, H, W) or (N, C, D, H, W), but got (2, 1, 0, 4).",
     ),
     (
         lambda: F.grid_sample(X[:1], GRID),
         ShapeError,
-        "grid_sample: grid has shape (2, 5, 6, 2), where (1, rows, columns, 2) is asked, for input (1, 1, 3, 4).",
+        "grid_sample: expected grid of shape (1, H_out, W_out, 2) for input (1, 1, 3, 4), but got (2, 5, 6, 2).",
     ),
     (
         lambda: F.grid_sample(X, GRID[..., :1]),
         ShapeError,
-        "grid_sample: grid has shape (2, 5, 6, 1), where (2, rows, columns, 2) is asked",
+        "grid_sample: expected grid of shape (2, H_out, W_out, 2) for input (2, 1, 3, 4), but got (2, 5, 6, 1).",
     ),
     (
         lambda: F.grid_sample(X, GRID.to(mg.float64)),
@@ -211,17 +211,17 @@ WRONG = [
     (
         lambda: F.affine_grid(THETA, (2, 1, 2, 3, 4)),
         ShapeError,
-        "affine_grid: theta has shape (2, 2, 3), and size=(2, 1, 2, 3, 4) needs (2, 3, 4).",
+        "affine_grid: expected theta of shape (2, 3, 4) for size=(2, 1, 2, 3, 4), but got (2, 2, 3).",
     ),
     (
         lambda: F.affine_grid(THETA, (2, 1, 0, 3)),
         ShapeError,
-        "affine_grid: size=(2, 1, 0, 3) is neither (N, C, H, W) nor (N, C, D, H, W), each 1 or more.",
+        "affine_grid: expected a positive size (N, C, H, W) or (N, C, D, H, W), but got (2, 1, 0, 3).",
     ),
     (
         lambda: F.affine_grid(THETA, (1, 1, 2, 3)),
         ShapeError,
-        "affine_grid: theta has shape (2, 2, 3), and size=(1, 1, 2, 3) needs (1, 2, 3).",
+        "affine_grid: expected theta of shape (1, 2, 3) for size=(1, 1, 2, 3), but got (2, 2, 3).",
     ),
     (
         lambda: F.affine_grid(THETA.to(mg.int32), (2, 1, 2, 3)),

@@ -136,8 +136,8 @@ def test_a_view_that_cannot_be_says_to_reshape():
     with pytest.raises(ShapeError) as error:
         mg.zeros(3, 4).T.view(-1)
     assert str(error.value) == (
-        "view: shape (4, 3) with strides (1, 4) cannot be seen as (12,): numbers that would be neighbours are not "
-        "evenly spaced in memory.\n  Write reshape(…), which copies where it must."
+        "view: view size (12,) is not compatible with input tensor's size (4, 3) and stride (1, 4).\n"
+        "  Write reshape(…), which copies if necessary."
     )
 
 
@@ -148,35 +148,35 @@ def test_a_view_that_cannot_be_says_to_reshape():
         (lambda x: x.view(1.5), DTypeError, "view: expected ints, or one sequence of ints, but got 1.5"),
         (lambda x: x.reshape(5), ShapeError, r"reshape: 6 elements do not fill the shape \(5,\), which has 5"),
         (lambda x: x.expand(2, 4), ShapeError, r"expand: shapes \(2, 3\) and \(2, 4\) do not broadcast"),
-        (lambda x: x.expand(3), ShapeError, r"expand: \(2, 3\) does not expand to \(3,\): only sizes of 1 can grow"),
-        (lambda x: x.select(1, 3), ShapeError, r"select: there is no index 3 along dimension 1 of shape \(2, 3\)"),
-        (lambda x: x.narrow(1, 2, 2), ShapeError, "narrow: 2 places from 2 on are not there along dimension 1"),
-        (lambda x: x.split([1, 2]), ShapeError, r"split: parts of sizes \[1, 2\] do not make up the 2 places of dim"),
+        (lambda x: x.expand(3), ShapeError, r"expand: the expanded size \(3,\) must match the existing size"),
+        (lambda x: x.select(1, 3), ShapeError, r"select: index 3 out of range for tensor of size \(2, 3\) at"),
+        (lambda x: x.narrow(1, 2, 2), ShapeError, r"narrow: start \(2\) \+ length \(2\) exceeds dimension 1"),
+        (lambda x: x.split([1, 2]), ShapeError, r"split: expected split sizes to sum exactly to 2 .* \[1, 2\]"),
         (lambda x: x.unsqueeze(3), ShapeError, "unsqueeze: there is no dimension 3: the operand has 3"),
-        (lambda x: x[None].t(), ShapeError, r"t: it takes a matrix, not shape \(1, 2, 3\).\n  Write x.mT"),
+        (lambda x: x[None].t(), ShapeError, r"t: expects a tensor with <= 2 dim.* \(1, 2, 3\).\n  Write x.mT"),
         (
             lambda x: mg.cat([x, x.T]),
             ShapeError,
-            r"cat: shapes \(2, 3\), \(3, 2\) must be equal in all dimensions but 0",
+            r"cat: sizes of tensors must match except in dimension 0, but got shapes \(2, 3\), \(3, 2\)",
         ),
         (
             lambda x: mg.cat([x[0, 0]]),
             ShapeError,
-            r"cat: single numbers have no dimension.*\n  Write stack\(\[a, b\]\)",
+            r"cat: zero-dimensional tensors cannot be concatenated.\n  Write stack\(\[a, b\]\)",
         ),
-        (lambda x: mg.stack([x, x[0]]), ShapeError, r"stack: it takes tensors of one shape, not \(2, 3\) and \(3,\)"),
-        (lambda x: mg.cat([x, 1.0]), DTypeError, "cat: one of tensors must be a tensor, not a float"),
-        (lambda x: x.unfold(1, 4, 1), ShapeError, "unfold: windows of size 4 every 1 do not fit along dimension 1"),
-        (lambda x: x.as_strided((7,), (1,)), ShapeError, "from number 0 on reach number 6, but .* from 0 to 5"),
-        (lambda x: x.repeat(2), ShapeError, r"repeat: \(2,\) must give a count, 0 or more, for each dimension"),
+        (lambda x: mg.stack([x, x[0]]), ShapeError, r"stack: expected tensors of equal size, but got \(2, 3\) and "),
+        (lambda x: mg.cat([x, 1.0]), DTypeError, "cat: one of tensors is a float, not a tensor"),
+        (lambda x: x.unfold(1, 4, 1), ShapeError, "unfold: maximum size for tensor at dimension 1 is 3"),
+        (lambda x: x.as_strided((7,), (1,)), ShapeError, "out of bounds: they reach element 6, but .* 0 to 5"),
+        (lambda x: x.repeat(2), ShapeError, r"repeat: expected a non-negative count for each dimension"),
         (
             lambda x: mg.pad(x, (3, 0), "reflect"),
             ShapeError,
-            "puts 0 to 2 places at either end of the 3 of dimension 1",
+            "allows a padding size of at most 2 for dimension 1 of size 3",
         ),
-        (lambda x: mg.pad(x, (-4, 0), "reflect"), ShapeError, r"pad: \(-4, 0\) cuts off more than there is"),
-        (lambda x: mg.pad(x, (1, 1), "edge"), ArgumentError, "pad: expected mode to be one of .*, but got 'edge'"),
-        (lambda x: x.repeat_interleave(2, 0, output_size=5), ShapeError, "output_size=5, but the repeats make 4"),
+        (lambda x: mg.pad(x, (-4, 0), "reflect"), ShapeError, r"pad: pad=\(-4, 0\) crops more elements than"),
+        (lambda x: mg.pad(x, (1, 1), "edge"), ArgumentError, "pad: mode='edge' is none of"),
+        (lambda x: x.repeat_interleave(2, 0, output_size=5), ShapeError, "output_size=5, but the repeats sum to 4"),
     ],
     ids=lambda x: x if isinstance(x, str) else "",
 )
@@ -260,7 +260,7 @@ def test_as_strided_passes_gradient_to_numbers_outside_its_input():
 
 def test_as_strided_stays_within_what_was_detached():
     x = mg.zeros(2, 3)
-    with pytest.raises(ShapeError, match="but the memory"):
+    with pytest.raises(ShapeError, match="out of bounds"):
         x[1].detach().as_strided((3,), (1,), 0)
     assert x[1].as_strided((3,), (1,), 0).tolist() == [0.0, 0.0, 0.0]
 
@@ -291,7 +291,7 @@ def test_no_pad_shares_memory_with_its_input():
 
 
 def test_a_turn_is_between_two_dimensions():
-    with pytest.raises(ShapeError, match=r"rot90: dims=\(0, -2\) are one dimension"):
+    with pytest.raises(ShapeError, match=r"rot90: expected rotation dims to be different, but got dims=\(0, -2\)"):
         mg.rot90(mg.ones(2, 3), 1, (0, -2))
 
 
@@ -319,5 +319,5 @@ def test_unravel_index_gives_int64_and_takes_integers_alone():
         rows, columns = mg.unravel_index(mg.tensor([1, 5], dtype=dtype), (2, 300))
         assert (rows.tolist(), columns.tolist(), rows.dtype, columns.dtype) == ([0, 0], [1, 5], mg.int64, mg.int64)
     for wrong in (mg.ones(2), mg.ones(2) > 0):
-        with pytest.raises(DTypeError, match=r"unravel_index: indices of (float32|bool) are not integers"):
+        with pytest.raises(DTypeError, match=r"unravel_index: .* integer dtype, but got (float32|bool)"):
             mg.unravel_index(wrong, (2, 3))

@@ -29,5 +29,5 @@ def test_one_observation_may_be_counted_by_a_number_without_dimensions(torch):
         library.cov(library.tensor(2.5), correction=0, fweights=library.tensor(3)).tolist() for library in (mg, torch)
     ]
     assert counted == [0.0, 0.0]
-    with pytest.raises(mg.errors.ShapeError, match=r"fweights has shape \(\), and there are 2 observations"):
+    with pytest.raises(mg.errors.ShapeError, match=r"observations, 2, but got shape \(\)"):
         mg.cov(mg.tensor([2.5, 1.0]), fweights=mg.tensor(3))

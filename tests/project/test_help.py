@@ -26,7 +26,7 @@ def test_every_method_has_a_name_and_help(name):
 def test_generated_methods_are_shown_by_their_own_names():
     assert str(inspect.signature(mg.Tensor.add_)) == "(self, b, /, *, alpha=1)"
     assert mg.Tensor.add_.__name__ == "add_"
-    assert mg.Tensor.add_.__doc__ == "Write add(self, b) over these numbers, and return them."
+    assert mg.Tensor.add_.__doc__ == "In-place version of ``add(self, b)``; returns the tensor."
     assert str(inspect.signature(mg.Tensor.sin)) == "(self, /)"
 
 

@@ -154,9 +154,8 @@ def test_dimensions_go_by_numpy_s_names_too(torch):
         (
             lambda x: mg.functional.cross_entropy(x, mg.zeros(2)),
             (
-                "cross_entropy: target (2,) has a number for each "
-                "position, as for classes by number, but it holds float32.\n  Write target.long() for those; "
-                "for a probability each, it is (2, 3)."
+                "cross_entropy: target has the shape (2,) of class indices, but dtype float32.\n"
+                "  Write target.long() for class indices; class probabilities have shape (2, 3)."
             ),
         ),
         (lambda x: x @ 3, "matmul: other must be a tensor, not an int.\n  Convert it first: mg.tensor(x)."),

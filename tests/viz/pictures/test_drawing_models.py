@@ -141,7 +141,7 @@ def test_a_forward_that_raises_is_drawn_up_to_there_and_says_in_which_module():
     model[4] = nn.Linear(9, 3)
     drawing = draw(model, mg.ones(1, 1, 4, 4))
     note = drawing.trace.notes[-1]
-    assert note.text.startswith("ShapeError: linear: the input, (1, 8), is (…, in), but weight, (3, 9)")
+    assert note.text.startswith("ShapeError: linear: input and weight shapes cannot be multiplied ((1, 8)")
     assert note.text.endswith("in Sequential: 4, Linear(in_features=9, out_features=3, bias=True)")
     broken = drawing.trace.nodes[drawing.trace.outputs[0]]
     assert (broken.kind, broken.name, broken.scope) == ("broken", "linear", "model/4")
