@@ -263,7 +263,7 @@ def meshgrid(*tensors: Any, indexing: str = "ij") -> tuple[Tensor, ...]:
 
 @register(method=True)
 def select(input: Tensor, dim: int, index: int) -> Tensor:
-    """Return a view of the slice at `index` along `dim`, without that dimension; negative indices count from the end."""
+    """Return a view of the slice at `index` along `dim`, without that dimension; a negative one counts from the end."""
     k = dim_of_some(input, dim, "select")
     if not -input.shape[k] <= index < input.shape[k]:
         raise ShapeError(f"select: index {index} out of range for tensor of size {input.shape} at dimension {k}.")
