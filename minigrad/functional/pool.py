@@ -208,8 +208,8 @@ def max_unpool2d(
 
     >>> import minigrad as mg
     >>> F = mg.nn.functional
-    >>> y, places = F.max_pool2d(mg.tensor([[[[1.0, 2.0], [4.0, 3.0]]]]), 2, return_indices=True)
-    >>> F.max_unpool2d(y, places, 2).tolist()
+    >>> y, indices = F.max_pool2d(mg.tensor([[[[1.0, 2.0], [4.0, 3.0]]]]), 2, return_indices=True)
+    >>> F.max_unpool2d(y, indices, 2).tolist()
     [[[[0.0, 0.0], [4.0, 0.0]]]]
     """
     return _unpooled("max_unpool2d", 2, input, indices, (kernel_size, stride, padding), output_size)

@@ -1,7 +1,7 @@
-"""Every differentiable operation, declared once, grouped by family. The ops are the functions: ``exp(x)``.
+"""All operations, each declared once and grouped by family. Ops are callable: ``exp(x)``.
 
-A rule too long for a line is a function ``_…_rule`` before the op, whose parameters, as those of a lambda, say what it
-reads.
+A gradient rule (VJP) too long for a lambda is a function ``_…_rule`` before the op. As with a lambda, its parameter
+names declare what it reads, and so what is saved for backward.
 """
 
 from importlib import import_module

@@ -1,4 +1,4 @@
-"""Activations: functions of each number alone that networks put between their layers. Rules as in `elementwise`."""
+"""Activation functions, elementwise. Gradient rules follow the conventions of `elementwise`."""
 
 import math
 from typing import Any
@@ -27,7 +27,7 @@ __all__ = [
     "step",
 ]
 
-gelu_backward: Op  # rules may name operations that are declared further down
+gelu_backward: Op  # rules may refer to operations declared later
 
 sigmoid = Op("sigmoid", r"\sigma {a}", vjp=(lambda g, y: g * (y * (1.0 - y)),), domain=(ANY,), promotes="float")
 softplus = Op(
@@ -69,7 +69,7 @@ def _shown_tanh(g: Any, a: Any) -> Any:
 
 
 def _slope(a: Any) -> Any:
-    """The derivative of what `_tanh` takes the tanh of."""
+    """The derivative of the argument of tanh in `_tanh`."""
     return ROOT * (1.0 + 3.0 * CUBIC * (a * a))
 
 
@@ -78,7 +78,7 @@ def _bend(b: Any) -> Any:
 
 
 def _curvature_tanh(g: Any, a: Any, b: Any) -> Any:
-    twice = 2.0 * ROOT * (b + CUBIC * (b * (b * b)))  # 1 - tanh² has lost its digits where that is almost 1
+    twice = 2.0 * ROOT * (b + CUBIC * (b * (b * b)))  # 1 - tanh² would cancel where tanh² is almost 1
     return g * a * (4.0 * (sigmoid(twice) * sigmoid(-twice)) * _bend(b))
 
 
@@ -86,16 +86,16 @@ def _curvature_shown(g: Any, a: Any, b: Any) -> Any:
     return g * a * ((1.0 - square(_tanh(b))) * _bend(b))
 
 
-gelu = Op(  # `a` times the chance that a normal number is below `a`; the slope adds `a` times its density
+gelu = Op(  # a Φ(a), with Φ the standard normal distribution function and φ its density; derivative Φ(a) + a φ(a)
     "gelu",
     r"\frac{a}{2} \cdot \left(1 + \operatorname{erf} \frac{a}{\sqrt{2}}\right)",
     vjp=(lambda g, a: gelu_backward(g, a),),
     shown=(_shown,),
-    domain=(Domain(-1.0, 3.0),),  # further down 1 + erf cancels, as in PyTorch
+    domain=(Domain(-1.0, 3.0),),  # below, 1 + erf cancels, as in PyTorch
     precedence=Op.PRODUCT,
     promotes="float",
 )
-gelu_tanh = Op(  # gelu(approximate="tanh") of PyTorch
+gelu_tanh = Op(  # PyTorch's gelu(approximate="tanh")
     "gelu_tanh",
     r"\frac{a}{2} \cdot \left(1 + "
     r"\tanh\left(\sqrt{\frac{2}{\pi}} \cdot \left({a} + 0.044715 \cdot {a}^3\right)\right)\right)",
@@ -105,7 +105,7 @@ gelu_tanh = Op(  # gelu(approximate="tanh") of PyTorch
     precedence=Op.PRODUCT,
     promotes="float",
 )
-gelu_backward = Op(  # what b, the operand of a gelu, gets from a, the gradient of that
+gelu_backward = Op(  # the VJP of gelu: a is the upstream gradient, b the operand
     "gelu_backward",
     r"{a} \cdot \left(\frac{1}{2} \cdot \left(1 + \operatorname{erf} \frac{b}{\sqrt{2}}\right)"
     r" + {b} \cdot \frac{e^{-{b}^2 / 2}}{\sqrt{2 \cdot \pi}}\right)",
@@ -131,12 +131,12 @@ softsign = Op(
     "softsign",
     r"\frac{a}{1 + \left|{a}\right|}",
     vjp=(lambda g, a: div(g, square(1.0 + abs(a))),),
-    domain=(KINKED,),  # the second derivative jumps at 0
+    domain=(KINKED,),  # the second derivative is discontinuous at 0
     precedence=Op.PRODUCT,
     promotes="float",
 )
 
-# --- with kinks: the slope there is PyTorch's ---
+# --- activations with kinks, where the subgradient is PyTorch's ---
 
 relu = Op(
     "relu",
@@ -146,7 +146,7 @@ relu = Op(
     domain=(KINKED,),
     promotes="number",
 )
-relu_backward: Op = Op(  # what the operand of a relu, whose result is b, gets from a, the gradient of that
+relu_backward: Op = Op(  # the VJP of relu: a is the upstream gradient, b the saved output
     "relu_backward",
     r"\begin{cases} 0 & {b} \le 0 \\ {a} & \text{otherwise} \end{cases}",
     vjp=(lambda g, b: relu_backward(g, b), lambda g: g * 0.0),
@@ -177,14 +177,14 @@ leaky_relu = Op(
     domain=(KINKED,),
     promotes="float",
 )
-prelu = Op(  # leaky_relu whose slope is learned
+prelu = Op(  # leaky_relu with a learned slope
     "prelu",
     r"\operatorname{prelu}\left({a}, {b}\right)",
     vjp=(lambda g, a, b: where(a > 0, g, g * b), lambda g, a: where(a > 0, 0.0, g * a)),
     domain=(KINKED, ANY),
     promotes="float",
 )
-step = Op(  # 1 above 0, alpha elsewhere: the slope of leaky_relu
+step = Op(  # 1 above 0, alpha elsewhere: the derivative of leaky_relu
     "step",
     r"\operatorname{step} {a}",
     vjp=(lambda g: where(False, g, 0.0),),
@@ -192,19 +192,19 @@ step = Op(  # 1 above 0, alpha elsewhere: the slope of leaky_relu
     domain=(KINKED,),
     promotes="float",
 )
-elu = Op(  # below 0 it is alpha * (exp(a) - 1)
+elu = Op(  # alpha * (exp(a) - 1) below 0
     "elu",
     r"\operatorname{elu} {a}",
     vjp=(
         lambda g, a, alpha: where(a <= 0, g * (alpha * exp(where(a < 0, a, 0.0))), g),
-    ),  # y + alpha would cancel; at 0 flat
+    ),  # y + alpha would cancel; the second derivative at 0 is 0
     shown=(lambda g, a, alpha: where(a <= 0, g * (alpha * exp(a)), g),),
     attrs={"alpha": 1.0},
     domain=(KINKED,),
     promotes="float",
 )
 SCALE, ALPHA = 1.0507009873554804934193349852946, 1.6732632423543772848170429916717  # Klambauer et al. 2017, appendix A
-selu = Op(  # below 0 it is SCALE * ALPHA * (exp(a) - 1)
+selu = Op(  # SCALE * ALPHA * (exp(a) - 1) below 0
     "selu",
     r"\operatorname{selu} {a}",
     vjp=(lambda g, a: g * where(a <= 0, SCALE * ALPHA * exp(where(a < 0, a, 0.0)), SCALE),),

@@ -1,4 +1,4 @@
-"""Softmax and attention."""
+"""Softmax and scaled dot-product attention."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def _total(x: Any, dim: int) -> Any:
     return sum(x, dim=(dim,), keepdim=True)
 
 
-# From u, the gradient of a softmax, and s, its result: s (u - sum(u s)). As a map of u it is its own transpose.
+# The VJP of softmax, s (u - sum(u s)), from the upstream gradient u and the saved output s. It is self-adjoint in u.
 softmax_backward: Op = Op(
     "softmax_backward",
     r"{s} \cdot \left({u} - \operatorname{sum}\left({u} \cdot {s}\right)\right)",
@@ -64,7 +64,7 @@ softmax_backward: Op = Op(
     meaning=lambda u, s, dim: s * (u - _total(u * s, dim)),
 )
 
-# The same with s the logarithm of a softmax.
+# The VJP of log_softmax, with s its saved output.
 log_softmax_backward: Op = Op(
     "log_softmax_backward",
     r"{u} - e^{s} \cdot \operatorname{sum} {u}",
@@ -81,9 +81,9 @@ log_softmax_backward: Op = Op(
     meaning=lambda u, s, dim: u - exp(s) * _total(u, dim),
 )
 
-# softmax(scale q kᵀ + m) v, and the softmax itself, the weights: Vaswani et al. 2017, eq. 1. The weights are an output,
-# not an auxiliary result, so that the rules can be derived through them. They are dropped with probability p; `seed` is
-# the key of that dropout.
+# softmax(scale q kᵀ + m) v and the attention weights, i.e. the softmax: Vaswani et al. 2017, eq. 1. The weights are an
+# output rather than an auxiliary result, so that gradients flow through them. Dropout with probability p and key `seed`
+# applies to the weights.
 
 
 def _dropped(x: Any, p: float, seed: int) -> Any:
@@ -91,7 +91,7 @@ def _dropped(x: Any, p: float, seed: int) -> Any:
 
 
 def _like(x: Any, weights: Any) -> Any:
-    """`x` without the batches that `weights` do not have."""
+    """Sum `x` over batch dimensions that were broadcast, to the shape of `weights`."""
     return x if x.shape == weights.shape else sum_to(x, shape=weights.shape)
 
 
@@ -112,7 +112,7 @@ def _attention_rule(
 def _attention_backward_rule(
     g: Any, u: Any, q: Any, k: Any, v: Any, w: Any, scale: float, p: float, seed: int
 ) -> tuple[Any, ...]:
-    """With P the gradient that the weights w get and S that of the scores, S = softmax_backward(P, w), as below."""
+    """VJP of `attention_backward`; P is the gradient of the weights w, and S = softmax_backward(P, w) of the scores."""
     by_q, by_k, by_v, by_s = [where(False, x, 0.0) if a is None else a for a, x in zip(g, (q, k, v, w), strict=True)]
     last = w.ndim - 1
     at_p = _like(_dropped(u @ v.mT, p, seed), w)
@@ -130,7 +130,7 @@ def _attention_backward_rule(
     )
 
 
-# What q, k, v and m get from u, the gradient of the result, where w are the weights.
+# The gradients of q, k, v and m, from the upstream gradient u and the saved attention weights w.
 attention_backward = Op(
     "attention_backward",
     r"\operatorname{attentionBackward}\left({u}, {q}, {k}, {v}, {w}\right)",

@@ -1,4 +1,4 @@
-"""Logic on the bits of whole numbers, and on bools, which are bits themselves; signs. There is no gradient."""
+"""Bitwise operations on integers and bools, and `signbit`. None is differentiable."""
 
 from minigrad.core.op import Op
 

@@ -1,8 +1,7 @@
-"""Convolution and its kin: operations on images (N, C, H, W). In one dimension an image has one row.
+"""Convolution, its gradients, and im2col, on images (N, C, H, W). A 1-d convolution has images of one row.
 
-What deep learning calls convolution is correlation: a window goes over the image, unflipped, and each place of the
-result is the product of weights and window, summed. See Dumoulin and Visin, "A guide to convolution arithmetic for
-deep learning", 2016, for the sizes.
+As usual in deep learning, "convolution" means cross-correlation: the kernel is not flipped. See Dumoulin and Visin, "A
+guide to convolution arithmetic for deep learning", 2016, for the sizes.
 """
 
 from __future__ import annotations
@@ -16,15 +15,15 @@ __all__ = ["Window", "col2im", "conv2d", "conv2d_input", "conv2d_weight", "im2co
 
 
 class Window(NamedTuple):
-    """How a window goes over an image, each for rows and for columns."""
+    """Parameters of a sliding window, each given for rows and for columns."""
 
     size: tuple[int, ...]
     stride: tuple[int, ...]
-    padding: tuple[tuple[int, int], ...]  # zeros before and after; what is below 0 is cut off
-    dilation: tuple[int, ...]  # from one place that the window sees to the next
+    padding: tuple[tuple[int, int], ...]  # zeros before and after; negative padding crops
+    dilation: tuple[int, ...]  # distance between neighbouring elements of the window
 
 
-# Each is linear in either operand, and what it gives an operand is one of the others. So every order is closed.
+# Each of the three is bilinear, and its VJPs are the other two, so derivatives of every order are available.
 _HOW = ("window", "groups")
 conv2d: Op = Op(
     "conv2d",
@@ -43,8 +42,7 @@ conv2d: Op = Op(
     attrs=_HOW,
 )
 
-# The gradient of the images, of `shape`, from that of the result, a, and the weights, b. It spreads each number over
-# the window that it came from: the transposed convolution.
+# The VJP of conv2d for its input, of `shape`, from the upstream gradient a and the weight b: a transposed convolution.
 conv2d_input: Op = Op(
     "conv2d_input",
     r"\operatorname{spread}\left({a}, {b}\right)",
@@ -59,7 +57,7 @@ conv2d_input: Op = Op(
     attrs=("shape", *_HOW),
 )
 
-# The gradient of the weights, from that of the result, a, and the images, b.
+# The VJP of conv2d for its weight, from the upstream gradient a and the input b.
 conv2d_weight: Op = Op(
     "conv2d_weight",
     r"\operatorname{correlate}\left({a}, {b}\right)",
@@ -74,7 +72,7 @@ conv2d_weight: Op = Op(
     attrs=_HOW,
 )
 
-# The windows as columns (N, C kH kW, places), and columns added up where their windows lie in images of `shape`.
+# im2col unfolds windows to columns (N, C kH kW, L); col2im, its adjoint, accumulates them into images of `shape`.
 im2col: Op = Op(
     "im2col",
     r"\operatorname{im2col} {a}",

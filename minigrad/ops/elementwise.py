@@ -1,8 +1,7 @@
-"""Operations that act on each number alone. A rule says, given g, the output's gradient: what does the operand get?
+"""Elementwise operations. A gradient rule (VJP) maps g, the gradient of the output, to the gradient of an operand.
 
-They serve floats, Values and formulas alike, so a rule may use only operators and other operations. Division is
-written `div`, never ``1 / x`` on a float, and a choice is `where`, never a product with 0 or 1: floats are IEEE floats
-here, and inf * 0 is nan.
+Rules run on floats, Values, tensors and formulas, so they may use only operators and other operations. They divide with
+`div`, since Python's ``1 / x`` raises for 0.0, and mask with `where`, never by multiplying with 0 or 1: inf * 0 is nan.
 """
 
 import math
@@ -68,11 +67,11 @@ __all__ = [
     "where",
 ]
 
-abs: Op  # rules may name operations that are declared further down
+abs: Op  # rules may refer to operations declared later
 
 
 def _angle_slope(a: Any, b: Any) -> Any:
-    """b / (a² + b²), but 0 where that sum is 0: a point at the origin has no angle, and in PyTorch a slope of 0."""
+    """Return b / (a² + b²), or 0 at the origin, where the angle is undefined and PyTorch's gradient is 0."""
     n = a * a + b * b
     return where(n == 0, 0.0, div(b, n))
 
@@ -112,9 +111,9 @@ div: Op = Op(
     promotes="float",
 )
 neg: Op = Op("neg", "-{a}", vjp=(lambda g: neg(g),), domain=(ANY,), precedence=Op.PREFIX, promotes="number")
-# As in PyTorch: a**0 has slope 0 in a, also at 0, and 0**b does not change with b. Where a factor would be infinite,
-# `where` puts 1 in place of a *inside* the function. To choose among results would not do: the rules of the branch not
-# taken run too, and inf * 0 is nan. For a < 0, a**b is real at whole b only: the gradient of b is nan, from log(a).
+# As in PyTorch, a**0 has derivative 0 in a, also at 0, and 0**b has derivative 0 in b. If a factor would be infinite,
+# `where` replaces a by 1 *inside* the function. Selecting between results is not enough: the rules of the unselected
+# branch run too, and inf * 0 is nan. For a < 0, a**b is real only for integer b, so the gradient of b is nan (log(a)).
 pow: Op = Op(
     "pow",
     "{a}^{b}",
@@ -141,19 +140,19 @@ reciprocal = Op(
 floor_divide: Op = Op(
     "floor_divide",
     r"\operatorname{floor}\left(\frac{a}{b}\right)",
-    vjp=(None, None),  # as in PyTorch, which has no derivative here, and zeros for `floor`
+    vjp=(None, None),  # as in PyTorch: not differentiable, unlike `floor`, which has gradient 0
     domain=(ANY, POSITIVE),
     promotes="number",
 )
-remainder = Op(  # it has the sign of b, as Python's %
+remainder = Op(  # the result has the sign of b, like Python's %
     "remainder",
     r"\operatorname{remainder}\left({a}, {b}\right)",
     vjp=(lambda g: g, lambda g, a, b: neg(g * floor_divide(a, b))),
-    domain=(Domain(-5.9, -5.1), Domain(3.0, 5.0)),  # a / b between -2 and -1: away from the jumps
+    domain=(Domain(-5.9, -5.1), Domain(3.0, 5.0)),  # a / b between -2 and -1: away from discontinuities
     promotes="number",
 )
 
-# --- functions of one number ---
+# --- unary functions ---
 
 exp = Op("exp", "e^{a}", vjp=(lambda g, y: g * y,), domain=(ANY,), precedence=Op.POWER, promotes="float")
 expm1 = Op("expm1", "e^{a} - 1", vjp=(lambda g, y: g * (y + 1.0),), domain=(ANY,), precedence=Op.SUM, promotes="float")
@@ -230,7 +229,7 @@ sign: Op = Op(
     "sign", r"\operatorname{sign} {a}", vjp=(lambda g: where(False, g, 0.0),), domain=(KINKED,), promotes="same"
 )
 
-# --- steps: their slope is 0 wherever they have one, and in PyTorch everywhere ---
+# --- piecewise constant functions: the derivative is 0 where it exists, and as in PyTorch everywhere ---
 
 floor = Op(
     "floor", r"\operatorname{floor} {a}", vjp=(lambda g: where(False, g, 0.0),), domain=(WHOLES,), promotes="number"
@@ -238,14 +237,14 @@ floor = Op(
 ceil = Op(
     "ceil", r"\operatorname{ceil} {a}", vjp=(lambda g: where(False, g, 0.0),), domain=(WHOLES,), promotes="number"
 )
-round = Op(  # halves to the even neighbour
+round = Op(  # half to even
     "round", r"\operatorname{round} {a}", vjp=(lambda g: where(False, g, 0.0),), domain=(HALVES,), promotes="number"
 )
 trunc = Op(
     "trunc", r"\operatorname{trunc} {a}", vjp=(lambda g: where(False, g, 0.0),), domain=(WHOLES,), promotes="number"
 )
 
-# --- choices: where two operands tie, the gradient is shared evenly, as in PyTorch ---
+# --- selection: ties divide the gradient evenly, as in PyTorch ---
 
 maximum: Op = Op(
     "maximum",
@@ -269,15 +268,15 @@ minimum = Op(
     domain=(ANY, ANY),
     promotes="same",
 )
-clamp = Op(  # into min … max, each of which may be None
+clamp = Op(  # to [min, max]; either bound may be None
     "clamp",
     r"\operatorname{clamp} {a}",
     vjp=(_within,),
     attrs={"min": None, "max": None},
-    domain=(Domain(-3.0, 3.0, kinks=(-1.0, 1.0)),),  # for the bounds that tests clamp to
+    domain=(Domain(-3.0, 3.0, kinks=(-1.0, 1.0)),),  # the tests clamp to [-1, 1]
     promotes="number",
 )
-lerp = Op(  # from a to b, as c goes from 0 to 1
+lerp = Op(  # a for c = 0, b for c = 1
     "lerp",
     r"{a} + {c} \cdot \left({b} - {a}\right)",
     vjp=(lambda g, c: g * (1.0 - c), lambda g, c: g * c, lambda g, a, b: g * (b - a)),
@@ -293,7 +292,7 @@ where: Op = Op(
     promotes="rest",
 )
 
-# --- comparisons: True or False, and no gradient ---
+# --- comparisons: bool results, not differentiable ---
 
 lt = Op("lt", "{a} < {b}", vjp=(None, None), domain=(ANY, ANY), precedence=Op.COMPARISON, promotes="same")
 le = Op("le", r"{a} \le {b}", vjp=(None, None), domain=(ANY, ANY), precedence=Op.COMPARISON, promotes="same")
@@ -302,7 +301,7 @@ ge = Op("ge", r"{a} \ge {b}", vjp=(None, None), domain=(ANY, ANY), precedence=Op
 eq = Op("eq", "{a} = {b}", vjp=(None, None), domain=(ANY, ANY), precedence=Op.COMPARISON, promotes="same")
 ne = Op("ne", r"{a} \ne {b}", vjp=(None, None), domain=(ANY, ANY), precedence=Op.COMPARISON, promotes="same")
 
-# --- questions and logic, likewise; every number but 0 is true, NaN too ---
+# --- predicates and logic, not differentiable either; nonzero values, nan included, are true ---
 
 isnan = Op("isnan", r"\operatorname{isnan} {a}", vjp=(None,), domain=(ANY,), promotes="same")
 isinf = Op("isinf", r"\operatorname{isinf} {a}", vjp=(None,), domain=(ANY,), promotes="same")

@@ -1,11 +1,10 @@
-"""Operations that choose numbers by index, put them back, or add them up there. An index, b, is of ints from 0.
+"""Operations that read, accumulate or overwrite elements by an index b of non-negative ints.
 
-There are two ways to read an index. `gather` and its kin read one *line* of a after another: b has as many dimensions
-as a, and replaces the place along `dim`. `index_select` and its kin read it in one dimension only, and take *slices*
-of a: the dimensions of b, however many, stand where `dim` was. Of each kind there are three: one takes, one adds what
-is given to what is there, one overwrites it. Taking and adding are each other's derivative.
+There are two families. In `gather`, `scatter_add` and `scatter`, b has as many dimensions as a and replaces the
+coordinate along `dim`. In `index_select`, `index_add` and `index_copy`, b selects slices of a, and the dimensions of b,
+of any number, replace `dim`. Each family reads, accumulates and overwrites; reading and accumulating are adjoint.
 
-Where an addition leaves a out (None), it adds to zeros of `shape`.
+An accumulation with a = None adds to zeros of `shape`.
 """
 
 from __future__ import annotations
@@ -30,11 +29,11 @@ __all__ = [
 ]
 
 
-# Whether no later number of b, along `dim` or (None) in all of it, is the same: of all the numbers written to one
-# place, the last stays there.
+# Whether an element of b does not occur again later, along `dim` or (None) in all of b: the last write to a position
+# wins.
 last = Op("last", r"\operatorname{last} {b}", inputs=("b",), vjp=(None,), attrs={"dim": None})
 
-# Lines.
+# The coordinate along `dim`.
 gather: Op = Op(
     "gather",
     r"{a}_{\left[{b}\right]}",
@@ -118,7 +117,7 @@ index_copy: Op = Op(
 
 
 def _embedding_rule(g: Any, a_shape: Shape, b: Any, padding_idx: int | None, by_freq: bool) -> Any:
-    if by_freq:  # by how often each row was looked up
+    if by_freq:  # divide by how often each row was looked up
         ones = where(reshape(eq(b, -1), shape=(*b.shape, 1)), g, 1.0)
         g = g / index_select(index_add(None, b, ones, dim=0, shape=a_shape), b, dim=0)
     if padding_idx is not None:
@@ -126,7 +125,7 @@ def _embedding_rule(g: Any, a_shape: Shape, b: Any, padding_idx: int | None, by_
     return index_add(None, b, g, dim=0, shape=a_shape)
 
 
-# Rows of a, of which the one at padding_idx gets no gradient; by_freq the others get the mean of theirs, else the sum.
+# Rows of a. The row at padding_idx gets no gradient; the others get the mean of theirs if by_freq, else the sum.
 embedding = Op(
     "embedding",
     r"{a}_{\left[{b}\right]}",

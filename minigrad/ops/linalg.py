@@ -1,8 +1,8 @@
-"""Operations of linear algebra: products; and of square matrices (…, n, n) what elimination finds.
+"""Linear algebra: products, and solves, determinants and factorisations of matrices (…, n, n) or (…, m, n).
 
-The rules of the second kind are from Giles, "Collected matrix derivative results for forward and reverse mode AD",
-2008, 2.2 and 2.3; that of Cholesky's factor is from Murray, "Differentiation of the Cholesky decomposition", 2016,
-and that of singular values and vectors from Townsend, "Differentiating the singular value decomposition", 2016.
+Sources of the gradient rules: Giles, "Collected matrix derivative results for forward and reverse mode AD", 2008,
+sections 2.2 and 2.3; for `cholesky` Murray, "Differentiation of the Cholesky decomposition", 2016; for `thin_svd`
+Townsend, "Differentiating the singular value decomposition", 2016.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ __all__ = [
 
 
 def _product(a: Any, b: Any) -> Any:
-    """The sum over k of a[…, i, k, 1] b[…, 1, k, j]."""
+    """Sum a[…, i, k, 1] b[…, 1, k, j] over k."""
     columns = reshape(b, shape=(*b.shape[:-2], 1, *b.shape[-2:]))
     return sum(reshape(a, shape=(*a.shape, 1)) * columns, dim=(max(a.ndim, b.ndim) - 1,), keepdim=False)
 
 
-# Of matrices, batched and broadcast in all dimensions but the last two. d(AB) = dA B + A dB, so that A receives G Bᵀ
-# and B receives Aᵀ G (Giles, "Collected matrix derivative results for forward and reverse mode AD", 2008, 2.2.1).
+# Batched matrix product, broadcast in all dimensions but the last two. d(AB) = dA B + A dB, so the VJPs are G Bᵀ for A
+# and Aᵀ G for B (Giles 2008, section 2.2.1).
 matmul: Op = Op(
     "matmul",
     "{a} {b}",
@@ -49,7 +49,7 @@ matmul: Op = Op(
 
 
 def _rows(x: Any) -> Any:
-    """`x` as a matrix: its last dimension, and all others in one."""
+    """Flatten all dimensions of `x` but the last."""
     return x if x.ndim == 2 else reshape(x, shape=(numel(x.shape[:-1]), x.shape[-1]))
 
 
@@ -57,22 +57,22 @@ def _back(x: Any, shape: Shape) -> Any:
     return x if x.shape == shape else reshape(x, shape=shape)
 
 
-# a Wᵀ + c in one go, where W is b, and c may be None; a has its rows in the last dimension.
+# a bᵀ + c, fused; the bias c may be None.
 linear = Op(
     "linear",
     r"{a} {b}^\top + {c}",
     vjp=(
         lambda g, a_shape, b: _back(_rows(g) @ b, a_shape),
         lambda g, a: _rows(g).mT @ _rows(a),
-        lambda g: g,  # broadcasting is undone where every gradient arrives
+        lambda g: g,  # the traversal sums over broadcast dimensions
     ),
     shown=("{g} {b}", r"{g}^\top {a}", r"\sum {g}"),
     precedence=Op.SUM,
     meaning=lambda a, b, c: a @ b.mT if c is None else a @ b.mT + c,
 )
 
-# The sum over products of two operands whose dimensions are named by letters, as left="bij", right="bjk", result="bik".
-# Each letter stands once in each name, and in two of the three at least: then the rules are contractions too.
+# Tensor contraction in einsum notation, for example left="bij", right="bjk", result="bik". Each letter occurs at most
+# once in a subscript and in at least two of the three, so the VJPs are contractions too.
 contract: Op = Op(
     "contract",
     r"\sum {a} {b}",
@@ -85,11 +85,11 @@ contract: Op = Op(
     precedence=Op.PRODUCT,
 )
 
-# --- what elimination finds ---
+# --- solves, determinants and factorisations ---
 
 
 def _each(x: Any) -> Any:
-    """Numbers (…), one a matrix, as matrices (…, 1, 1)."""
+    """Reshape scalars (…), one per matrix, to (…, 1, 1)."""
     return reshape(x, shape=(*x.shape, 1, 1))
 
 
@@ -98,7 +98,7 @@ def _solve_rule(g: Any, y: Any, a: Any) -> tuple[Any, Any]:
     return -(by_b @ y.mT), by_b
 
 
-# X of A X = B, where B is (…, n, k), and batches broadcast. Where the host is told at once, a singular A is refused.
+# The solution X of A X = B, for B (…, n, k); batches broadcast. A singular A raises where errors are not deferred.
 solve: Op = Op(
     "solve",
     r"{a}^{-1} {b}",
@@ -122,7 +122,7 @@ def _substitution_rule(g: Any, y: Any, a: Any, upper: bool, unitriangular: bool)
     return (triu(by_a, diagonal=+unitriangular) if upper else tril(by_a, diagonal=-unitriangular)), by_b
 
 
-# The same where A is triangular, of which only that half is read, without its diagonal of ones if `unitriangular`.
+# `solve` for a triangular A; only that half is read, and if `unitriangular` the diagonal is taken to be 1.
 solve_triangular: Op = Op(
     "solve_triangular",
     r"{a}^{-1} {b}",
@@ -133,7 +133,7 @@ solve_triangular: Op = Op(
     precedence=Op.PRODUCT,
 )
 
-# The sign of the determinant, -1, 0 or 1, and the logarithm of its amount, (…) both: for what is too large for `det`.
+# The sign of the determinant (-1, 0 or 1) and the logarithm of its absolute value, both (…), without overflow.
 slogdet = Op(
     "slogdet",
     r"\ln\left|\det {a}\right|",
@@ -142,8 +142,8 @@ slogdet = Op(
     outputs=2,
 )
 
-# A determinant has a slope at a singular matrix too, where there is no inverse: its cofactors, each the determinant of
-# what is left without a row and a column, with its sign. They have a rule where the matrix is not singular.
+# The gradient of a determinant is the cofactor matrix of signed minors. It exists for singular matrices too, which have
+# no inverse; the rule of `cofactor` itself requires a non-singular matrix.
 det = Op(
     "det",
     r"\det {a}",
@@ -163,19 +163,19 @@ cofactor: Op = Op("cofactor", r"\operatorname{cofactor} {a}", vjp=(_cofactor_rul
 
 
 def _cholesky_rule(g: Any, y: Any) -> Any:
-    """L^-T S L^-1, where S has the lower half of Lᵀ G, mirrored, and half of its diagonal."""
+    """Return L^-T S L^-1, with S half of the symmetric matrix given by the lower half of Lᵀ G."""
     lower = tril(y.mT @ g, diagonal=0)
     mirrored = (lower + tril(lower, diagonal=-1).mT) * 0.5
     left = solve_triangular(y.mT, mirrored, upper=True, unitriangular=False)
     return solve_triangular(y.mT, left.mT, upper=True, unitriangular=False).mT
 
 
-# The lower triangular L of A = L Lᵀ, where A is symmetric, of which the lower half is read, and positive definite.
+# The lower triangular L with A = L Lᵀ, for A symmetric (only the lower half is read) and positive definite.
 cholesky = Op("cholesky", r"\operatorname{cholesky} {a}", vjp=(_cholesky_rule,), shown=(adjoint("a"),))
 
 
 def _thin_svd_rule(g: Any, y0: Any, y1: Any, y2: Any) -> Any:
-    """Of equal singular values, or of those that are 0 in a long matrix, the vectors have no slopes: inf or nan."""
+    """Singular vectors of repeated singular values, or of zeros in a non-square matrix, have inf or nan gradients."""
     by_u, by_s, by_v = g
     k = y1.shape[-1]
     column, row = (reshape(y1, shape=(*y1.shape[:-1], *sides)) for sides in ((k, 1), (1, k)))
@@ -193,5 +193,5 @@ def _thin_svd_rule(g: Any, y0: Any, y1: Any, y2: Any) -> Any:
     return y0 @ core @ y2 + rest
 
 
-# U, (…, m, k), the singular values (…, k), which fall, and Vᵀ, (…, k, n), of A = U S Vᵀ, (…, m, n): k is the smaller.
+# U (…, m, k), the singular values (…, k) in descending order, and Vᵀ (…, k, n) of A = U S Vᵀ; k = min(m, n).
 thin_svd: Op = Op("thin_svd", r"\operatorname{svd} {a}", vjp=(_thin_svd_rule,), shown=(adjoint("a"),), outputs=3)

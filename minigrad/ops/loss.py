@@ -1,4 +1,4 @@
-"""Losses: how far predictions are from targets. Those of classes have them along dimension 1, as in (N, C, d1, …)."""
+"""Losses, without reduction except in `cross_entropy` and `nll_loss`. Classes are along dimension 1: (N, C, d1, …)."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ __all__ = [
 ]
 
 
-# --- of classes ---
+# --- classification ---
 
 
 def _column(x: Any) -> Any:
-    """`x`, a number a position, with a dimension for the classes, of size 1."""
+    """Insert a class dimension of size 1 into `x`, which holds one value per position."""
     return reshape(x, shape=(x.shape[0], 1, *x.shape[1:]))
 
 
@@ -39,7 +39,7 @@ def _log_softmax(a: Any) -> Any:
 
 
 def _shared(losses: Any, b: Any, c: Any, shape: Any, ignore_index: int, reduction: str) -> tuple[Any, ...]:
-    """The losses of the right classes among `losses`, reduced; the classes to read there; the share of each."""
+    """Return the reduced loss of the target classes, the indices read (`at`) and each position's weight (`share`)."""
     counted = ne(b, ignore_index)
     at = where(counted, b, 0.0)
     weight = 1.0
@@ -64,8 +64,8 @@ def _of_scores(a: Any, b: Any, c: Any, a_shape: Any, ignore_index: int, reductio
     return (*_shared(_log_softmax(a), b, c, a_shape, ignore_index, reduction), top, total)
 
 
-# a: scores; b: the right class of each position; c: a weight for each class, or None. `share` is the weight with which
-# a position counts: 0 where b is ignore_index, and for a mean divided by the sum of all. `at` is b, or 0 where ignored.
+# a: logits; b: class indices; c: class weights or None. `share` is the weight of a position: 0 where b is ignore_index,
+# and normalised to sum to 1 for a mean. `at` is b, or 0 where ignored.
 cross_entropy = Op(
     "cross_entropy",
     r"-\ln \operatorname{softmax}\left({a}\right)_{b}",
@@ -86,13 +86,13 @@ cross_entropy = Op(
 
 
 def _curvature(g: Any, weight: Any, a: Any) -> Any:
-    """The Jacobian of softmax, diag(p) - p pᵀ, by position times its weight, times g."""
+    """Multiply g by the Jacobian of softmax, diag(p) - p pᵀ, times the weight of each position."""
     p = softmax(a, dim=1)
     return _column(weight) * (p * (g - sum(p * g, dim=(1,), keepdim=True)))
 
 
-# softmax(a), less 1 at the right class, times the share of the position and its gradient, `up`. top and total, the
-# largest score and the sum of exp(a - top), only spare the kernel work: by them, and by at and share, nothing varies.
+# The VJP of cross_entropy: (softmax(a) - one_hot(at)) times `share` and the upstream gradient `up`. The kernel reuses
+# top, the maximum of the logits, and total, the sum of exp(a - top). None of at, share, top and total gets a gradient.
 cross_entropy_backward: Op = Op(
     "cross_entropy_backward",
     r"{up} \cdot \left(\operatorname{softmax} {a} - e_{at}\right)",
@@ -123,7 +123,7 @@ cross_entropy_backward: Op = Op(
     ),
 )
 
-# b: a probability for each class. By position: the sum over classes of -b ln softmax(a).
+# Per position: the sum over classes of -b ln softmax(a), for class probabilities b.
 soft_cross_entropy = Op(
     "soft_cross_entropy",
     r"-\sum {b} \ln \operatorname{softmax} {a}",
@@ -139,7 +139,7 @@ soft_cross_entropy = Op(
     promotes="float",
 )
 
-# As cross_entropy, of logarithms of probabilities.
+# cross_entropy of log-probabilities a.
 nll_loss = Op(
     "nll_loss",
     "-{a}_{b}",
@@ -173,7 +173,7 @@ kl_div = Op(
     promotes="float",
 )
 
-# --- of yes and no ---
+# --- binary classification ---
 
 binary_cross_entropy = Op(
     "binary_cross_entropy",
@@ -186,7 +186,7 @@ binary_cross_entropy = Op(
     promotes="float",
     meaning=lambda a, b: (b - 1.0) * maximum(log1p(neg(a)), -100.0) - b * maximum(log(a), -100.0),
 )
-bce_with_logits = Op(  # of sigmoid(a); c is the weight of the positive answer
+bce_with_logits = Op(  # binary cross-entropy of sigmoid(a); c is the weight of positive samples
     "bce_with_logits",
     r"-{c} {b} \ln \sigma {a} - \left(1 - {b}\right) \ln\left(1 - \sigma {a}\right)",
     vjp=(
@@ -205,7 +205,7 @@ hinge_loss = Op(
     meaning=lambda a, b: relu(1.0 - a * b),
 )
 
-# --- of distances ---
+# --- regression ---
 
 mse_loss = Op(
     "mse_loss",
@@ -228,7 +228,7 @@ def _huber(size: Any, delta: float) -> Any:
     return near * (size - 0.5 * near)
 
 
-huber_loss = Op(  # a parabola up to delta, a line of its slope from there on
+huber_loss = Op(  # quadratic up to delta, then linear with the same derivative
     "huber_loss",
     r"\operatorname{huber}\left({a} - {b}\right)",
     vjp=(

@@ -1,11 +1,11 @@
 """Normalisation and dropout.
 
-One idea carries every norm: numbers are brought to mean 0 and variance 1, then scaled by a weight and shifted by a
-bias. Which of them together, `Norm` says; that alone tells layer_norm, batch_norm, instance_norm and group_norm apart,
-and rms_norm, which leaves the mean in. The two operations of their gradients, by a and by the weight, serve all.
+Every norm standardises elements to mean 0 and variance 1, then scales by a weight and shifts by a bias. layer_norm,
+batch_norm, instance_norm and group_norm differ only in which elements share statistics, given by `Norm`; rms_norm does
+not subtract the mean. All share two gradient operations, for a and for the weight.
 
-Every norm keeps the mean, and rstd, 1 over the standard deviation. For the rules of the gradients they are not operands
-but results, spared a second computation: what goes through them is part of the rule of a.
+Every norm saves the mean and rstd, 1 over the standard deviation. In the gradient rules these are only cached results:
+the rule of a includes the gradients that flow through them.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ __all__ = [
 
 
 class Norm(NamedTuple):
-    """Which numbers are standardised together, and how.
+    """Parameters of a norm: which elements are standardised together, and how.
 
-    The operand is seen in `shape`; mean and variance are taken over its dimensions `dim`, and weight and bias run along
-    its dimensions `along`. `eps` is added to the variance. Without `centred` the mean is not subtracted.
+    The operand is reshaped to `shape`. Mean and variance are taken over its dimensions `dim`; weight and bias extend
+    along its dimensions `along`. `eps` is added to the variance. The mean is subtracted only if `centred`.
     """
 
     shape: Shape
@@ -47,7 +47,7 @@ class Norm(NamedTuple):
 
 
 def _standardised(a: Any, norm: Norm) -> tuple[Any, Any]:
-    """a, in norm.shape, standardised, and its rstd: for rules, as functions of a."""
+    """Return a, standardised in norm.shape, and its rstd, both differentiable with respect to a."""
     x = reshape(a, shape=norm.shape)
     x = x - average(x, dim=norm.dim, keepdim=True) if norm.centred else x
     rstd = rsqrt(average(x * x, dim=norm.dim, keepdim=True) + norm.eps)
@@ -55,7 +55,7 @@ def _standardised(a: Any, norm: Norm) -> tuple[Any, Any]:
 
 
 def _weighted(x: Any, weight: Any, norm: Norm) -> Any:
-    """x, in norm.shape, times the weight."""
+    """Multiply x, reshaped to norm.shape, by the weight."""
     x = reshape(x, shape=norm.shape)
     if weight is None:
         return x
@@ -63,12 +63,12 @@ def _weighted(x: Any, weight: Any, norm: Norm) -> Any:
 
 
 def _along(norm: Norm) -> Shape:
-    """The shape of a weight beside norm.shape."""
+    """Return the shape in which a weight broadcasts with norm.shape."""
     return tuple(size if k in norm.along else 1 for k, size in enumerate(norm.shape))
 
 
 def _scaled(a: Any, w: Any, norm: Norm) -> tuple[Any, ...]:
-    """A norm without a bias, with its mean and rstd."""
+    """Compute a norm without bias; return it with its mean and rstd."""
     x, rstd = _standardised(a, norm)
     mean = average(reshape(a, shape=norm.shape), dim=norm.dim, keepdim=True)
     return reshape(_weighted(reshape(x, shape=a.shape), w, norm), shape=a.shape), mean, rstd
@@ -89,13 +89,13 @@ def _turned(u: Any, a: Any, w: Any, norm: Norm) -> Any:
 
 
 def _gathered(x: Any, to: Shape, norm: Norm) -> Any:
-    """x, summed to what runs along norm.along, in the shape of the weight: `_weighted` undone."""
+    """Sum x over all dimensions but norm.along, to the shape of the weight: the adjoint of `_weighted`."""
     rest = tuple(k for k in range(len(norm.shape)) if k not in norm.along)
     return reshape(sum(reshape(x, shape=norm.shape), dim=rest, keepdim=False), shape=to)
 
 
 def _norm(name: str, formula: str, by_a: str, inputs: tuple[str, ...] = ("a", "w", "b"), outputs: int = 1) -> Op:
-    """Declare a norm. If it has three outputs, mean and variance are the others, for running averages: no gradient."""
+    """Declare a norm. With three outputs it also returns mean and variance without gradients, for running averages."""
 
     def first(g: Any) -> Any:
         return g if outputs == 1 else g[0]
@@ -120,7 +120,7 @@ def _norm(name: str, formula: str, by_a: str, inputs: tuple[str, ...] = ("a", "w
 
 _STANDARD = r"\frac{{a} - \operatorname{E} {a}}{\sqrt{\operatorname{var} {a} + \epsilon}} \cdot {w} + {b}"
 
-# What a gets, as it is shown: norm(a) is the standardised a.
+# The displayed gradient of a, with norm(a) the standardised a.
 _TURNED = (
     r"\operatorname{norm} {a} \cdot \operatorname{E}\left({g} \cdot {w} \cdot \operatorname{norm} {a}\right)\right)"
 )
@@ -135,7 +135,7 @@ rms_norm = _norm("rms_norm", r"\frac{a}{\sqrt{\operatorname{E} {a}^2 + \epsilon}
 
 
 def _curvature_rule(g: Any, u: Any, a: Any, w: Any, mean: Any, rstd: Any, norm: Norm) -> Any:
-    """What a gets from `norm_backward`: by way of x, whose rule is a norm's again, and by way of rstd."""
+    """VJP of `norm_backward` for a: through x, by the VJP of a norm again, and through rstd."""
     x, scale = _standardised(a, norm)
     v, h = reshape(g, shape=norm.shape), _weighted(u, w, norm)
 
@@ -148,9 +148,9 @@ def _curvature_rule(g: Any, u: Any, a: Any, w: Any, mean: Any, rstd: Any, norm: 
     return norm_backward(reshape(by_x, shape=a.shape), a, None, mean, rstd, norm=norm) - by_rstd
 
 
-# What a gets from u, the gradient of a norm. With x the standardised a, and h = u w, it is
-# rstd (h - E h - x E[h x]), without E h if the mean is left in: Ioffe and Szegedy 2015, section 3, put together.
-# As a map of h it is its own transpose.
+# The VJP of a norm for a, from the upstream gradient u. With x the standardised a and h = u w, it is
+# rstd (h - E h - x E[h x]), without E h if not centred (combines the gradients of Ioffe and Szegedy 2015, section 3).
+# It is self-adjoint in h.
 norm_backward: Op = Op(
     "norm_backward",
     r"\operatorname{normBackward}\left({u}, {a}, {w}\right)",
@@ -177,7 +177,7 @@ norm_backward: Op = Op(
     meaning=_turned,
 )
 
-# What the weight gets, in its shape, `to`: the sum of u x.
+# The VJP of a norm for the weight, of shape `to`: the sum of u x.
 norm_weight: Op = Op(
     "norm_weight",
     r"\operatorname{normWeight}\left({u}, {a}\right)",
@@ -198,8 +198,8 @@ norm_weight: Op = Op(
     meaning=lambda u, a, to, norm: _gathered(reshape(u, shape=norm.shape) * _standardised(a, norm)[0], to, norm),
 )
 
-# 0 with probability p, else a / (1 - p). Which are 0 follows from the key alone: the same in the rule, where nothing
-# needs to be kept for it (Srivastava et al. 2014).
+# 0 with probability p, else a / (1 - p). The mask is a function of the key, so the rule recomputes it and no mask is
+# saved (Srivastava et al. 2014).
 dropout: Op = Op(
     "dropout",
     r"\operatorname{dropout} {a}",

@@ -1,9 +1,9 @@
-"""Updates of parameters: a step of an optimizer is one operation, and so one launch for each parameter.
+"""Parameter updates: one fused operation, and so one kernel launch, per parameter and optimizer step.
 
-Each takes a parameter, its gradient, and what the optimizer remembers of it, all of one shape, and returns the new
-parameter and the new memory; the optimizer gives `out`, so that they are written where the old ones were. None has a
-derivative. In the formulas g is the gradient, turned round by `maximize`, plus `weight_decay` times the parameter, and
-letters on the right are numbers before the step unless they have a prime. Where each comes from stands in `optim`.
+Each takes a parameter, its gradient and the optimizer state, all of one shape, and returns the new parameter and state;
+the optimizer passes `out` to update them in place. None is differentiable. In the formulas g is the gradient, negated
+by `maximize`, plus `weight_decay` times the parameter; letters on the right are values before the step unless primed.
+See `optim` for the sources.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ __all__ = [
 
 
 def _update(name: str, formula: str, memory: str, attrs: str) -> Op:
-    """An update; `memory` and `attrs` are names with spaces between."""
+    """Declare an update; `memory` and `attrs` are names separated by spaces."""
     inputs = ("p", "grad", *memory.split())
     static = (*attrs.split(), "weight_decay", "maximize")
     return Op(

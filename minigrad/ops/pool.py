@@ -1,7 +1,8 @@
-"""Pooling and resizing. Both look at windows: which numbers of a line each number of the result is made from.
+"""Pooling and resizing, over windows.
 
-A line's windows are ranges of places, one a result: what padding, stride, dilation and rounding came to. Averages and
-resizing are linear in each dimension alone, so that one op, `resample`, does them all, and is its own derivative.
+The windows of a dimension are index ranges, one per output element, with padding, stride, dilation and rounding already
+applied. Average pooling and resizing are separable and linear, so one op, `resample`, computes both, and its VJP is
+`resample` with the transposed matrix.
 """
 
 from __future__ import annotations
@@ -18,22 +19,22 @@ def _pool_rule(g: Any, y1: Any, a_shape: Shape, windows: tuple[Any, ...]) -> Any
     return put_at(g[0], y1, shape=a_shape, dims=len(windows))
 
 
-# The extremes over windows, one line of them for each of the last dimensions; and their places, counted in these
-# dimensions together. Nan is both. Of equal numbers it is the first that gets the gradient.
+# The extremes over windows, given per dimension for the last dimensions, and their flat indices into these dimensions.
+# Nan propagates. The first of equal extremes gets the gradient.
 max_pool = Op(
-    "max_pool", r"\max {a}", vjp=(_pool_rule,), shown=(r"\sum_{\text{chosen}} {g}",), attrs=("windows",), outputs=2
+    "max_pool", r"\max {a}", vjp=(_pool_rule,), shown=(r"\sum_{\text{selected}} {g}",), attrs=("windows",), outputs=2
 )
 min_pool = Op(
-    "min_pool", r"\min {a}", vjp=(_pool_rule,), shown=(r"\sum_{\text{chosen}} {g}",), attrs=("windows",), outputs=2
+    "min_pool", r"\min {a}", vjp=(_pool_rule,), shown=(r"\sum_{\text{selected}} {g}",), attrs=("windows",), outputs=2
 )
 
-# The numbers of a at the places b, counted in its last `dims` dimensions together; and a, added up there among zeros.
+# pick_at reads a at the flat indices b into its last `dims` dimensions; put_at, its adjoint, accumulates a into zeros.
 pick_at: Op = Op(
     "pick_at",
     "{a}_{b}",
     vjp=(lambda g, a_shape, b, dims: put_at(g, b, shape=a_shape, dims=dims), None),
     shown=(
-        r"\sum_{\text{taken}} {g}",
+        r"\sum_{\text{selected}} {g}",
         None,
     ),
     attrs=("dims",),
@@ -49,8 +50,8 @@ put_at: Op = Op(
     attrs=("shape", "dims"),
 )
 
-# A matrix times each line along `dim`, or with `back` its transpose. A row of the matrix is (places, weights), and
-# `size` its length; what is not at one of the places has weight 0 and is not looked at, be it inf or nan.
+# Multiply along `dim` by a sparse matrix, or with `back` by its transpose. A row of the matrix is (indices, weights),
+# and `size` is its length. Elements without a weight are not read, so inf and nan do not leak.
 resample: Op = Op(
     "resample",
     "W {a}",

@@ -1,7 +1,7 @@
-"""Operations that make random numbers: numbers `offset` and on of the stream of a 64-bit `key`.
+"""Random sampling, counter-based: values starting at `offset` in the stream of a 64-bit `key`.
 
-They are functions of their attributes like any others: who calls twice with one key and offset gets the same twice. A
-`Generator` keeps count of what was used. Nothing is differentiated here.
+These are pure functions of their attributes: the same key and offset give the same values. A `Generator` advances the
+offset. None is differentiable.
 """
 
 from __future__ import annotations

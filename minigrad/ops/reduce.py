@@ -1,6 +1,6 @@
-"""Operations that make one number of many, and running totals. Which dimensions: `dim`, ints from 0, ascending.
+"""Reductions and cumulative operations. `dim` holds non-negative dimensions in ascending order.
 
-Where a rule wants a result back in the operand's shape, `spread` repeats it there.
+Gradient rules use `spread` to expand a reduced tensor to the operand's shape.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _OVER = ("dim", "keepdim")
 
 
 def spread(x: Any, shape: Shape, dim: tuple[int, ...], keepdim: bool) -> Any:
-    """`x`, the result of a reduction of `shape` over `dim`, repeated to `shape`."""
+    """Expand `x`, the result of a reduction over `dim`, to the unreduced `shape`."""
     return expand(x if keepdim else reshape(x, shape=reduced_shape(shape, dim, True)), shape=shape)
 
 
@@ -86,7 +86,7 @@ def _var_rule(g: Any, a: Any, a_shape: Shape, dim: tuple[int, ...], correction: 
 
 
 def _std_rule(g: Any, y: Any, a: Any, a_shape: Shape, dim: tuple[int, ...], correction: float, keepdim: bool) -> Any:
-    """0 where all numbers are equal, as in PyTorch, and of that no slope: nan."""
+    """The gradient is 0 where all elements are equal, as in PyTorch; its own derivative there is nan."""
     per = where(y == 0, 0.0, div(1.0, y))
     share = div(g, _freedom(a_shape, dim, correction))
     return spread(per, a_shape, dim, keepdim) * _distance(a, dim) * spread(share, a_shape, dim, keepdim)
@@ -118,7 +118,7 @@ std = Op(
 
 
 def _log_of_sum(a: Any, dim: tuple[int, ...], keepdim: bool) -> Any:
-    """Less the largest number, which could overflow."""
+    """Subtract the maximum before exp, to avoid overflow."""
     rest = sum(exp(a - amax(a, dim=dim, keepdim=True)), dim=dim, keepdim=keepdim)
     return amax(a, dim=dim, keepdim=keepdim) + log(rest)
 
@@ -139,20 +139,21 @@ logsumexp = Op(
 
 
 def _norm_rule(g: Any, y: Any, a: Any, a_shape: Shape, p: float, dim: tuple[int, ...], keepdim: bool) -> Any:
-    """g a |a|^(p - 2) / y^(p - 1), and 0 where y or a is 0; 0 for p = 0, which counts.
+    """g a |a|^(p - 2) / y^(p - 1), but 0 where y or a is 0, and 0 for p = 0, which counts.
 
-    What is not chosen there is nan: of a norm at 0, which has no slope, a second derivative is nan, not 0.
+    The unselected branch of `where` is nan there, so second derivatives at 0, where a norm is not differentiable, are
+    nan rather than 0.
     """
     if p == 0:
         return where(False, spread(g, a_shape, dim, keepdim), 0.0)
     if p == 2:
-        per = where(y == 0, 0.0, div(1.0, y))  # g / y may be too small or too large where g a / y is not
+        per = where(y == 0, 0.0, div(1.0, y))  # g / y may under- or overflow where g a / y does not
         return spread(per, a_shape, dim, keepdim) * a * spread(g, a_shape, dim, keepdim)
     if 0 < p < 2:
         power = where(a == 0, 0.0, sign(a) * pow(sign(a) * a, p - 1.0))
         return spread(where(y == 0, 0.0, g * pow(y, 1.0 - p)), a_shape, dim, keepdim) * power
     whole = spread(y, a_shape, dim, keepdim)
-    ratio = div(a, whole)  # no power of it is too large
+    ratio = div(a, whole)  # its powers do not overflow
     if p < 0:
         power = sign(a) * pow(sign(a) * ratio, p - 1.0)
     else:
@@ -173,11 +174,11 @@ norm = Op(
     promotes="float",
 )
 
-# --- the largest and the smallest ---
+# --- extrema ---
 
 
 def _tied_rule(g: Any, y: Any, a: Any, a_shape: Shape, dim: tuple[int, ...], keepdim: bool) -> Any:
-    """`g` shared evenly among the numbers that equal the result."""
+    """Divide `g` evenly between the elements that equal the result."""
     chosen = eq(a, spread(y, a_shape, dim, keepdim))
     share = where(chosen, spread(g, a_shape, dim, keepdim), 0.0)
     return div(share, sum(chosen, dim=dim, keepdim=True))
@@ -199,7 +200,7 @@ amin = Op(
 )
 
 
-# From here on `dim` is one int. Values and indices along it; the gradient goes to the number at the index.
+# From here on `dim` is one int. max and min return values and indices; the gradient flows to the element at the index.
 def _placed_rule(g: Any, y1: Any, a_shape: Shape, dim: int, keepdim: bool) -> Any:
     return put_along(g[0], y1, shape=a_shape, dim=dim, keepdim=keepdim)
 
@@ -208,7 +209,7 @@ max = Op(
     "max",
     r"\max {a}",
     vjp=(_placed_rule,),
-    shown=(r"\begin{cases} {g} & \text{chosen} \\ 0 & \text{otherwise} \end{cases}",),
+    shown=(r"\begin{cases} {g} & \text{selected} \\ 0 & \text{otherwise} \end{cases}",),
     attrs=_OVER,
     outputs=2,
 )
@@ -216,19 +217,19 @@ min = Op(
     "min",
     r"\min {a}",
     vjp=(_placed_rule,),
-    shown=(r"\begin{cases} {g} & \text{chosen} \\ 0 & \text{otherwise} \end{cases}",),
+    shown=(r"\begin{cases} {g} & \text{selected} \\ 0 & \text{otherwise} \end{cases}",),
     attrs=_OVER,
     outputs=2,
 )
 argmax = Op("argmax", r"\operatorname{argmax} {a}", vjp=(None,), attrs=_OVER)
 argmin = Op("argmin", r"\operatorname{argmin} {a}", vjp=(None,), attrs=_OVER)
 
-# One number of each line along `dim`, the one at index b; and a, put there among zeros.
+# pick_along reads the element at index b along `dim`; put_along, its adjoint, writes a there into zeros.
 pick_along: Op = Op(
     "pick_along",
     "{a}_{b}",
     vjp=(lambda g, a_shape, b, dim, keepdim: put_along(g, b, shape=a_shape, dim=dim, keepdim=keepdim), None),
-    shown=(r"\begin{cases} {g} & \text{taken} \\ 0 & \text{otherwise} \end{cases}", None),
+    shown=(r"\begin{cases} {g} & \text{selected} \\ 0 & \text{otherwise} \end{cases}", None),
     attrs=_OVER,
 )
 put_along: Op = Op(
@@ -239,7 +240,7 @@ put_along: Op = Op(
     attrs=("shape", "dim", "keepdim"),
 )
 
-# --- running totals: from the first on, or with `reverse` from the last ---
+# --- cumulative operations: from the first element, or with `reverse` from the last ---
 
 cumsum: Op = Op(
     "cumsum",
@@ -251,11 +252,11 @@ cumsum: Op = Op(
 
 
 def _before(reverse: bool) -> int:
-    return -1 if reverse else 1  # by how much to shift so that each place holds what came before it
+    return -1 if reverse else 1  # the shift that moves each element's predecessor into its position
 
 
 def _cumprod_rule(g: Any, y: Any, a: Any, dim: int, reverse: bool) -> Any:
-    """The product before a number, times the total of what it is multiplied into later: no division, so 0 is fine."""
+    """Multiply the product before an element by the gradient of the products after it: no division, so 0 is safe."""
     return shift(y, dim=dim, by=_before(reverse), fill=1.0) * _recur_rule(g, a, dim, reverse)
 
 
@@ -265,7 +266,7 @@ cumprod: Op = Op(
 
 
 def _prod_rule(g: Any, a: Any, a_shape: Shape, dim: int, keepdim: bool) -> Any:
-    """`g` times the product of all others: of those before, and of those after."""
+    """Multiply `g` by the product of all other elements: those before times those after."""
     before = shift(cumprod(a, dim=dim, reverse=False), dim=dim, by=1, fill=1.0)
     after = shift(cumprod(a, dim=dim, reverse=True), dim=dim, by=-1, fill=1.0)
     return spread(g, a_shape, (dim,), keepdim) * (before * after)
@@ -276,7 +277,7 @@ prod = Op("prod", r"\prod {a}", vjp=(_prod_rule,), shown=(r"{g} \cdot \prod_{\te
 
 # The recurrence y[k] = b[k] + a[k] y[k-1], with y = 0 before the first.
 def _recur_rule(g: Any, a: Any, dim: int, reverse: bool) -> Any:
-    """What b gets."""
+    """VJP for b."""
     return recur(shift(a, dim=dim, by=-_before(reverse), fill=0.0), g, dim=dim, reverse=not reverse)
 
 
@@ -294,7 +295,7 @@ recur: Op = Op(
     promotes="same",
 )
 
-# Moved by `by` places along `dim`; what is moved out is lost, and `fill` comes in.
+# Shift by `by` positions along `dim`, discarding elements shifted out and filling with `fill`.
 shift: Op = Op(
     "shift",
     r"\operatorname{shift} {a}",
@@ -303,7 +304,7 @@ shift: Op = Op(
     attrs=("dim", "by", "fill"),
 )
 
-# --- truth ---
+# --- logical reductions ---
 
 any = Op("any", r"\bigvee {a}", vjp=(None,), attrs=_OVER)
 all = Op("all", r"\bigwedge {a}", vjp=(None,), attrs=_OVER)

@@ -1,8 +1,8 @@
-"""Sampling images between their pixels, after Jaderberg et al., "Spatial Transformer Networks", 2015, section 3.3.
+"""Bilinear image sampling: Jaderberg et al., "Spatial Transformer Networks", 2015, section 3.3.
 
-Images are (batch, channels, height, width), points (batch, rows, columns): x counts pixels from the left, y from the
-top, 0 in the middle of the first. Off the image there are zeros. How a grid's coordinates become pixels, and what
-becomes of those outside, are other operations on each number.
+Images are (N, C, H, W), points (N, rows, columns) in pixel coordinates: x from the left, y from the top, with 0 at the
+centre of the first pixel. Outside the image there are zeros. Elementwise operations convert normalised coordinates and
+apply the padding mode.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ __all__ = ["grid_put", "grid_sample"]
 
 
 def _slope(g: Any, image: Any, x: Any, y: Any, nearest: bool, to_right: bool) -> Any:
-    """How much ``sum(g * grid_sample(image, x, y))`` over the channels rises to the right, or downwards.
+    """Return the derivative of ``sum(g * grid_sample(image, x, y))`` over channels with respect to x, or to y.
 
-    That is the rise along two sides of the cell of pixels that the point is in, mixed by its distances from them
-    (eq. 6 and 7).
+    It interpolates the differences along the two opposite sides of the pixel cell that contains the point (eq. 6
+    and 7).
     """
     if nearest:
         return where(False, x, 0.0)
@@ -35,8 +35,8 @@ def _slope(g: Any, image: Any, x: Any, y: Any, nearest: bool, to_right: bool) ->
     return (1.0 - far) * rise(0.0) + far * rise(1.0)
 
 
-# The image a at the points (b, c): the pixels at the four corners around each, weighted by how near they are (eq. 5),
-# or with `nearest` the nearest pixel.
+# Sample the image a at the points (b, c): interpolate bilinearly between the four neighbouring pixels (eq. 5), or take
+# the `nearest` pixel.
 grid_sample: Op = Op(
     "grid_sample",
     r"{a}\left({b}, {c}\right)",
@@ -52,7 +52,7 @@ grid_sample: Op = Op(
     ),
     attrs=("nearest",),
 )
-# Its adjoint: an image of `shape` on which the numbers a are spread around the points (b, c), with the same weights.
+# Its adjoint in a: accumulate the values a at the points (b, c) into an image of `shape`, with the same weights.
 grid_put: Op = Op(
     "grid_put",
     r"{a}\left({b}, {c}\right)",

@@ -1,4 +1,4 @@
-"""Operations on shapes and types: how numbers are arranged, not what they are."""
+"""Operations on shape, layout, dtype and device, which do not compute new values."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ __all__ = [
 ]
 
 
-# Broadcasting and its undoing are each other's derivative.
+# Broadcasting and summing over broadcast dimensions are adjoint.
 sum_to: Op = Op(
     "sum_to",
     r"\sum {a}",
@@ -55,7 +55,7 @@ expand: Op = Op(
     view=True,
 )
 
-# A view where the strides allow it, else a copy.
+# A view if the strides allow it, otherwise a copy.
 reshape: Op = Op(
     "reshape",
     r"\operatorname{reshape}\left({a}, {shape}\right)",
@@ -73,12 +73,12 @@ permute: Op = Op(
     view=True,
 )
 
-# Basic indexing, with ints, slices, None and …; what it leaves out gets no gradient.
+# Basic indexing with ints, slices, None and `...`. Elements that are not selected get no gradient.
 index: Op = Op(
     "index",
     "{a}_{key}",
     vjp=(lambda g, a_shape, key: index_backward(g, shape=a_shape, key=key),),
-    shown=(r"\begin{cases} {g} & \text{taken} \\ 0 & \text{otherwise} \end{cases}",),
+    shown=(r"\begin{cases} {g} & \text{selected} \\ 0 & \text{otherwise} \end{cases}",),
     attrs=("key",),
     view="part",
 )
@@ -107,7 +107,7 @@ diagonal_backward: Op = Op(
     attrs=("shape", *_DIAGONAL),
 )
 
-# Windows of `size` along `dim`, one every `step`, in a new last dimension; and their sum, each where it was taken.
+# unfold returns windows of `size` along `dim`, one every `step`, in a new last dimension; its adjoint sums overlaps.
 _WINDOWS = ("dim", "size", "step")
 unfold: Op = Op(
     "unfold",
@@ -125,7 +125,7 @@ unfold_backward: Op = Op(
     attrs=("shape", *_WINDOWS),
 )
 
-# Any arrangement of the memory behind a, which has the strides `own`; `offset` counts from its first number.
+# An arbitrarily strided view of the memory of a, which has strides `own`; `offset` is relative to its first element.
 _ARRANGED = ("own", "size", "stride", "offset")
 as_strided: Op = Op(
     "as_strided",
@@ -187,12 +187,12 @@ def _cat_rule(g: Any, slot: int, dim: int, sizes: tuple[int, ...]) -> Any:
     return index(g, key=(slice(None),) * dim + (slice(start, start + sizes[slot]),))
 
 
-# The operands one after another along `dim`, where they have `sizes`.
+# Concatenation along `dim`, in which the operands have `sizes`.
 cat = Op(
     "cat", "{a}", vjp=(_cat_rule,), shown=(r"\operatorname{part}_{slot} {g}",), attrs=("dim", "sizes"), variadic=True
 )
 
-# `pads` are (before, after) for each dimension; what is negative is cut off. So the derivative pads by the opposite.
+# `pads` are (before, after) per dimension; negative padding crops. So the VJP pads by the negated amounts.
 pad: Op = Op(
     "pad",
     r"\operatorname{pad} {a}",
@@ -201,7 +201,7 @@ pad: Op = Op(
     attrs=("pads", "value"),
 )
 
-# Each number along `dim` as often as `repeats`, an int or one for each, says; and the sums of those.
+# Repeat each element along `dim` by `repeats`, an int or one per element; the adjoint sums the repetitions.
 repeat_interleave: Op = Op(
     "repeat_interleave",
     r"\operatorname{repeat} {a}",
@@ -218,21 +218,21 @@ repeat_interleave_backward: Op = Op(
 )
 
 to = Op("to", r"\operatorname{to}\left({a}, {dtype}\right)", vjp=(lambda g: g,), attrs=("dtype",))
-# b in place of the numbers of a, which still has its place in the graph, with a gradient of 0, as in PyTorch.
+# b written into a. a remains an operand in the graph, with gradient 0, as in PyTorch.
 copy = Op("copy", "{b}", vjp=(lambda g: where(False, g, 0.0), lambda g: g))
 
-# One of several outputs of an op, by number: its gradient goes to that place of a tuple.
+# One of several outputs of an op, by index: its gradient goes to that position of a tuple.
 pick = Op(
     "pick",
     r"{a}_{\left[{index}\right]}",
     vjp=(lambda g, index, count: tuple(g if k == index else None for k in range(count)),),
-    shown=(r"{g} \text{as result} {index}",),
+    shown=(r"{g} \text{as output} {index}",),
     attrs=("index", "count"),
 )
 
 
-# A copy of a, with b in place of the view of it that `chain` leads to: what a write through a view is, in the graph.
-# The copy has the strides of the base, `stride`, in which each step of the chain is a view.
+# A copy of a in which b replaces the view reached by the view ops in `chain`: the functional form of an in-place write
+# to a view. The copy has the strides of the base, `stride`, so that each step of the chain is a view.
 overwrite: Op = Op(
     "overwrite",
     r"\operatorname{overwrite}\left({a}_{chain}, {b}\right)",

@@ -1,4 +1,4 @@
-"""Sorting along one dimension: numbers and the indices they came from, to which their gradients go back."""
+"""Sorting along one dimension: values and indices. The gradient is scattered back to the indices."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ topk = Op(
     "topk",
     r"\operatorname{topk} {a}",
     vjp=(_sorted_rule,),
-    shown=(r"\begin{cases} {g} & \text{chosen} \\ 0 & \text{otherwise} \end{cases}",),
+    shown=(r"\begin{cases} {g} & \text{selected} \\ 0 & \text{otherwise} \end{cases}",),
     attrs={"k": ..., "dim": ..., "largest": True},
     outputs=2,
 )

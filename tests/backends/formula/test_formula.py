@@ -189,7 +189,7 @@ def test_each_rule_can_be_shown_as_a_product_with_g(op):
         ("mean", 0, "expand(g) / count", r"\frac{\operatorname{expand}\left(g\right)}{\text{count}}"),
         ("softmax", 0, "y · (g − sum(g · y))", None),
         ("permute", 0, "permute⁻¹(g)", r"\operatorname{permute}^{-1}\left(g\right)"),
-        ("max", 0, "(g if chosen else 0)", r"\begin{cases} g & \text{chosen} \\ 0 & \text{otherwise} \end{cases}"),
+        ("max", 0, "(g if selected else 0)", r"\begin{cases} g & \text{selected} \\ 0 & \text{otherwise} \end{cases}"),
         ("recur", 1, "(∂y / ∂b)ᵀ g", r"\left(\frac{\partial y}{\partial b}\right)^{\top} g"),
         ("sin", 0, "g · cos(a)", r"g \cdot \cos\left(a\right)"),
         ("logsumexp", 0, "g · e^(a − y)", r"g \cdot e^{a - y}"),
