@@ -206,7 +206,7 @@ LOOKED_AT = {  # where a size or a choice depends on the value, or a kernel is w
     "cdist, p, stacked",
     "triplet_margin_loss, swap, sum",
     "multi_margin_loss, p, weights, none",
-    "where of two numbers",
+    "where of two scalars",
     "softplus, beta",
     "softplus, threshold",
     "pairwise_distance, p, keepdim",

@@ -1,6 +1,6 @@
-"""Every operation, called as the samples say: against PyTorch in each type and layout, and to second order.
+"""Every operation, called by samples: against PyTorch for each dtype and layout, and finite differences to order 2.
 
-`make test` takes some types and layouts of each sample, others of the next; `make nightly` takes all.
+`make test` checks some dtypes and layouts of each sample, varying between samples; `make nightly` checks all.
 """
 
 import pytest
@@ -18,7 +18,7 @@ from tiers import NIGHTLY, choose_cases
 
 SAMPLES = all_samples()
 HERE = mg.get_default_device()
-# Every sample on the processor's two devices; on a GPU some, which tell its kernels apart.
+# Every sample runs on both CPU devices; on a GPU a subset that covers its kernels.
 ON = ["numpy", pytest.param("cpu", marks=pytest.mark.slow)] if HERE == "cpu" else [HERE]
 TAKEN = list(SAMPLES)[:: 1 if NIGHTLY or HERE in ("cpu", "numpy") else 12]
 OF_TENSORS = [name for name in OPS if "numpy" in kernels_of(name)]
@@ -31,7 +31,7 @@ def device(request):
 
 
 def by_function(keys):
-    """Parametrise by the function that samples call, as "indexing: scatter_, a number" calls scatter_."""
+    """Parametrise by the function that samples call: "indexing: scatter_, a scalar" calls scatter_."""
     found: dict[str, list[str]] = {}
     for key in keys:
         found.setdefault(key.split(",")[0].split()[1], []).append(key)
@@ -39,7 +39,7 @@ def by_function(keys):
 
 
 @pytest.mark.parity
-@pytest.mark.filterwarnings("ignore")  # PyTorch warns of too few elements for a variance, and the like
+@pytest.mark.filterwarnings("ignore")  # PyTorch warns about degrees of freedom <= 0 and the like
 @by_function([key for key in TAKEN if SAMPLES[key].parity])
 def test_values_types_refusals_and_gradients_are_pytorch_s(torch, device, keys):
     cases = [
@@ -51,7 +51,7 @@ def test_values_types_refusals_and_gradients_are_pytorch_s(torch, device, keys):
 
 
 def checks(key, device):
-    """Return what a sample is held to: checks, each with a dtype and a layout."""
+    """Return the checks for a sample, each with a dtype and a layout."""
     floats = parity.float_cases(f"{key} {device}")
     integers = [(dtype, "contiguous") for dtype in choose_cases(parity.INTS, key, 1)]
     found = [(parity.check_forward, *case) for case in [*floats, *integers]]
@@ -60,14 +60,14 @@ def checks(key, device):
     return [one for one in found if not SAMPLES[key].differs.keys() & set(one[1:])]
 
 
-# Where PyTorch's gradients are there to compare with, these are left to the night.
+# Skipped outside nightly runs where PyTorch's gradients are available for comparison.
 @by_function([key for key in TAKEN if not SAMPLES[key].kinked])
 def test_gradients_match_central_differences(device, keys):
     keys = [key for key in keys if NIGHTLY or not (SAMPLES[key].parity and is_here("torch"))]
     run_cases(parity.check_first, [(key, SAMPLES[key]) for key in keys if parity.differentiable(SAMPLES[key])])
 
 
-# Of a function's samples, its first and a third of the others, each on one of the devices.
+# A third of a function's samples, or else its first, each on one of the devices.
 @by_function([key for key in TAKEN if not SAMPLES[key].kinked])
 def test_second_derivatives_match_central_differences(device, keys):
     keys = [key for key in keys if parity.differentiable(SAMPLES[key])]
@@ -81,11 +81,11 @@ def test_every_operation_has_a_kernel_on_each_device(device):
 
 
 def test_every_operation_of_the_table_is_reached_and_each_rule_twice():
-    with parity.computing_on("numpy" if HERE == "cpu" else HERE):  # where nothing is compiled
+    with parity.computing_on("numpy" if HERE == "cpu" else HERE):  # numpy does not compile
         computed, once, twice = map(set.union, *[table.reached(sample) for sample in SAMPLES.values()])
-    elsewhere = {"move"}  # to another device: test_profiler.py
+    elsewhere = {"move"}  # tested in test_profiler.py
     if parity.NARROW:
-        elsewhere.add("to")  # there is one type of floats to convert to
+        elsewhere.add("to")  # only one floating-point dtype exists
     differentiable = {name for name, op in OPS.items() if op.differentiable} - elsewhere
     with_kernels = {name for name in OPS if kernels_of(name)} - elsewhere
     assert (with_kernels - computed, differentiable - once, differentiable - twice) == (set(), set(), set())

@@ -1,7 +1,7 @@
-"""How each operation is called: samples, from which the tests against PyTorch and against finite differences are made.
+"""Sample calls of every operation, from which tests against PyTorch and finite differences are generated.
 
-A family lists its samples in a module here. A sample is one call, written once for both libraries: its function gets
-`F`, in which the functions of minigrad or of PyTorch are found by name, and the inputs as tensors.
+Each family lists its samples in a module here. A sample is one call, written once for both libraries: its function
+takes `F`, a namespace of minigrad's or PyTorch's functions, and the inputs as tensors.
 
     sample("conv2d, stride 2", lambda F, x, w: F.conv2d(x, w, stride=2), numbers(2, 3, 6, 6), numbers(4, 3, 3, 3))
 """
@@ -19,14 +19,14 @@ __all__ = ["Sample", "all_samples", "ints", "numbers", "sample"]
 
 
 class Sample(NamedTuple):
-    """One call. Inputs of floats are cast to the type under test and differentiated; others are taken as they are."""
+    """A sample call. Floating-point inputs are cast to the tested dtype and differentiated; others are unchanged."""
 
     name: str
     call: Callable[..., Any]
     inputs: tuple[Any, ...]
-    differs: Mapping[str, str]  # where we differ from PyTorch on purpose: layout or type -> why; tested elsewhere
-    kinked: bool  # not differentiable everywhere near these numbers, so that finite differences say nothing
-    parity: bool  # whether PyTorch can make this call; else finite differences alone judge
+    differs: Mapping[str, str]  # deliberate differences from PyTorch: layout or dtype -> reason; tested elsewhere
+    kinked: bool  # not differentiable near these inputs, so finite differences do not apply
+    parity: bool  # whether PyTorch supports this call; otherwise only finite differences check it
     eps: float  # the step of the finite differences
 
 
@@ -43,7 +43,7 @@ def sample(
 
 
 def numbers(*shape: int, low: float = -3.0, high: float = 3.0, seed: int = 0) -> Any:
-    """Floats of `shape`, evenly spaced from `low` to `high` and shuffled: no two tie, and none is a whole number."""
+    """Return floats of `shape`, evenly spaced from `low` to `high` and shuffled: distinct and not integers."""
     count = int(np.prod(shape))
     spaced = [low + (high - low) * (k + 0.37) / max(count, 1) for k in range(count)]
     random.Random(f"{shape}{seed}").shuffle(spaced)
@@ -51,7 +51,7 @@ def numbers(*shape: int, low: float = -3.0, high: float = 3.0, seed: int = 0) ->
 
 
 def ints(*shape: int, below: int, seed: int = 0) -> Any:
-    """Whole numbers of `shape`, from 0 to `below` - 1, each about equally often."""
+    """Return integers of `shape`, from 0 to `below` - 1, each about equally often."""
     count = int(np.prod(shape))
     spread = [k % below for k in range(count)]
     random.Random(f"{shape}{seed}").shuffle(spread)
@@ -59,7 +59,7 @@ def ints(*shape: int, below: int, seed: int = 0) -> Any:
 
 
 def all_samples() -> dict[str, Sample]:
-    """Every sample by "family: name"."""
+    """Return every sample, keyed by "family: name"."""
     found: dict[str, Sample] = {}
     for module in pkgutil.iter_modules(__path__):
         for one in importlib.import_module(f"samples.{module.name}").SAMPLES:

@@ -1,9 +1,9 @@
-"""Activations composed of others."""
+"""Activations composed of other operations."""
 
 from samples import numbers, sample
 
 X = numbers(3, 4)
-# Hardsigmoid and hardswish are not compared in float64: PyTorch takes a sixth of float32 there. See tests/nn.
+# Hardsigmoid and hardswish are not compared in float64, for which PyTorch uses a float32 1/6. See tests/nn.
 OF_INTS = dict.fromkeys(("int64", "int32", "uint8", "bool"), "PyTorch cuts the value off; we refuse")
 
 SAMPLES = [

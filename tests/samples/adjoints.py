@@ -1,7 +1,7 @@
-"""Gradients as samples: the operations that rules are made of, with derivatives of their own to second order.
+"""Samples of gradients: the operations that gradient rules use, differentiated to second order themselves.
 
-The call of such a sample is the gradient of another call, so that its second gradients are third ones of that call.
-What has no function to be the gradient of is called by its operation.
+Such a sample calls the gradient of another call, so its second derivatives are third derivatives of that call.
+Operations that are no function's gradient are called directly.
 """
 
 import numpy as np
@@ -11,22 +11,22 @@ from samples import ints, numbers, sample
 
 
 def slope(name, call, u, *inputs, **options):
-    """The gradient of a call by its first input, where u is that of its result."""
+    """Return a sample of the gradient of a call for its first input, with upstream gradient u."""
 
     def gradient(F, u, *x):
         return F.autograd.grad(call(F, *x), x[0], u, create_graph=True)[0]
 
-    return sample(f"slope of {name}", gradient, u, *inputs, **options)
+    return sample(f"gradient of {name}", gradient, u, *inputs, **options)
 
 
 def direct(name, *inputs, **attrs):
-    """An operation called as it is, which PyTorch has no function for."""
+    """Return a sample that calls an operation for which PyTorch has no function."""
     return sample(name, lambda F, *x: OPS[name](*x, **attrs), *inputs, parity=False)
 
 
 x = numbers(2, 3)
-SIZED = dict.fromkeys(("broadcast", "empty", "0-d"), "u has another shape than the result")
-BASED = SIZED | dict.fromkeys(("sliced", "transposed"), "the gradient goes to the base, not to the view in between")
+SIZED = dict.fromkeys(("broadcast", "empty", "0-d"), "the shape of u differs from that of the result")
+BASED = SIZED | dict.fromkeys(("sliced", "transposed"), "the gradient flows to the base, not to the intermediate view")
 
 SAMPLES = [
     slope("expand", lambda F, x: x.expand(4, 2, 3), numbers(4, 2, 3), x, differs=SIZED),
@@ -55,5 +55,5 @@ SAMPLES = [
     direct("put_along", numbers(2), ints(2, below=3), shape=(2, 3), dim=1, keepdim=False),
     direct("recur", x, numbers(2, 3, seed=1), dim=1, reverse=False),
     direct("shift", x, dim=1, by=1, fill=0.0),
-    sample("to, there and back", lambda F, x: x.to(F.float32).to(F.float64), np.array([0.5, -2.0]), eps=0.5),
+    sample("to, round trip", lambda F, x: x.to(F.float32).to(F.float64), np.array([0.5, -2.0]), eps=0.5),
 ]  # fmt: skip

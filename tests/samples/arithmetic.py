@@ -1,4 +1,4 @@
-"""Arithmetic, where PyTorch's functions take more than the operations themselves do, as `alpha` and `rounding_mode`."""
+"""Arithmetic functions with arguments that the operations lack, such as `alpha` and `rounding_mode`."""
 
 from samples import ints, numbers, sample
 
@@ -8,8 +8,8 @@ x = numbers(3, 4)
 
 SAMPLES = [
     sample("fmod", lambda F, x, y: F.fmod(x, y), angles, y),
-    sample("fmod by a number", lambda F, x: x.fmod(1.7), angles),
-    sample("fmod of ints", lambda F, n: F.fmod(n - 3, 2), ints(7, below=7), differs={"uint8": "it wraps"}),
+    sample("fmod by a scalar", lambda F, x: x.fmod(1.7), angles),
+    sample("fmod of ints", lambda F, n: F.fmod(n - 3, 2), ints(7, below=7), differs={"uint8": "unsigned wraparound"}),
     sample("positive", lambda F, x: F.positive(x), x),
     sample("rsub", lambda F, x, y: F.rsub(x, y, alpha=2), x, y),
     sample("float_power", lambda F, x: F.float_power(x, 3), x),

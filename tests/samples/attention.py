@@ -13,8 +13,8 @@ HIDDEN = np.array([[True, True, False, True], [False, False, False, False], [Tru
 
 INTS = ("int64", "int32", "uint8", "bool")
 EMPTY = {"empty": "PyTorch does not check the sizes of what is empty"}
-COARSE = {"broadcast": "of equal rows: gradients that nearly cancel, of which PyTorch's float32 keeps few digits"}
-ZERO = {"broadcast": "of equal numbers: a gradient of 0, but for rounding"}
+COARSE = {"broadcast": "equal rows: the gradients nearly cancel, with few accurate digits in PyTorch's float32"}
+ZERO = {"broadcast": "equal elements: a gradient of 0 up to rounding errors"}
 
 
 def attention(name, inputs, differs=MappingProxyType({}), **keywords):
@@ -26,13 +26,13 @@ SAMPLES = [
     sample("softmax along the first dimension", lambda F, x: F.softmax(x, 0), numbers(3, 4, 2), differs=ZERO),
     sample("softmax along a negative dimension", lambda F, x: x.softmax(-2), numbers(2, 3, 4)),
     sample("softmax as float64", lambda F, x: F.softmax(x, dim=-1, dtype=F.float64), numbers(3, 4)),
-    sample("softmax of one number", lambda F, x: F.softmax(x, 0), numbers(1)),
-    sample("softmax of large numbers", lambda F, x: F.softmax(x, 0), numbers(5, low=900, high=903)),
+    sample("softmax of one element", lambda F, x: F.softmax(x, 0), numbers(1)),
+    sample("softmax of large values", lambda F, x: F.softmax(x, 0), numbers(5, low=900, high=903)),
     sample("log_softmax", lambda F, x: F.log_softmax(x, dim=1), numbers(3, 4)),
     sample("log_softmax along the first dimension", lambda F, x: x.log_softmax(0), numbers(4, 3, 2), differs=ZERO),
     sample("log_softmax as float64", lambda F, x: F.log_softmax(x, dim=-1, dtype=F.float64), numbers(3, 4)),
     sample(
-        "log_softmax of distant numbers", lambda F, x: F.log_softmax(x, 0), numbers(5, low=-300, high=300), differs=ZERO
+        "log_softmax of distant values", lambda F, x: F.log_softmax(x, 0), numbers(5, low=-300, high=300), differs=ZERO
     ),
     sample("softmin", lambda F, x: F.softmin(x, dim=1), numbers(3, 4)),
     attention("attention", (Q, K, V)),

@@ -1,4 +1,4 @@
-"""Channels of images exchanged for pixels, and dealt out anew between groups."""
+"""Pixel shuffles and channel shuffles."""
 
 from samples import numbers, sample
 

@@ -1,4 +1,4 @@
-"""Comparisons beyond the operators: which numbers are close, or the larger of two where one is nan."""
+"""Comparison functions beyond the operators: closeness, and maxima that ignore nan."""
 
 import numpy as np
 

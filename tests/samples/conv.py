@@ -1,4 +1,4 @@
-"""Convolution and its kin."""
+"""Convolutions, transposed convolutions, fold and unfold."""
 
 from samples import ints, numbers, sample
 
@@ -81,7 +81,7 @@ SAMPLES = [
     ),
     sample("conv2d, input and weight one", lambda F, x: F.conv2d(x, x, padding=1), numbers(2, 2, 3, 3)),
     sample(
-        "conv2d, whole numbers",
+        "conv2d, integers",
         lambda F, x, w: F.conv2d(x, w, padding=1),
         ints(1, 2, 3, 3, below=5),
         ints(2, 2, 2, 2, below=5),

@@ -1,4 +1,4 @@
-"""Which numbers there are, and how often."""
+"""Unique elements and counts."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""Diagonals and triangles of matrices: taken out, written, or made of a vector."""
+"""Diagonals and triangles of matrices: extracted, filled, or built from a vector."""
 
 from samples import numbers, sample
 

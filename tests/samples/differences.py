@@ -1,4 +1,4 @@
-"""Differences of neighbours, and the integral between them."""
+"""Finite differences and numerical integration."""
 
 from samples import numbers, sample
 
@@ -7,5 +7,5 @@ x = numbers(3, 4)
 SAMPLES = [
     sample("trapezoid", lambda F, x: F.trapezoid(x, dx=0.5, dim=0), x,
            differs={"empty": "PyTorch's zeros have no gradient"}),
-    sample("trapezoid at places", lambda F, x, v: F.trapz(x, v), x, numbers(4)),
+    sample("trapezoid at positions", lambda F, x, v: F.trapz(x, v), x, numbers(4)),
 ]  # fmt: skip

@@ -1,4 +1,4 @@
-"""Distances of all pairs, and losses of distances and distributions."""
+"""Pairwise distances, and margin and likelihood losses."""
 
 import numpy as np
 
@@ -6,7 +6,7 @@ from samples import ints, numbers, sample
 
 a, b, c = numbers(3, 4), numbers(3, 4, seed=1), numbers(3, 4, seed=2)
 signs = np.array([1, -1, 1])
-WHOLE = dict.fromkeys(("int64", "int32", "uint8", "bool"), "PyTorch cannot write its result into whole numbers")
+WHOLE = dict.fromkeys(("int64", "int32", "uint8", "bool"), "PyTorch cannot write its result into an integer tensor")
 SCORES = WHOLE | {"empty": "the mean of nothing is nan"}
 scores = numbers(3, 4, low=-3.1, high=2.7)  # no two differ by a margin
 positive = numbers(3, 4, low=0.3, high=2.0)
@@ -19,7 +19,7 @@ SAMPLES = [
     sample("cdist", lambda F, a, b: F.cdist(a, b), a, numbers(5, 4, seed=1)),
     sample("cdist, p, stacked", lambda F, a, b: F.cdist(a, b, p=1.0), numbers(2, 3, 4), numbers(2, 2, 4, seed=1)),
     sample("cosine_embedding_loss", lambda F, a, b, t: F.cosine_embedding_loss(a, b, t, margin=0.1), a, b, signs,
-           differs=dict.fromkeys(WHOLE, "a cosine of whole numbers is refused here")),
+           differs=dict.fromkeys(WHOLE, "integer cosines raise here")),
     sample("triplet_margin_loss", lambda F, a, b, c: F.triplet_margin_loss(a, b, c), a, b, c),
     sample("triplet_margin_loss, swap, sum",
            lambda F, a, b, c: F.triplet_margin_loss(a, b, c, 3.0, 3.0, swap=True, reduction="sum"), a, b, c),

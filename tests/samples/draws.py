@@ -1,4 +1,4 @@
-"""Random numbers, which no other library draws alike: `test_random` says what they are."""
+"""Random sampling, whose streams differ between libraries: `test_random` checks the values."""
 
 from samples import sample
 

@@ -1,4 +1,4 @@
-"""Functions of each number alone: each operation at the points of its domain, and what the functions add to that."""
+"""Elementwise functions: each operation at points of its domain, and the further arguments of the functions."""
 
 import math
 
@@ -14,12 +14,12 @@ FRONTS = {
 }
 
 OURS = {"step", "gelu_backward", "gelu_tanh_backward", "relu_backward"}  # PyTorch has no function of this name
-WHOLE = dict.fromkeys(("int64", "int32", "uint8", "bool"), "PyTorch refuses to divide whole numbers here alone")
-DIFFERS = {"hardtanh": {"uint8": "PyTorch refuses a bound below 0 that no number is below"}}
+WHOLE = dict.fromkeys(("int64", "int32", "uint8", "bool"), "PyTorch refuses integer division only here")
+DIFFERS = {"hardtanh": {"uint8": "PyTorch refuses a negative bound for an unsigned dtype"}}
 
 
 def operands(op):
-    """An array for each operand of `op`, from its domain; of a condition, bools."""
+    """Return an array for each operand of `op`, from its domain; a condition gets bools."""
     columns = np.array(points(op, count=12)).T.reshape(len(op.inputs), 3, 4)
     return [x > 0 if op.name == "where" and k == 0 else x for k, x in enumerate(columns)]
 
@@ -50,7 +50,7 @@ SAMPLES = [
 SAMPLES += [
     sample("broadcast add", lambda F, x, y: x + y, a, b),
     sample("broadcast mul of a column", lambda F, x, y: x * y, a, numbers(3, 1)),
-    sample("broadcast div by a number", lambda F, x, y: x / y, a, numbers(low=1.0, high=2.0)),
+    sample("broadcast div by a scalar", lambda F, x, y: x / y, a, numbers(low=1.0, high=2.0)),
     sample("add, alpha", lambda F, x, y: F.add(x, y, alpha=2.5), a, b),
     sample("sub, alpha", lambda F, x, y: x.sub(y, alpha=2), a, b),
     sample("addcmul", lambda F, x, y, z: F.addcmul(x, y, z, value=2), a, b, numbers(3, 4, seed=2)),
@@ -63,22 +63,22 @@ SAMPLES += [
     sample("elu, in place", lambda F, x: F.selu(F.elu(x * 1, 0.5, True)), a),
     sample("clamp_min and clamp_max", lambda F, x: (F.clamp_min(x, -1.25), x.clamp_max(1.25)), a),
     sample("nan_to_num", lambda F, x: F.nan_to_num(F.where(abs(x) > 1, x / 0.0, x)), a, kinked=True),
-    sample("nan_to_num, to what", lambda F, x: (x * math.inf * 0).nan_to_num(1.5, 2, -2), a, kinked=True),
+    sample("nan_to_num, replacements", lambda F, x: (x * math.inf * 0).nan_to_num(1.5, 2, -2), a, kinked=True),
     sample("+", lambda F, x: +x, a),
     sample("div, floor", lambda F, x, y: F.div(x, y, rounding_mode="floor"), a, numbers(3, 4, low=1.1, high=2.9)),
     sample("div, trunc", lambda F, x, y: F.div(x, y, rounding_mode="trunc"), a, numbers(3, 4, low=1.1, high=2.9)),
-    sample("numbers on the left", lambda F, x: 2.5 / (1.5 - x) + 2.0 * x, numbers(5, low=2.0)),
+    sample("scalars on the left", lambda F, x: 2.5 / (1.5 - x) + 2.0 * x, numbers(5, low=2.0)),
     sample(
-        "powers of a number", lambda F, x: 2.0**x, a, differs={"float64": "PyTorch's log of the base is in float32"}
+        "powers of a scalar", lambda F, x: 2.0**x, a, differs={"float64": "PyTorch's log of the base is in float32"}
     ),
-    sample("powers to a number", lambda F, x: x**3, a),
+    sample("powers to a scalar", lambda F, x: x**3, a),
     sample("%", lambda F, x: x % 1.7, a),
     sample("//", lambda F, x: x.detach() // 1.7, a),
-    sample("by whole numbers", lambda F, n, m: (n % m, n // m, 7 // m, 7 % m), np.arange(-4, 4), np.array(3)),
-    sample("whole powers of whole numbers", lambda F, n, m: n**m, np.arange(-3, 3), np.arange(-2, 4)),
-    sample("where with a number", lambda F, m, x: F.where(m, x, 0.0), mask, a),
-    sample("where of two numbers", lambda F, m: F.where(m, 1.0, 2), mask),
-    sample("where of two types", lambda F, m, x, n: F.where(m, x, n), mask, a, np.arange(4)),
+    sample("by integers", lambda F, n, m: (n % m, n // m, 7 // m, 7 % m), np.arange(-4, 4), np.array(3)),
+    sample("integer powers of integers", lambda F, n, m: n**m, np.arange(-3, 3), np.arange(-2, 4)),
+    sample("where with a scalar", lambda F, m, x: F.where(m, x, 0.0), mask, a),
+    sample("where of two scalars", lambda F, m: F.where(m, 1.0, 2), mask),
+    sample("where of two dtypes", lambda F, m, x, n: F.where(m, x, n), mask, a, np.arange(4)),
     sample("where as a method", lambda F, m, x, y: x.where(m, y), mask, a, b),
     sample("clamp, min only", lambda F, x: x.clamp(min=-0.5), a),
     sample("clamp by floats", lambda F, x: F.clamp(x, -0.5, 1.5), a),
@@ -90,10 +90,10 @@ SAMPLES += [
     sample("logsigmoid", lambda F, x: F.logsigmoid(x), a),
     sample("leaky_relu by position", lambda F, x: F.leaky_relu(x, 0.2), a),
     sample("elu without alpha", lambda F, x: F.elu(x), a),
-    sample("prelu, a slope a channel", lambda F, x, w: F.prelu(x, w), numbers(2, 3, 2), numbers(3, low=0.1, high=0.9)),
+    sample("prelu, per channel", lambda F, x, w: F.prelu(x, w), numbers(2, 3, 2), numbers(3, low=0.1, high=0.9)),
     sample("isclose", lambda F, x, y: F.isclose(x, y, rtol=0.5), a, b),
     sample("in place", lambda F, x, y: (x * 1.0).add_(y, alpha=2).mul_(y).sub_(1.0).div_(20.0).tanh_(), a, b),
-    sample("+= and its kin", lambda F, x, y: in_place(x * 1.0, y), a, b),
+    sample("augmented assignment", lambda F, x, y: in_place(x * 1.0, y), a, b),
     sample("exp2", lambda F, x: F.exp2(x), x),
     sample("log10", lambda F, x: x.log10(), shares),
     sample("logit", lambda F, x: F.logit(x), shares),
@@ -111,8 +111,8 @@ SAMPLES += [
     sample("sinc", lambda F, x: F.sinc(x), x),
     sample("sinc at 0", lambda F, x: F.sinc(x), holes, kinked=True),
     sample("xlogy", lambda F, x, y: F.xlogy(x, y), holes, numbers(3, 4, low=0.1, high=3.0), kinked=True),
-    sample("xlogy by a number", lambda F, x: x.xlogy(2.5), x),
-    sample("xlogy of a number", lambda F, x: F.xlogy(2.5, x), numbers(3, 4, low=0.1, high=3.0)),
+    sample("xlogy by a scalar", lambda F, x: x.xlogy(2.5), x),
+    sample("xlogy of a scalar", lambda F, x: F.xlogy(2.5, x), numbers(3, 4, low=0.1, high=3.0)),
     sample("clamp_min_", lambda F, x: (x * 1.0).clamp_min_(0.5), x),
     sample("clamp_max_", lambda F, x: (x * 1.0).clamp_max_(0.5), x),
     sample("frac_", lambda F, x: (x * 1.0).frac_(), x),

@@ -1,4 +1,4 @@
-"""Rows of a table by number: embeddings, alone and in bags, and one-hot vectors."""
+"""Embedding look-ups, embedding bags and one-hot vectors."""
 
 import numpy as np
 

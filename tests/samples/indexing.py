@@ -1,12 +1,12 @@
-"""Choosing by index, and writing there."""
+"""Reading and writing by index."""
 
 import numpy as np
 
 from samples import ints, numbers, sample
 
 MASK = np.array([[True, False, True, False], [False, False, True, True], [True, False, False, True]])
-AT = np.array([2, 0, 2, 1])  # the 2 twice
-LINES = np.array([[0, 2, 1, 0], [2, 2, 0, 1]])  # for a shape of (3, 4), along dimension 0; repeats in no line but two
+AT = np.array([2, 0, 2, 1])  # repeats the index 2
+LINES = np.array([[0, 2, 1, 0], [2, 2, 0, 1]])  # for shape (3, 4), along dimension 0; repeats an index in one column
 
 
 def getting(name, key):
@@ -28,8 +28,8 @@ def put_in_view(x, value):
 def putting(name, key, *shape):
     return [
         sample(f"x[{name}] = a tensor", lambda F, x, v: put(x, key, v), numbers(3, 4, 2), numbers(*shape, seed=1)),
-        sample(f"x[{name}] = a number", lambda F, x: put(x, key, 2.5), numbers(3, 4, 2)),
-        sample(f"x[{name}] = number tensor", lambda F, x, v: put(x, key, v.amax()), numbers(3, 4, 2), numbers(1)),
+        sample(f"x[{name}] = a scalar", lambda F, x: put(x, key, 2.5), numbers(3, 4, 2)),
+        sample(f"x[{name}] = 0-d tensor", lambda F, x, v: put(x, key, v.amax()), numbers(3, 4, 2), numbers(1)),
     ]
 
 
@@ -37,12 +37,12 @@ def with_index(name, call, index, *more):
     return sample(name, call, numbers(3, 4), index, *more)
 
 
-EACH_ONCE = np.array([[1, 0, 2, 1], [2, 2, 0, 0]])  # along dimension 0, no place twice
+EACH_ONCE = np.array([[1, 0, 2, 1], [2, 2, 0, 0]])  # along dimension 0, without repeated positions
 
-# Where we differ from PyTorch.
-TWICE = {"broadcast": "of two numbers written to one place PyTorch gives both the gradient, we the last"}
-UNSEEN = dict.fromkeys(("broadcast", "empty"), "PyTorch does not look whether what is not written would fit")
-VIEWED = dict.fromkeys(("transposed", "sliced", "broadcast"), "PyTorch wants an input that it can view as a line")
+# Differences from PyTorch.
+TWICE = {"broadcast": "of two writes to one position, PyTorch gives both the gradient, minigrad only the last"}
+UNSEEN = dict.fromkeys(("broadcast", "empty"), "PyTorch does not check the shape of elements that it does not write")
+VIEWED = dict.fromkeys(("transposed", "sliced", "broadcast"), "PyTorch needs an input that can be viewed as 1-d")
 
 SAMPLES = [
     *[
@@ -90,12 +90,12 @@ SAMPLES = [
     *putting("1:, [3, 0], 0", (slice(1, None), [3, 0], 0), 2, 2),
     *putting("True", True, 1, 3, 4, 2),
     sample("x[False] = a tensor", lambda F, x, v: put(x, False, v), numbers(3, 4), numbers(4, seed=1), differs=UNSEEN),
-    sample("x[False] = a number", lambda F, x: put(x, False, 2.5), numbers(3, 4)),
+    sample("x[False] = a scalar", lambda F, x: put(x, False, 2.5), numbers(3, 4)),
     *putting("[True, False, True]", [True, False, True], 2, 4, 2),
     *putting("1", 1, 1, 1, 4, 2),
     *putting("..., ::2, 1", (..., slice(None, None, 2), 1), 3, 2),
     sample("x[mask] = a tensor", lambda F, x, m, v: put(x, m, v), numbers(3, 4), MASK, numbers(6, seed=1)),
-    sample("x[mask] = a number", lambda F, x, m: put(x, m, 0.5), numbers(3, 4), MASK),
+    sample("x[mask] = a scalar", lambda F, x, m: put(x, m, 0.5), numbers(3, 4), MASK),
     sample("x[1][index] = a tensor", lambda F, x, v: put_in_view(x, v), numbers(3, 4), numbers(2, seed=1)),
     with_index("gather", lambda F, x, i: F.gather(x, 0, i), LINES),
     with_index("gather, dim -1", lambda F, x, i: x.gather(-1, i), ints(3, 5, below=4)),
@@ -118,7 +118,7 @@ SAMPLES = [
         np.array([[3, 0], [1, 2]]),
         numbers(2, 3, seed=1),
     ),
-    with_index("scatter, a number", lambda F, x, i: F.scatter(x, 0, i, 1.5), LINES),
+    with_index("scatter, a scalar", lambda F, x, i: F.scatter(x, 0, i, 1.5), LINES),
     with_index("scatter, value=", lambda F, x, i: F.scatter(x, 0, i, value=1.5), LINES),
     sample(
         "scatter_",
@@ -128,7 +128,7 @@ SAMPLES = [
         numbers(2, 4, seed=1),
         differs=TWICE,
     ),
-    with_index("scatter_, a number", lambda F, x, i: x.clone().scatter_(0, i, 1.5), LINES),
+    with_index("scatter_, a scalar", lambda F, x, i: x.clone().scatter_(0, i, 1.5), LINES),
     sample("scatter_add", lambda F, x, i, v: F.scatter_add(x, 0, i, v), numbers(3, 4), LINES, numbers(2, 4, seed=1)),
     sample(
         "scatter_add, larger src",

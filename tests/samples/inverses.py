@@ -1,17 +1,17 @@
-"""Square matrices: solutions, inverses, determinants, factors."""
+"""Linear solves, inverses, determinants and factorisations."""
 
 from samples import numbers, sample
 
-SINGULAR = {"broadcast": "equal rows: a GPU says so late; and slopes are those of formulas, PyTorch's 0 or infinite"}
+SINGULAR = {"broadcast": "equal rows: a GPU reports them late, and PyTorch's gradients are 0 or infinite"}
 
 
 def definite(F, x):
-    """A positive definite matrix made of any, (…, n, 3)."""
+    """Return a positive definite matrix computed from any matrix (…, n, 3)."""
     return x.mT @ x + 2 * F.eye(3, dtype=x.dtype, device=x.device)
 
 
 def lower(F, x):
-    """A lower triangular matrix whose diagonal is not near 0."""
+    """Return a lower triangular matrix with a diagonal away from 0."""
     return F.tril(x, -1) * 0.5 + 2 * F.eye(3, dtype=x.dtype, device=x.device)
 
 
@@ -51,6 +51,6 @@ SAMPLES = [
            many, numbers(3, 1)),
     sample("solve_triangular from the right", lambda F, a, b: triangle(F, a, b, left=False), a, numbers(2, 3)),
     sample("svdvals", lambda F, a: F.linalg.svdvals(a), many, differs=SINGULAR),
-    sample("svdvals, wide", lambda F, a: F.linalg.svdvals(a), numbers(2, 4)),
+    sample("svdvals, wide matrix", lambda F, a: F.linalg.svdvals(a), numbers(2, 4)),
     sample("matrix_norm, nuc", lambda F, a: F.linalg.matrix_norm(a, "nuc"), numbers(4, 2)),
 ]  # fmt: skip

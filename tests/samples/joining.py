@@ -1,4 +1,4 @@
-"""Several tensors as one: side by side, on top of each other, in all combinations."""
+"""Concatenation, stacking, Cartesian products and combinations."""
 
 from samples import numbers, sample
 

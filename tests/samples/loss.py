@@ -4,23 +4,23 @@ import numpy as np
 
 from samples import ints, numbers, sample
 
-# Which classes are there: of three positions, of three by two, with a position left out.
+# Class indices for three positions, for three by two, and with an ignored position.
 ROWS, MAPS, SOME = ints(3, below=4), ints(3, 2, below=4), np.array([1, -100, 3])
-WEIGHTS = np.array([2, 1, 3, 1])  # constants, so no floats: made floats in the call
+WEIGHTS = np.array([2, 1, 3, 1])  # ints, so that they count as constants: the call converts them
 CHANCES = numbers(3, 4, low=0.0, high=1.0)
 SIGNS = np.array([[1, -1, 1, -1], [-1, 1, -1, 1], [1, 1, -1, -1]])
-WHOLES = dict.fromkeys(("int64", "int32", "uint8", "bool"), "PyTorch rounds the margin; here ints have no distances")
-CANCEL = {"broadcast": "the numbers are all one, so that their gradients cancel to rounding"}
-ALIGNED = {"0-d": "the angle of two numbers is 0 or 180 degrees, so that their gradients cancel to rounding"}
+WHOLES = dict.fromkeys(("int64", "int32", "uint8", "bool"), "PyTorch rounds the margin; integer distances raise here")
+CANCEL = {"broadcast": "all elements are equal, so their gradients cancel to rounding errors"}
+ALIGNED = {"0-d": "the angle of two scalars is 0 or 180 degrees, so their gradients cancel to rounding errors"}
 ONE = {
     **CANCEL,
-    "empty": "without classes the sum over them is 0; PyTorch divides it by their number",
+    "empty": "without classes the sum over them is 0; PyTorch divides it by their count",
 }
 REDUCTIONS = ("mean", "sum", "none")
 
 
 def of_classes(name, **more):
-    """Samples of a loss of classes given by number."""
+    """Return samples of a loss with class indices as target."""
 
     def call(**keywords):
         return lambda F, x, t: getattr(F, name)(x, t, **keywords, **more)
@@ -43,7 +43,7 @@ def of_classes(name, **more):
             call(),
             numbers(2, 3, 2, 2),
             ints(2, 2, 2, below=3),
-            differs={"transposed": "PyTorch's gradient of nll_loss wants a contiguous input"}
+            differs={"transposed": "PyTorch's gradient of nll_loss needs a contiguous input"}
             if name == "nll_loss"
             else {},
         ),
@@ -57,7 +57,7 @@ def of_classes(name, **more):
 
 
 def of_pairs(name, target, what="", **more):
-    """Samples of a loss of two tensors of one shape."""
+    """Return samples of a loss of two tensors of equal shape."""
     title = ", ".join([name + what, *(f"{k}={v}" for k, v in more.items())])
     return [
         sample(

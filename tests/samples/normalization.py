@@ -8,12 +8,12 @@ W, B = numbers(4, low=0.5, high=2.0), numbers(4, seed=1)
 
 
 INTS = ("int64", "int32", "uint8", "bool")
-ZERO = {"broadcast": "of equal numbers: 0, but for rounding, which 1 / sqrt(eps) enlarges"}
+ZERO = {"broadcast": "equal elements: 0 up to rounding errors, which 1 / sqrt(eps) amplifies"}
 MEAN, VAR = [-0.5, 0.25, 1.0, 2.5], [0.5, 0.75, 1.5, 4.0]
 
 
 def batch(name, *inputs, differs=MappingProxyType({})):
-    """batch_norm by the statistics of the input."""
+    """Return a sample of batch_norm with batch statistics."""
     return sample(
         name, lambda F, x, w=None, b=None: F.batch_norm(x, None, None, w, b, training=True), *inputs, differs=differs
     )
@@ -24,7 +24,7 @@ def running(F, x):
 
 
 def by_running(name, function, flag, *inputs):
-    """A norm by running statistics, which are constants."""
+    """Return a sample of a norm with running statistics, which are constants."""
     return sample(
         name,
         lambda F, x, w=None, b=None: getattr(F, function)(x, *running(F, x), w, b, **{flag: False}),
@@ -33,7 +33,7 @@ def by_running(name, function, flag, *inputs):
 
 
 def following(name, function, x, **keywords):
-    """A norm by the statistics of the input, and what becomes of the running ones, which no gradient passes."""
+    """Return a sample of a norm with batch statistics, and of the running statistics, which get no gradient."""
 
     def call(F, x, w):
         m, v = running(F, x)
@@ -42,7 +42,7 @@ def following(name, function, x, **keywords):
     return sample(name, call, x, W, kinked=True)
 
 
-WHOLE = dict.fromkeys(("int64", "int32", "uint8", "bool"), "ints have no means here")
+WHOLE = dict.fromkeys(("int64", "int32", "uint8", "bool"), "integer means raise here")
 images = numbers(2, 6, 4, 3)
 lines = numbers(2, 4, 7)
 
@@ -78,7 +78,7 @@ SAMPLES = [
     by_running("batch_norm of images by running statistics", "batch_norm", "training", numbers(2, 4, 2, 2), W),
     by_running("batch_norm, plain, by running statistics", "batch_norm", "training", numbers(3, 4)),
     following("batch_norm, followed", "batch_norm", numbers(3, 4, 2), training=True),
-    following("batch_norm, followed at once", "batch_norm", numbers(3, 4), training=True, momentum=1.0),
+    following("batch_norm, momentum 1", "batch_norm", numbers(3, 4), training=True, momentum=1.0),
     sample("instance_norm", lambda F, x, w, b: F.instance_norm(x, weight=w, bias=b), numbers(2, 4, 3), W, B),
     sample("instance_norm of images", lambda F, x, w: F.instance_norm(x, weight=w), numbers(2, 4, 2, 2), W),
     sample("instance_norm, plain", lambda F, x: F.instance_norm(x, eps=0.1), numbers(2, 3, 4)),
@@ -98,7 +98,7 @@ SAMPLES = [
         "dropout of all",
         lambda F, x: F.dropout(x, p=1.0),
         numbers(3, 4),
-        differs=dict.fromkeys(INTS, "there are no fractions to scale"),
+        differs=dict.fromkeys(INTS, "integers cannot be scaled"),
     ),
     sample("dropout1d of all", lambda F, x: F.dropout1d(x, 1.0), numbers(2, 3), differs=dict.fromkeys(INTS, "refused")),
     sample(

@@ -1,4 +1,4 @@
-"""Updates of parameters. PyTorch has no such functions: `tests/optim` holds them to its optimizers' trajectories."""
+"""Parameter updates. PyTorch has no such functions; `tests/optim` compares them with its optimizers' trajectories."""
 
 from samples import numbers, sample
 
@@ -6,7 +6,7 @@ DECAY = {"weight_decay": 0.1, "maximize": False}
 ADAM = {"lr": 0.1, "beta1": 0.9, "beta2": 0.99, "eps": 1e-8, "decoupled": False, "step": 2, **DECAY}
 RMSPROP = {"lr": 0.1, "alpha": 0.9, "eps": 1e-8, "momentum": 0.5, **DECAY}
 MOMENTUM = {"lr": 0.1, "momentum": 0.9, "dampening": 0.1, **DECAY}
-UPDATES = [  # the operation, how many arrays it remembers, its attributes
+UPDATES = [  # the operation, the number of state arrays, its attributes
     ("sgd_step", 0, {"lr": 0.1, **DECAY}),
     ("momentum_step", 1, {**MOMENTUM, "nesterov": False}),
     ("momentum_step", 1, {**MOMENTUM, "nesterov": True, "maximize": True}),
@@ -28,7 +28,7 @@ UPDATES = [  # the operation, how many arrays it remembers, its attributes
 
 
 def update(name, memory, attrs):
-    """A call; what is remembered is above 0, and of it squares are larger than means, as they are in a run."""
+    """Return a sample with positive optimizer state, in which second moments exceed first moments, as in a run."""
 
     def call(F, p, grad):
         kept = [abs(p) + 9.0 for _ in range(memory)]

@@ -3,11 +3,11 @@
 from samples import ints, numbers, sample
 
 IMAGE, LINE = numbers(2, 2, 3, 4), numbers(2, 2, 6)
-WHOLE = "PyTorch rounds means of int64 down; here ints have no means"
+WHOLE = "PyTorch rounds means of int64 down; integer means raise here"
 
 
 def nhwc(function, *arguments):
-    """`function` of images whose channels stand last: PyTorch's by hand, ours by its keyword."""
+    """Apply `function` to channels-last images: by permuting in PyTorch, by ``data_format`` in minigrad."""
 
     def call(F, x):
         if hasattr(F, "min_pool2d"):
@@ -19,7 +19,7 @@ def nhwc(function, *arguments):
 
 
 def least(F):
-    """min_pool2d, by hand in PyTorch."""
+    """Return min_pool2d, in PyTorch negated max_pool2d."""
     return getattr(F, "min_pool2d", None) or (lambda x, *rest, **more: -F.max_pool2d(-x, *rest, **more))
 
 
@@ -27,7 +27,7 @@ above = numbers(2, 3, 6, 5, low=0.1, high=3.0)
 images = numbers(2, 6, 4, 3)
 lines = numbers(2, 4, 7)
 
-NO_MEANS = dict.fromkeys(("int64", "int32", "uint8", "bool"), "ints have no means here")
+NO_MEANS = dict.fromkeys(("int64", "int32", "uint8", "bool"), "integer means raise here")
 
 
 def pooled(F, x, **how):
@@ -98,7 +98,7 @@ SAMPLES = [
     sample("adaptive_avg_pool1d, unbatched, larger", lambda F, x: F.adaptive_avg_pool1d(x, (5,)), numbers(3, 3)),
     sample("adaptive_avg_pool2d", lambda F, x: F.adaptive_avg_pool2d(x, 3), numbers(1, 2, 5, 4)),
     sample("adaptive_avg_pool2d to one", lambda F, x: F.adaptive_avg_pool2d(x, (1, 1)), IMAGE),
-    sample("adaptive_avg_pool2d, a size kept", lambda F, x: F.adaptive_avg_pool2d(x, (None, 3)), numbers(2, 3, 4)),
+    sample("adaptive_avg_pool2d, None", lambda F, x: F.adaptive_avg_pool2d(x, (None, 3)), numbers(2, 3, 4)),
     sample("adaptive_avg_pool2d, channels last", nhwc(lambda F: F.adaptive_avg_pool2d, (2, 3)), numbers(2, 3, 4, 2)),
     sample("adaptive_max_pool1d", lambda F, x: F.adaptive_max_pool1d(x, 4), LINE),
     sample("adaptive_max_pool2d", lambda F, x: F.adaptive_max_pool2d(x, (2, None)), numbers(1, 2, 5, 3)),
@@ -107,7 +107,7 @@ SAMPLES = [
         "lp_pool1d",
         lambda F, x: F.lp_pool1d(x[0], 2, 2, stride=1),
         above,
-        differs=dict.fromkeys(("int64", "int32", "uint8", "bool"), "ints have no means here"),
+        differs=dict.fromkeys(("int64", "int32", "uint8", "bool"), "integer means raise here"),
     ),
     sample("lp_pool2d", lambda F, x: F.lp_pool2d(x, 3.0, (2, 3)), above),
     sample("max_unpool2d", lambda F, x: pooled(F, x), numbers(2, 3, 4, 6)),

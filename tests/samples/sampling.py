@@ -1,16 +1,16 @@
-"""Sampling images at points: affine grids, and grids in general."""
+"""Affine grids and grid sampling."""
 
 from samples import numbers, sample
 
 IMAGE = numbers(2, 2, 3, 4)
-# Points on the image and off it. None is so near to a pixel's centre or to an edge that a finite difference meets it.
+# Points inside and outside the image, far enough from pixel centres and edges for finite differences.
 POINTS = numbers(2, 2, 3, 2, low=-1.9, high=1.9)
 INSIDE = numbers(2, 2, 2, 2, low=-0.6, high=0.6)
 THETA = numbers(2, 2, 3)
 
 
 def transformed(F, x, theta, mode="bilinear", align_corners=False):
-    """A spatial transformer, end to end."""
+    """Apply a spatial transformer, end to end."""
     return F.grid_sample(x, F.affine_grid(theta, (2, 2, 2, 3), align_corners), mode, "zeros", align_corners)
 
 

@@ -1,4 +1,4 @@
-"""Numbers put, or gathered up, at places."""
+"""Scatter reductions, index_put and writes into copies."""
 
 import numpy as np
 
@@ -20,7 +20,7 @@ def reduced(name, include, source=y, **more):
 SAMPLES = [
     *[reduced(name, include) for name in ("sum", "mean", "amax", "amin", "prod") for include in (True, False)],
     *[reduced(name, False, ties, kinked=True) for name in ("amax", "amin")],
-    sample("scatter_reduce, some places", lambda F, x, y, n: F.scatter_reduce(x, 0, n[:2] % 2, y[:2], "amax"),
+    sample("scatter_reduce, some positions", lambda F, x, y, n: F.scatter_reduce(x, 0, n[:2] % 2, y[:2], "amax"),
            x, y, at),
     sample("scatter_reduce along columns", lambda F, x, y, n: F.scatter_reduce(x, 1, n % 3, y, "mean"), y, x,
            ints(4, 3, below=3)),

@@ -1,4 +1,4 @@
-"""Views and copies: numbers arranged anew."""
+"""Views and copies: reshaping, permuting, expanding and splitting."""
 
 import numpy as np
 
@@ -7,7 +7,7 @@ from samples import ints, numbers, sample
 X, M = numbers(2, 3, 4), numbers(3, 4)
 V = numbers(5)
 PADS = [(1, (2, 4), (2, 1)), (2, (2, 3, 4), (1, 2, 0, 2)), (3, (1, 2, 3, 3), (1, 0, 2, 1, 1, 1))]
-OUTSIDE = dict.fromkeys(("sliced", "empty", "0-d"), "numbers that are not in the input have a gradient too")
+OUTSIDE = dict.fromkeys(("sliced", "empty", "0-d"), "elements outside the input get gradients too")
 EMPTY = {"empty": "PyTorch gives the gradient another shape, and fails"}
 
 x = numbers(3, 4)
@@ -16,7 +16,7 @@ v = numbers(5)
 a = numbers(2, 3, 4)
 
 SAMPLES = [
-    # --- the same numbers in another shape ---
+    # --- reshaping ---
     sample("view", lambda F, x: x.view(4, 3) * 1, M),
     sample("view, worked out", lambda F, x: x.view((-1, 2)), M),
     sample("view that splits a dimension", lambda F, x: x.view(3, 2, -1), M),
@@ -24,7 +24,7 @@ SAMPLES = [
     sample("reshape", lambda F, x: F.reshape(x, (4, 3)), M),
     sample("reshape, worked out", lambda F, x: x.reshape(-1, 2), M),
     sample("reshape by keyword", lambda F, x: F.reshape(x, shape=(-1,)), X),
-    sample("reshape to a number", lambda F, x: x.reshape(()), numbers(1, 1)),
+    sample("reshape to 0-d", lambda F, x: x.reshape(()), numbers(1, 1)),
     sample("reshape a view", lambda F, x: x.transpose(0, 2).reshape(6, 4), X),
     sample("reshape_as", lambda F, x, y: x.reshape_as(y), M, numbers(2, 6)),
     sample("flatten", lambda F, x: F.flatten(x), X),
@@ -37,7 +37,7 @@ SAMPLES = [
     sample("squeeze several", lambda F, x: x.squeeze((0, 1, 2)), numbers(1, 3, 1)),
     sample("unsqueeze", lambda F, x: F.unsqueeze(x, 1), M),
     sample("unsqueeze at the end", lambda F, x: x.unsqueeze(-1), M),
-    # --- dimensions in another order ---
+    # --- reordering dimensions ---
     sample("permute", lambda F, x: F.permute(x, (2, 0, 1)), X),
     sample("permute, negative", lambda F, x: x.permute(-1, 0, -2), X),
     sample("permute by keyword", lambda F, x: x.permute(dims=(1, 0)), M),
@@ -51,7 +51,7 @@ SAMPLES = [
     sample("movedim", lambda F, x: F.movedim(x, 0, -1), X),
     sample("movedim, several", lambda F, x: x.movedim((0, 1), (2, 0)), X),
     sample("moveaxis", lambda F, x: F.moveaxis(x, -1, 0), X),
-    # --- repeated without memory ---
+    # --- expanding ---
     sample("expand", lambda F, x: x.expand(3, 4), numbers(3, 1)),
     sample("expand, new dimensions", lambda F, x: x.expand(2, -1, 4), numbers(3, 1)),
     sample("expand_as", lambda F, x, y: x.expand_as(y), numbers(3, 1), M),
@@ -60,7 +60,7 @@ SAMPLES = [
     sample("meshgrid", lambda F, x, y: F.meshgrid(x, y, indexing="ij"), numbers(3), numbers(2)),
     sample("meshgrid of a list", lambda F, *x: F.meshgrid(list(x), indexing="xy"), numbers(3), numbers(2), numbers(2)),
     sample("meshgrid of one", lambda F, x: F.meshgrid(x, indexing="xy"), V),
-    # --- some of the numbers ---
+    # --- selecting ---
     sample("select", lambda F, x: F.select(x, 1, -1), X),
     sample("narrow", lambda F, x: F.narrow(x, -1, 1, 2), M),
     sample("narrow from the end", lambda F, x: x.narrow(0, -2, 2), M),
@@ -83,12 +83,12 @@ SAMPLES = [
     sample("unfold twice", lambda F, x: x.unfold(0, 2, 1).unfold(1, 2, 2), M),
     sample("as_strided", lambda F, x: F.as_strided(x, (2, 3), (3, 1)), numbers(6), differs=OUTSIDE),
     sample("as_strided, overlapping", lambda F, x: x.as_strided((3, 2), (1, 1), 1), numbers(5), differs=OUTSIDE),
-    sample("as_strided, all one number", lambda F, x: x.as_strided((2, 2), (0, 0)), V, differs=OUTSIDE),
+    sample("as_strided, one element repeated", lambda F, x: x.as_strided((2, 2), (0, 0)), V, differs=OUTSIDE),
     sample("as_strided of a view", lambda F, x: x[1:].as_strided((2,), (2,)), V, differs=OUTSIDE),
     # --- memory ---
     sample("contiguous", lambda F, x: x.permute(2, 0, 1).contiguous(), X),
     sample("contiguous, then view", lambda F, x: x.permute(2, 0, 1).contiguous().view(-1), X),
-    # --- put together ---
+    # --- concatenating ---
     sample("cat", lambda F, x, y: F.cat([x, y]), M, numbers(2, 4)),
     sample("cat along the last", lambda F, x, y: F.cat((x, y, x), dim=-1), M, numbers(3, 1)),
     sample("cat of types", lambda F, x, n: F.cat([x, n]), V, ints(3, below=5)),
@@ -99,7 +99,7 @@ SAMPLES = [
     sample("hstack", lambda F, x, y: F.hstack([x, y]), M, numbers(3, 2)),
     sample("hstack of lines", lambda F, x, y: F.hstack([x, y]), V, numbers(2)),
     sample("vstack", lambda F, x, y: F.vstack([x, y]), M, numbers(4)),
-    # --- spread ---
+    # --- repeating ---
     sample("repeat", lambda F, x: x.repeat(2, 3), numbers(2, 3)),
     sample("repeat into new dimensions", lambda F, x: x.repeat((2, 1, 2)), numbers(2, 3)),
     sample("repeat once", lambda F, x: x.repeat(1), V),
@@ -110,7 +110,7 @@ SAMPLES = [
     sample("repeat_interleave along", lambda F, x: x.repeat_interleave(3, dim=-1), M),
     sample("repeat_interleave by counts", lambda F, x, n: x.repeat_interleave(n, 0), V, ints(5, below=3)),
     sample("repeat_interleave by one count", lambda F, x, n: x.repeat_interleave(n, 0), V, np.array([2])),
-    # --- turned and moved ---
+    # --- flipping and rolling ---
     sample("flip", lambda F, x: F.flip(x, (0, -1)), X),
     sample("flip by keyword", lambda F, x: F.flip(x, dims=[1]), M),
     sample("flip along ints", lambda F, x: x.flip(1, 0), M),
@@ -121,7 +121,7 @@ SAMPLES = [
     sample("roll along", lambda F, x: x.roll(-1, 1), M),
     sample("roll along several", lambda F, x: x.roll(shifts=(1, 5), dims=(0, -1)), X),
     sample("roll along one twice", lambda F, x: x.roll((1, 1), (0, 0)), V),
-    # --- cut out ---
+    # --- triangles and diagonals ---
     sample("tril", lambda F, x: F.tril(x), M),
     sample("tril below", lambda F, x: x.tril(-1), X),
     sample("triu", lambda F, x: F.triu(x, diagonal=1), M),
@@ -130,10 +130,10 @@ SAMPLES = [
     sample("diag of a line, below", lambda F, x: x.diag(-2), V),
     sample("diag of a matrix", lambda F, x: F.diag(x, 1), M),
     sample("diag_embed", lambda F, x: F.diag_embed(x), M),
-    sample("diag_embed, placed", lambda F, x: x.diag_embed(1, 0, 2), M),
-    # --- edges ---
+    sample("diag_embed, given dims", lambda F, x: x.diag_embed(1, 0, 2), M),
+    # --- padding ---
     sample("pad", lambda F, x: F.pad(x, (1, 2)), M),
-    sample("pad all sides by a number", lambda F, x: F.pad(x, (1, 0, 0, 2), value=2.0), M),
+    sample("pad all sides with a scalar", lambda F, x: F.pad(x, (1, 0, 0, 2), value=2.0), M),
     sample("pad and cut", lambda F, x: F.pad(x, (-1, 2, 1, -1)), M),
     *[
         sample(f"pad and cut, {mode}, {cut}", lambda F, x, mode=mode, cut=cut: F.pad(x, cut, mode), numbers(1, 2, 5))

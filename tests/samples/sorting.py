@@ -1,10 +1,10 @@
-"""Sorting. No two numbers tie, but those of bools, and of the layout that repeats one along a dimension."""
+"""Sorting. Only bools, and the layout broadcast along a dimension, contain ties."""
 
 import numpy as np
 
 from samples import ints, numbers, sample
 
-TIED = dict.fromkeys(("int64", "int32", "uint8", "bool"), "PyTorch's indices of equal numbers are in any order")
+TIED = dict.fromkeys(("int64", "int32", "uint8", "bool"), "PyTorch orders the indices of ties arbitrarily")
 ALONG_0 = {**TIED, "broadcast": "the same"}
 
 rising = np.sort(numbers(2, 5))
@@ -25,7 +25,7 @@ SAMPLES = [
         "topk of 0",
         lambda F, x: x.topk(0)[0],
         numbers(3, 4),
-        differs={"0-d": "PyTorch returns the number"},
+        differs={"0-d": "PyTorch returns the value"},
         kinked=True,
     ),
     sample("kthvalue", lambda F, x: F.kthvalue(x, 2), numbers(3, 4), differs=TIED),
@@ -34,7 +34,7 @@ SAMPLES = [
         "median",
         lambda F, x: F.median(x),
         numbers(3, 4),
-        differs={"empty": "nothing to choose from", "broadcast": "ties"},
+        differs={"empty": "empty dimension", "broadcast": "ties"},
     ),
     sample("median, dim", lambda F, x: x.median(1), numbers(3, 4), differs=TIED),
     sample("median, keepdim", lambda F, x: F.median(x, 0, keepdim=True), numbers(3, 4), differs=ALONG_0),
@@ -43,7 +43,7 @@ SAMPLES = [
         lambda F, r, v: F.searchsorted(r, v),
         rising,
         numbers(2, 3),
-        differs={"uint8": "without their signs they do not rise"},
+        differs={"uint8": "not ascending without their signs"},
     ),
     sample(
         "searchsorted, right", lambda F, n: F.searchsorted(n.new_tensor([1, 2, 2, 3]), n, right=True), ints(5, below=5)
@@ -53,7 +53,7 @@ SAMPLES = [
         lambda F, r, v: F.searchsorted(-r, v, sorter=(-r).argsort()),
         rising,
         numbers(2, 3),
-        differs={"uint8": "without their signs they do not rise"},
+        differs={"uint8": "not ascending without their signs"},
     ),
     sample("bucketize", lambda F, n: F.bucketize(n, n.new_tensor([1, 2, 3])), ints(2, 3, below=5)),
 ]

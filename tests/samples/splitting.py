@@ -1,4 +1,4 @@
-"""One tensor as several, which are views of it."""
+"""Splitting a tensor into views."""
 
 from samples import numbers, sample
 

@@ -329,7 +329,7 @@ READERS = {  # what looks at values, or gives shapes that depend on them
     "counting": ("bincount", "unique"),
     "distance": ("gaussian_nll_loss",),
     "draws": ("multinomial",),
-    "elementwise": ("by whole numbers",),
+    "elementwise": ("by integers",),
     "embedding": ("embedding_bag with offsets", "embedding_bag, weighed"),
     "indexing": ("x[", "one_hot, counted", "masked_", "nonzero", "argwhere"),
     "shape": ("repeat_interleave by", "tensor_split at a tensor", "tensor_split by a 0-d"),
