@@ -1,4 +1,4 @@
-"""Linear algebra on tensors, against PyTorch."""
+"""Linear algebra: comparison with PyTorch, and errors."""
 
 import numpy as np
 import pytest
@@ -178,7 +178,7 @@ def test_a_contraction_is_one_product_of_matrices_forward_and_two_backward():
     a, b = mg.tensor(np.ones((2, 3, 4)), requires_grad=True), mg.tensor(np.ones((2, 5, 4)), requires_grad=True)
     with mg.tap(lambda call: calls.append(call.op)):
         mg.einsum("bqd,bkd->bqk", a, b).backward(mg.tensor(np.ones((2, 3, 5))))
-    assert [op for op in calls if op != "contiguous"] == ["contract"] * 3  # a gradient gets memory of its own
+    assert [op for op in calls if op != "contiguous"] == ["contract"] * 3  # gradients are copied to their own memory
 
 
 @pytest.mark.parity

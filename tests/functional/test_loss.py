@@ -1,4 +1,4 @@
-"""Losses at their corners: what is left out, extreme scores, shapes that do not fit, and what errors say."""
+"""Edge cases of losses: ignored targets, extreme logits, mismatched shapes, and error messages."""
 
 import math
 
@@ -14,7 +14,7 @@ INF, NAN = math.inf, math.nan
 
 
 def both(torch, name, *arrays, **options):
-    """A loss and its gradients by the float inputs, ours and PyTorch's, as arrays."""
+    """Compute a loss and the gradients of its floating-point inputs in minigrad and PyTorch, as arrays."""
     found = []
     for library, functions in ((mg, mg), (torch, torch.nn.functional)):
         inputs = [library.tensor(x) for x in arrays]
@@ -55,7 +55,7 @@ def test_corners_of_classes_have_pytorch_s_loss_and_gradient(torch, corner, name
     scores, target, *options = CORNERS[corner]
     options = {**(options[0] if options else {}), **({"label_smoothing": 0.1} if name == "smoothed" else {})}
     if (corner, name, reduction) == ("no positions, no classes", "smoothed", "sum"):
-        return  # the sum of nothing is 0; in PyTorch the share of each of no classes makes it nan
+        return  # an empty sum is 0; PyTorch divides the smoothing by zero classes and gets nan
     name = "cross_entropy" if name == "smoothed" else name
     for ours, theirs in both(torch, name, scores, np.array(target, dtype=np.int64), reduction=reduction, **options):
         np.testing.assert_allclose(ours, theirs, rtol=1e-12, atol=1e-15)
@@ -67,7 +67,7 @@ def test_corners_of_classes_have_pytorch_s_loss_and_gradient(torch, corner, name
 @pytest.mark.parametrize("chance", [0.0, 1e-30, 0.4, 1.0])
 def test_binary_cross_entropy_of_certain_answers_is_pytorch_s(torch, chance, right):
     for ours, theirs in both(torch, "binary_cross_entropy", np.array([chance]), np.array([right])):
-        np.testing.assert_allclose(ours, theirs, rtol=1e-8)  # PyTorch rounds its 1e-12 to float32
+        np.testing.assert_allclose(ours, theirs, rtol=1e-8)  # PyTorch rounds the constant 1e-12 to float32
 
 
 @pytest.mark.parity
@@ -105,7 +105,7 @@ def test_a_tiny_chance_keeps_its_digits_in_the_gradient():
 
 
 def test_large_scores_keep_their_digits_in_float32():
-    """The largest score is taken off before anything is rounded: ln(1 + 1/e) of scores 10,000 and 9,999."""
+    """The maximum is subtracted before rounding: logits 10,000 and 9,999 give ln(1 + 1/e)."""
     x = mg.tensor([[10000.0, 9999.0]], requires_grad=True)
     loss = mg.cross_entropy(x, mg.tensor([0]))
     loss.backward()

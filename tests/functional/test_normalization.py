@@ -1,4 +1,4 @@
-"""Normalisation and dropout: running statistics, corners, orders beyond the second, and what is refused."""
+"""Normalisation and dropout: running statistics, edge cases, third derivatives, and errors."""
 
 import numpy as np
 import pytest
@@ -62,7 +62,7 @@ def test_nothing_is_normalised_as_in_pytorch(torch, norm, shape):
 @pytest.mark.parity
 @cross(1, norm=NORMS, shape=[(5000, 6, 8), (4, 6, 20000)])
 def test_float32_is_as_good_as_float64_to_its_digits(torch, norm, shape):
-    """Far from 0, where a careless sum loses the deviation: against float64, whose inputs are the same numbers."""
+    """Inputs with a large mean, for which a naive sum loses the deviation, are compared with float64."""
     given = random(*shape, dtype="float32", offset=10.0)
     outer = random(*shape, dtype="float32", seed=1)
     grads = []
@@ -112,7 +112,7 @@ def test_running_statistics_stay_where_nothing_is_normalised():
 
 
 def test_a_result_may_be_overwritten_before_the_gradient_is_taken():
-    """As by an activation in place: no rule of a norm reads its result."""
+    """An in-place activation may do so: no gradient rule of a norm reads its output."""
     for norm in NORMS.values():
         x = mg.tensor(random(2, 4, 3), requires_grad=True)
         y = norm(F, x)
@@ -141,7 +141,7 @@ def test_dropout_keeps_the_mean_and_its_gradient_the_zeros():
     y = F.dropout(x, 0.2)
     numbers = y.detach().numpy()
     assert set(np.unique(numbers)) == {0.0, np.float32(1.25)}
-    assert abs((numbers == 0).mean() - 0.2) < 0.005  # five deviations of 160,000 draws
+    assert abs((numbers == 0).mean() - 0.2) < 0.005  # five standard deviations for 160,000 draws
     y.backward(mg.ones(400, 400))
     assert (x.grad.numpy() == numbers).all()
 
@@ -178,7 +178,7 @@ def _seeded(x):
     return F.dropout(x * x)
 
 
-# --- refusals ---
+# --- errors ---
 
 
 @pytest.mark.parity

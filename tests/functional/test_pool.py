@@ -1,4 +1,4 @@
-"""Pooling: corners against PyTorch, where we differ, and what a wrong call is told."""
+"""Pooling: edge cases against PyTorch, deliberate differences, and errors."""
 
 import re
 
@@ -19,7 +19,7 @@ def image(rows, **more):
     return mg.tensor([rows], dtype=mg.float64, **more)
 
 
-# --- extremes ---
+# --- max and min pooling ---
 
 CORNERS = {
     "a nan": [[1.0, NAN, 3.0, 4.0], [5.0, 6.0, 7.0, 8.0], [0.0, 1.0, 2.0, 3.0]],
@@ -96,7 +96,7 @@ def test_third_derivatives_of_a_pooled_cube_are_those_of_the_numbers_it_keeps():
         y = slope.sum()
 
 
-# --- means and sizes ---
+# --- average pooling and sizes ---
 
 
 def test_what_a_window_does_not_see_cannot_spoil_its_mean():
@@ -130,7 +130,7 @@ def test_layers_of_realistic_size_are_pytorch_s(torch):
         close(ours.grad.numpy(), t.grad.numpy(), PARITY["float32"])
 
 
-# --- what a wrong call is told ---
+# --- errors ---
 
 ONES = mg.ones(2, 3, 4, 5)
 WRONG = [
@@ -252,7 +252,7 @@ def test_a_wrong_call_is_told_why(wrong, kind, message):
         wrong()
 
 
-# --- powers ---
+# --- lp pooling ---
 
 
 @pytest.mark.parity

@@ -1,4 +1,4 @@
-"""How tensors look: their repr beside PyTorch's, and format."""
+"""Tensor printing: repr, compared with PyTorch's, and format."""
 
 import re
 
@@ -11,13 +11,13 @@ from minigrad.core.errors import DTypeError
 
 
 def as_ours(text):
-    """PyTorch's repr in our words, without line breaks before details."""
+    """Convert PyTorch's repr to minigrad's terms, without line breaks before details."""
     text = re.sub(r"grad_fn=<(\w+?)Backward\d*>", r"grad_fn=<\1Backward>", text.replace("torch.", "minigrad."))
     return re.sub(r",\n {7}(\w)", r", \1", text)
 
 
 def only_theirs(text):
-    """Our repr without what PyTorch does not say."""
+    """Remove the details that PyTorch's repr lacks."""
     return re.sub(r", (nan|inf)=\d+", "", re.sub(r",\n {7}(\w)", r", \1", text))
 
 
@@ -36,7 +36,7 @@ def test_repr_is_pytorch_s(torch, dtype, shape):
             if not dtype.startswith("float"):
                 array = np.clip(array, *((0, 255) if dtype == "uint8" else (-2e9, 2e9)))
             array = array.astype(dtype)
-            if array.any() or array.size < 20:  # PyTorch makes lines of zeros too long
+            if array.any() or array.size < 20:  # PyTorch exceeds the line width for zeros
                 assert only_theirs(repr(mg.tensor(array))) == as_ours(repr(torch.tensor(array)))
 
 
@@ -63,7 +63,7 @@ def test_repr_is_pytorch_s(torch, dtype, shape):
 def test_repr_of_numbers_at_the_edges_is_pytorch_s(torch, numbers):
     for given in (numbers, numbers[0], [numbers, numbers]):
         mine, its = only_theirs(repr(mg.tensor(given))), as_ours(repr(torch.tensor(given)))
-        assert re.sub(" +", " ", mine) == re.sub(" +", " ", its)  # we align nan and whole numbers too
+        assert re.sub(" +", " ", mine) == re.sub(" +", " ", its)  # minigrad also aligns nan and integers
 
 
 @pytest.mark.parity

@@ -1,4 +1,4 @@
-"""Reductions and running totals: values, types and gradients to second order against PyTorch, and what is refused."""
+"""Reductions and cumulative functions: values, dtypes, gradients to second order, and errors, against PyTorch."""
 
 import numpy as np
 import pytest
@@ -11,7 +11,7 @@ from minigrad.core.graph import propagate
 from parity import FLOATS, INTS, computing_on
 from tiers import cross
 
-# Relative to the largest number of a result, as sums cancel: the libraries add up in different orders.
+# Relative to the largest element of a result, because sums cancel and the libraries add in different orders.
 TOLERANCE = {"float64": 1e-12, "float32": 1e-5}
 
 OVER_MANY = {
@@ -45,7 +45,7 @@ SHAPES = [(), (1,), (5,), (3, 4), (2, 3, 4), (0,), (0, 3), (2, 0, 3)]
 
 
 def dims_for(case, ndim):
-    """The values of dim to try: from either end, and several at once where that is possible."""
+    """Return the values of dim to test: from either end, and tuples if supported."""
     ones = [0, -1] if ndim < 2 else [0, -1, 1]
     if case in RUNNING:
         return ones
@@ -69,7 +69,7 @@ def calls(case, ndim):
                 yield {"dim": dim, "keepdim": keepdim}
             elif not keepdim:
                 yield {}
-            elif case not in ("max", "min", "prod"):  # PyTorch's have no keepdim without a dim
+            elif case not in ("max", "min", "prod"):  # PyTorch has no keepdim without a dim for these
                 yield {"dim": None if not case.startswith("am") else (), "keepdim": True}
 
 
@@ -89,7 +89,7 @@ def close(a, b, tolerance):
 
 
 @pytest.mark.parity
-@pytest.mark.filterwarnings("ignore")  # PyTorch warns of too few numbers for a variance
+@pytest.mark.filterwarnings("ignore")  # PyTorch warns about degrees of freedom <= 0
 @merge_cases(by="case")
 @cross(1, case=EVERY, shape=SHAPES, dtype=["float64", "float32", "int64", "int32", "uint8", "bool"])
 def test_values_and_types_are_pytorch_s_and_so_is_what_is_refused(torch, case, shape, dtype):
@@ -98,7 +98,7 @@ def test_values_and_types_are_pytorch_s_and_so_is_what_is_refused(torch, case, s
         try:
             expected = called(torch, case, torch.tensor(given), **keywords)
         except (IndexError, RuntimeError, NotImplementedError) as refusal:
-            if "not support" in str(refusal) and dtype == "bool":  # argmax of bools: here as of ints
+            if "not support" in str(refusal) and dtype == "bool":  # minigrad supports argmax of bools
                 continue
             with pytest.raises((ShapeError, DTypeError)):
                 called(mg, case, mg.tensor(given), **keywords)
@@ -142,7 +142,7 @@ def test_corners_have_pytorch_s_values_and_gradients(torch, case, corner):
     given = np.array(CORNERS[corner])
     x, t = mg.tensor(given, requires_grad=True), torch.tensor(given, requires_grad=True)
     ours, theirs = called(mg, case, x, dim=0)[0], called(torch, case, t, dim=0)[0]
-    if case in ("norm", "norm 1.5", "norm 3") and corner == "huge":  # whose powers overflow in PyTorch
+    if case in ("norm", "norm 1.5", "norm 3") and corner == "huge":  # the powers overflow in PyTorch
         p = EVERY[case].get("p", 2)
         assert ours.item() == pytest.approx(1e308 * 2 ** (1 / p))
         return
@@ -151,13 +151,13 @@ def test_corners_have_pytorch_s_values_and_gradients(torch, case, corner):
         assert not ours.requires_grad
         return
     ours.backward(mg.tensor(np.full(ours.shape, 2.0)))
-    if case in ("norm inf", "norm -inf") and corner == "nan":  # as of amax in PyTorch; its norm differs
+    if case in ("norm inf", "norm -inf") and corner == "nan":  # like PyTorch's amax, unlike its norm
         assert np.isnan(x.grad.numpy()).all()
         return
     theirs.backward(torch.full_like(theirs, 2.0))
     if case in ("prod", "cumprod") and "inf" in corner:
-        return  # PyTorch divides the product by each number, and inf/inf is nan; here nothing is divided
-    if t.grad is None:  # PyTorch's way to say zero
+        return  # PyTorch divides the product by each element, and inf/inf is nan; minigrad does not divide
+    if t.grad is None:  # PyTorch returns None for zero
         assert_zero(x.grad)
     else:
         same(x.grad, t.grad, TOLERANCE["float64"])
@@ -185,19 +185,19 @@ def test_gradients_are_pytorch_s_to_second_order(torch, case, shape, dtype):
         try:
             theirs = called(torch, case, t, **keywords)[0]
         except (IndexError, RuntimeError):
-            continue  # refused, which is tested above
+            continue  # raises, which is tested above
         x = mg.tensor(given, requires_grad=True)
         ours = called(mg, case, x, **keywords)[0]
         outer = numbers(ours.shape, dtype, seed=2)
         x_outer, t_outer = mg.tensor(outer, requires_grad=True), torch.tensor(outer, requires_grad=True)
         first = gradients(ours, x_outer, [x])[0]
         (t_first,) = torch.autograd.grad(theirs, t, t_outer, create_graph=True, allow_unused=True)
-        if t_first is None:  # PyTorch's way to say zero
+        if t_first is None:  # PyTorch returns None for zero
             assert_zero(first)
             continue
         same(first, t_first, TOLERANCE[dtype])
         if not given.size:
-            continue  # 0/0 in the mean of nothing is nan, or summed over no numbers 0, by the order of the rules
+            continue  # an empty mean gives nan (0/0) or 0 (an empty sum), depending on the order of the rules
         inner = numbers(shape, dtype, seed=3)
         if not t_first.requires_grad:
             assert not first.requires_grad
@@ -206,7 +206,7 @@ def test_gradients_are_pytorch_s_to_second_order(torch, case, shape, dtype):
         t_second = torch.autograd.grad(t_first, [t, t_outer], torch.tensor(inner), allow_unused=True)
         for b, twin in zip(second, t_second, strict=True):
             if twin is not None and b is not None:
-                same(b, twin, TOLERANCE[dtype] * 10)  # a derivative of quotients: the rounding of each factor adds up
+                same(b, twin, TOLERANCE[dtype] * 10)  # quotients accumulate the rounding errors of each factor
             else:
                 assert_zero(b), assert_zero(twin)
 
@@ -218,7 +218,7 @@ def assert_zero(x):
 
 
 def gradients(output, weight, inputs):
-    """What each of `inputs` gets from `output`, weighted, as tensors that can be differentiated; None where nothing."""
+    """Return differentiable gradients of the weighted `output` for `inputs`, None where there is none."""
     totals = propagate({output._edge(): weight}, create_graph=True)
     return [totals.get(x) for x in inputs]
 
@@ -229,7 +229,7 @@ def test_products_have_third_derivatives_at_zeros(name, given):
     weight, steps = mg.tensor([1.0, -2.0, 0.5, 3.0], dtype=mg.float64), [1e-4, -1e-4]
 
     def second(shifted):
-        """The gradient of a weighted sum of the gradient of the product."""
+        """Return the gradient of a weighted sum of the gradient of the product."""
         x = mg.tensor(shifted, dtype=mg.float64, requires_grad=True)
         y = getattr(mg, name)(x, dim=0)
         y = y if name == "prod" else mg.sum(y * weight)
@@ -243,7 +243,7 @@ def test_products_have_third_derivatives_at_zeros(name, given):
             float((second([v + h * (i == k) for i, v in enumerate(given)])[1] * weight).detach().numpy().sum())
             for h in steps
         ]
-        # Products of four numbers have no third differences in one of them, so that only rounding, 1e-16/1e-4, is left.
+        # A product is linear in each factor, so third differences are pure rounding error, 1e-16/1e-4.
         assert third[k] == pytest.approx((ends[0] - ends[1]) / 2e-4, rel=1e-9, abs=1e-9)
 
 
@@ -314,7 +314,7 @@ def test_an_overwritten_index_that_the_gradient_of_a_maximum_needs_is_refused():
 
 
 def test_a_rule_may_differentiate_through_one_of_several_outputs():
-    """An op of two outputs, (a, 2a), whose rule for the first reads that output: g0 y0 / a, which is g0."""
+    """An op with outputs (a, 2a) and a rule that reads the first output: g0 y0 / a = g0."""
     twice = mg.Op("test_twice", "{a}", vjp=(lambda g, y, a: g[0] * mg.ops.div(y[0], a),), outputs=2)
     try:
         mg.kernel("test_twice", mg.get_default_device())(lambda a: (a * 1.0, a * 2.0))
@@ -322,7 +322,7 @@ def test_a_rule_may_differentiate_through_one_of_several_outputs():
         (twice(x)[0] * 1.0).backward(create_graph=True)
         slope, x.grad = x.grad, None
         assert slope.item() == 1.0
-        slope.backward()  # the derivative of y0 / a, which is 1 everywhere: what comes through y0 and a cancels
+        slope.backward()  # y0 / a is 1 everywhere, so the gradients through y0 and a cancel
         assert x.grad.item() == pytest.approx(0.0, abs=1e-15)
     finally:
         del mg.OPS["test_twice"]
@@ -361,8 +361,8 @@ AS = {
 @pytest.mark.parametrize("device", ["cpu", "numpy"])
 def test_a_dtype_that_is_asked_for_is_that_of_the_result(torch, name, dtype, wanted, device):
     if (name == "mean" and not dtype[0] == wanted[0] == "f") or (name == "cumsum" and wanted == "bool"):
-        return  # PyTorch refuses these
-    x = np.array([200, 2, 7]).astype(dtype)  # whose sum and product wrap in uint8
+        return  # PyTorch raises for these
+    x = np.array([200, 2, 7]).astype(dtype)  # the sum and product wrap around in uint8
     with computing_on(device):
         found = AS[name](mg, mg.tensor(x), getattr(mg, wanted))
     for mine, its in zip(found, AS[name](torch, torch.tensor(x), getattr(torch, wanted)), strict=True):

@@ -1,4 +1,4 @@
-"""Resizing: sizes, factors and options against PyTorch, and what a wrong call is told."""
+"""Resizing: sizes, scale factors and options against PyTorch, and errors."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""Sampling images at points: PyTorch's values and gradients at the kinks, nan and infinity, and what is refused."""
+"""Grid sampling: values and gradients at kinks, nan and infinity against PyTorch, and errors."""
 
 import math
 import re
@@ -15,7 +15,7 @@ F = mg.functional
 NAN, INF = float("nan"), float("inf")
 IMAGE = np.arange(1.0, 13.0).reshape(1, 1, 3, 4) ** 1.5
 
-# On pixels' centres, halfway between them, on the edges, where mirrors meet, and far away.
+# At pixel centres, halfway between them, at edges, at reflection boundaries, and far outside.
 KINKS = [
     -77.0,
     -5.0,
@@ -40,7 +40,7 @@ KINKS = [
 
 
 def sampled(points, mode="bilinear", padding_mode="zeros", align_corners=False, image=IMAGE):
-    """The values at points (x, y), and the gradients of their weighted sum."""
+    """Return the values at points (x, y) and the gradients of their weighted sum."""
     x = mg.tensor(image, requires_grad=True)
     grid = mg.tensor(np.array(points).reshape(1, 1, -1, 2), requires_grad=True)
     y = F.grid_sample(x, grid, mode, padding_mode, align_corners)
@@ -65,7 +65,7 @@ def test_values_and_gradients_are_pytorch_s_at_every_kink(torch, mode, padding_m
 
 
 def test_a_point_at_nan_is_nan_among_zeros_and_the_first_pixel_elsewhere():
-    """PyTorch's values. Of its gradients at nan, those of border and reflection read memory that is not the image's."""
+    """Values match PyTorch; its gradients at nan for border and reflection read outside the image's memory."""
     points = [[NAN, -2 / 3], [-0.75, NAN], [0.25, 0.0]]
     values, to_image, to_grid = sampled(points)
     assert [math.isnan(v) for v in values] == [True, True, False]
@@ -121,7 +121,7 @@ def test_empty_batches_channels_and_grids_give_empty_images():
 
 
 def test_grid_sample_has_third_derivatives():
-    """Bilinear within a cell: the mixed third derivative by x, y and a pixel is that pixel's sign in the cross term."""
+    """The third derivative by x, y and a pixel is that pixel's sign in the bilinear cross term."""
     x = mg.tensor([[[[1.0, 2.0], [4.0, 9.0]]]], dtype=mg.float64, requires_grad=True)
     column = mg.tensor([[[0.25]]], dtype=mg.float64, requires_grad=True)
     row = mg.tensor([[[0.5]]], dtype=mg.float64, requires_grad=True)

@@ -1,4 +1,4 @@
-"""What meets at one place: extremes of which one is NaN."""
+"""Scatter reductions with nan."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Views and copies: what is refused and in which words, results without numbers, and what of memory can be seen."""
+"""Views and copies: error messages, empty results, and shared memory."""
 
 import numpy as np
 import pytest
@@ -232,7 +232,7 @@ TWICE = {
 
 @pytest.mark.parametrize("view", TWICE)
 def test_a_view_in_which_a_number_stands_twice_cannot_be_written(view):
-    """Unlike in PyTorch, which leaves to chance what a write into windows that overlap does."""
+    """Unlike in PyTorch, where writing to overlapping windows is undefined."""
     x = mg.zeros(3)
     with pytest.raises(ShapeError, match=r"one number stands in several places, so it cannot be written\.\n  clone"):
         TWICE[view](x).add_(1.0)
@@ -242,7 +242,7 @@ def test_a_view_in_which_a_number_stands_twice_cannot_be_written(view):
 
 
 def test_parts_can_be_written_to_and_pass_their_gradient_on():
-    """Unlike in PyTorch, which refuses to write into one of several views that a function returned."""
+    """Unlike in PyTorch, which forbids in-place writes to one of several returned views."""
     x = mg.tensor([1.0, 2.0, 3.0, 4.0], requires_grad=True)
     y = x * 2.0
     for part, factor in zip(y.split(2), (10.0, 100.0), strict=True):
@@ -252,7 +252,7 @@ def test_parts_can_be_written_to_and_pass_their_gradient_on():
 
 
 def test_as_strided_passes_gradient_to_numbers_outside_its_input():
-    """Unlike in PyTorch, which forgets them."""
+    """Unlike in PyTorch, which drops them."""
     x = mg.tensor([1.0, 2.0, 3.0], requires_grad=True)
     mg.sum(x[:1].as_strided((3,), (1,)) * mg.tensor([5.0, 6.0, 7.0])).backward()
     assert x.grad.tolist() == [5.0, 6.0, 7.0]
@@ -267,7 +267,7 @@ def test_as_strided_stays_within_what_was_detached():
 
 def test_a_write_through_a_view_of_a_transposed_base_reaches_it():
     x = mg.tensor(np.arange(6.0).reshape(2, 3), requires_grad=True)
-    y = x.T * 2.0  # its rows are not side by side in memory
+    y = x.T * 2.0  # not contiguous
     y.T.view(-1)[1:3].mul_(10.0)
     mg.sum(y).backward()
     assert x.grad.tolist() == [[2.0, 20.0, 20.0], [2.0, 2.0, 2.0]]

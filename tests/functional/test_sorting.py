@@ -1,4 +1,4 @@
-"""Sorting beyond its samples: ties, nans, infinite numbers, numbers without dimensions, and what is refused."""
+"""Edge cases of sorting: ties, nan, infinity, 0-d tensors, and errors."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Covariances at the end of their divisor."""
+"""Edge cases of covariance: divisors of 0, one variable, one observation."""
 
 import numpy as np
 import pytest

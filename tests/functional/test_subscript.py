@@ -1,4 +1,4 @@
-"""Keys of ``x[key]``: random ones against PyTorch, which numbers they mean, and what is written by them."""
+"""Tensor indexing: random keys against PyTorch, reads, views and writes."""
 
 import random
 
@@ -17,7 +17,7 @@ SIZES = (3, 4, 2, 3)
 
 
 def random_key(generator):
-    """A key for SIZES that PyTorch takes: parts of all kinds; arrays stand for tensors."""
+    """Return a key for SIZES that PyTorch supports, with parts of all kinds; arrays represent tensors."""
     together = generator.choice([(2,), (1, 2), (3,)])  # index tensors broadcast to this
     key, dim = [], 0
     while dim < len(SIZES) and generator.random() < 0.8:
@@ -71,7 +71,7 @@ def test_random_keys_read_and_write_as_pytorch_s_and_so_do_their_gradients(torch
     expected.backward(torch.tensor(weight))
     np.testing.assert_allclose(x.grad.numpy(), t.grad.numpy(), rtol=1e-12, atol=1e-12)
 
-    places = np.zeros(SIZES, np.int64)  # how often each is written: PyTorch says nothing about two writes to one
+    places = np.zeros(SIZES, np.int64)  # writes per element: repeated writes are undefined in PyTorch
     np.add.at(places.reshape(-1), torch.arange(places.size).reshape(SIZES)[theirs].numpy().reshape(-1), 1)
     if places.max(initial=0) > 1:
         return
@@ -87,12 +87,12 @@ def test_random_keys_read_and_write_as_pytorch_s_and_so_do_their_gradients(torch
 
 
 def test_lists_of_lists_are_one_index_as_in_numpy():
-    given = numbers(3, 4)  # PyTorch used to read this as x[[0, 1], [1, 2]], and says that it will not
+    given = numbers(3, 4)  # PyTorch used to read this as x[[0, 1], [1, 2]] and deprecated that
     assert mg.tensor(given)[[[0, 1], [1, 2]]].tolist() == given[[[0, 1], [1, 2]]].tolist()
 
 
 def test_an_int_does_not_count_as_an_index_tensor_that_stands_apart():
-    """NumPy puts the 2 first in x[0, :, [0, 1]]; PyTorch and we take the int first."""
+    """NumPy puts the 2 first in x[0, :, [0, 1]]; PyTorch and minigrad apply the int first."""
     assert mg.zeros(2, 3, 4)[0, :, [0, 1]].shape == (3, 2)
     assert mg.zeros(2, 3, 4)[mg.tensor(0), :, [0, 1]].shape == (3, 2)
     assert mg.zeros(2, 3, 4)[[0, 0], :, [0, 1]].shape == (2, 3)
@@ -128,7 +128,7 @@ def test_basic_indexing_is_numpy_s_and_gives_views(key):
     assert (view.numpy() <= 0).all()
 
 
-# --- written ---
+# --- writes ---
 
 
 def test_writing_by_one_index_goes_through_no_other_numbers():
@@ -146,7 +146,7 @@ def test_what_is_written_may_overlap_what_is_written_to():
     assert x.tolist() == [1.0, 1.0, 2.0, 3.0]
 
 
-# --- refused ---
+# --- errors ---
 
 
 def test_a_leaf_that_requires_a_gradient_is_not_written_by_index():
