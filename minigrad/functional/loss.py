@@ -315,7 +315,7 @@ def gaussian_nll_loss(
 ) -> Tensor:
     """Compute the Gaussian negative log likelihood of `target`: ½(ln σ² + (x - μ)²/σ²) with μ `input`, σ² `var`.
 
-    `var` has the shape of `input`, or with its last size 1 or missing. It is clamped to at least `eps`, without
+    `var` has the shape of `input`, but its last size may be 1 or missing. It is clamped to at least `eps`, without
     affecting gradients. `full` adds the constant ½ ln 2π. Nix and Weigend 1994. Raises ArgumentError for a negative
     `var`.
     """

@@ -214,7 +214,8 @@ def _last(name: str, input: Tensor, sizes: Sequence[int], eps: float, **others: 
     shape = tuple(sizes)
     if not shape or input.shape[-len(shape) :] != shape:
         raise ShapeError(
-            f"{name}: normalized_shape={shape} does not match the last dimensions of input, of shape {input.shape}.\n"
+            f"{name}: given normalized_shape={shape}, expected input with shape (*, {', '.join(map(str, shape))}), but "
+            f"got input of shape {input.shape}.\n"
             "  Write x.shape[-1:] to normalise over the last dimension."
         )
     _fits(name, shape, input, **others)

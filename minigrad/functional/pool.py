@@ -201,7 +201,7 @@ def max_unpool2d(
     padding: Ints = 0,
     output_size: Sequence[int] | None = None,
 ) -> Tensor:
-    """Compute a partial inverse of `max_pool2d`: put (N, C, H, W) at the pool's `indices`, with 0 elsewhere.
+    """Compute a partial inverse of `max_pool2d`: write `input` (N, C, H, W) at the pool's `indices`, 0 elsewhere.
 
     `output_size` (or its last two sizes) selects among the input sizes that pool to (H, W). Zeiler and Fergus 2014.
     Raises ShapeError unless `indices` and `input` have the same shape.

@@ -117,7 +117,7 @@ def searchsorted(
     side: str | None = None,
     sorter: Tensor | None = None,
 ) -> Tensor:
-    """Return the indices, 0 to n, at which to insert `input` (…, m) into the ascending `sorted_sequence` (…, n).
+    """Return the int64 indices, 0 to n, at which to insert `input` (…, m) into ascending `sorted_sequence` (…, n).
 
     Values are inserted before equal elements, or after them if `right`; nan goes last, as in `sort`. For an unsorted
     sequence, pass the indices of its `argsort` as `sorter`. All pairs are compared. Raises ShapeError if the leading

@@ -23,7 +23,10 @@ def split(tensor: Tensor, split_size_or_sections: int | Sequence[int], dim: int 
     if isinstance(split_size_or_sections, int):
         size = split_size_or_sections
         if size < 0 or (size == 0 and total):
-            raise ShapeError(f"split: split_size={size} is invalid for dimension {k} of size {total}.")
+            raise ShapeError(
+                f"split: split_size must be positive, and can only be 0 if the dimension size is 0, but got {size} for "
+                f"dimension {k} of size {total}."
+            )
         sizes = [min(size, total - start) for start in range(0, total, size)] if total else [0]
     else:
         sizes = list(listed_ints("split", (split_size_or_sections,)))

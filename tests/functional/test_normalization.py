@@ -237,7 +237,8 @@ REFUSALS = {
     "F.layer_norm(x, (4,))": (
         ShapeError,
         (
-            "layer_norm: normalized_shape=(4,) does not match the last dimensions of input, of shape (2, 4, 3).\n"
+            "layer_norm: given normalized_shape=(4,), expected input with shape (*, 4), but got input of shape "
+            "(2, 4, 3).\n"
             "  Write x.shape[-1:] to normalise over the last dimension."
         ),
     ),

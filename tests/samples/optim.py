@@ -28,7 +28,7 @@ UPDATES = [  # the operation, the number of state arrays, its attributes
 
 
 def update(name, memory, attrs):
-    """Return a sample with positive optimizer state, in which second moments exceed first moments, as in a run."""
+    """Return a call with positive optimizer state, in which second moments exceed first moments, as in a run."""
 
     def call(F, p, grad):
         kept = [abs(p) + 9.0 for _ in range(memory)]
