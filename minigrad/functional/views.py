@@ -370,7 +370,7 @@ def _stride(input: Tensor, dim: None = None) -> Shape: ...
 def _stride(input: Tensor, dim: int) -> int: ...
 @register_method("stride")
 def _stride(input: Tensor, dim: int | None = None) -> Any:
-    """Return the strides in elements, or that of `dim`. The stride of a dimension of size 1 is meaningless."""
+    """Return the strides in elements, or the stride of `dim`. That of a dimension of size 1 is meaningless."""
     return stride_of(input) if dim is None else stride_of(input)[dim_of_some(input, dim, "stride")]
 
 
