@@ -86,7 +86,7 @@ def _curvature_shown(g: Any, a: Any, b: Any) -> Any:
     return g * a * ((1.0 - square(_tanh(b))) * _bend(b))
 
 
-gelu = Op(  # a Φ(a), with Φ the standard normal distribution function and φ its density; derivative Φ(a) + a φ(a)
+gelu = Op(  # the product a Φ(a), with Φ the standard normal distribution function; the derivative is Φ(a) + a Φ'(a)
     "gelu",
     r"\frac{a}{2} \cdot \left(1 + \operatorname{erf} \frac{a}{\sqrt{2}}\right)",
     vjp=(lambda g, a: gelu_backward(g, a),),
@@ -192,7 +192,7 @@ step = Op(  # 1 above 0, alpha elsewhere: the derivative of leaky_relu
     domain=(KINKED,),
     promotes="float",
 )
-elu = Op(  # alpha * (exp(a) - 1) below 0
+elu = Op(  # equals alpha * (exp(a) - 1) below 0
     "elu",
     r"\operatorname{elu} {a}",
     vjp=(
@@ -204,7 +204,7 @@ elu = Op(  # alpha * (exp(a) - 1) below 0
     promotes="float",
 )
 SCALE, ALPHA = 1.0507009873554804934193349852946, 1.6732632423543772848170429916717  # Klambauer et al. 2017, appendix A
-selu = Op(  # SCALE * ALPHA * (exp(a) - 1) below 0
+selu = Op(  # equals SCALE * ALPHA * (exp(a) - 1) below 0
     "selu",
     r"\operatorname{selu} {a}",
     vjp=(lambda g, a: g * where(a <= 0, SCALE * ALPHA * exp(where(a < 0, a, 0.0)), SCALE),),

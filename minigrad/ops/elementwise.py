@@ -237,7 +237,7 @@ floor = Op(
 ceil = Op(
     "ceil", r"\operatorname{ceil} {a}", vjp=(lambda g: where(False, g, 0.0),), domain=(WHOLES,), promotes="number"
 )
-round = Op(  # half to even
+round = Op(  # rounds half to even
     "round", r"\operatorname{round} {a}", vjp=(lambda g: where(False, g, 0.0),), domain=(HALVES,), promotes="number"
 )
 trunc = Op(
@@ -268,7 +268,7 @@ minimum = Op(
     domain=(ANY, ANY),
     promotes="same",
 )
-clamp = Op(  # to [min, max]; either bound may be None
+clamp = Op(  # clamps to [min, max]; either bound may be None
     "clamp",
     r"\operatorname{clamp} {a}",
     vjp=(_within,),
@@ -276,7 +276,7 @@ clamp = Op(  # to [min, max]; either bound may be None
     domain=(Domain(-3.0, 3.0, kinks=(-1.0, 1.0)),),  # the tests clamp to [-1, 1]
     promotes="number",
 )
-lerp = Op(  # a for c = 0, b for c = 1
+lerp = Op(  # interpolates from a (c = 0) to b (c = 1)
     "lerp",
     r"{a} + {c} \cdot \left({b} - {a}\right)",
     vjp=(lambda g, c: g * (1.0 - c), lambda g, c: g * c, lambda g, a, b: g * (b - a)),

@@ -33,7 +33,8 @@ __all__ = [
 # wins.
 last = Op("last", r"\operatorname{last} {b}", inputs=("b",), vjp=(None,), attrs={"dim": None})
 
-# The coordinate along `dim`.
+# --- b replaces the coordinate along `dim` ---
+
 gather: Op = Op(
     "gather",
     r"{a}_{\left[{b}\right]}",
@@ -72,7 +73,9 @@ scatter: Op = Op(
 )
 
 
-# Slices.
+# --- b selects slices along `dim` ---
+
+
 def _index_copy_rule(g: Any, b: Any, dim: int) -> Any:
     written = reshape(last(b), shape=(*b.shape, *(1,) * (g.ndim - dim - 1)))
     return where(written, index_select(g, b, dim=dim), 0.0)

@@ -52,7 +52,7 @@ grid_sample: Op = Op(
     ),
     attrs=("nearest",),
 )
-# Its adjoint in a: accumulate the values a at the points (b, c) into an image of `shape`, with the same weights.
+# The adjoint of grid_sample in the image: accumulate the values a at the points (b, c) into an image of `shape`.
 grid_put: Op = Op(
     "grid_put",
     r"{a}\left({b}, {c}\right)",

@@ -138,7 +138,7 @@ def test_a_remark_keeps_names_as_they_are_and_leaves_out_what_is_for_tools():
     facts, pages = import_module("op_facts"), import_module("ops")
     assert facts._sentence("leaky_relu whose slope is learned") == "leaky_relu whose slope is learned."
     assert facts._sentence("lines.") == "Lines."
-    assert facts.note(FAMILIES["activation"], mg.OPS["prelu"]) == "leaky_relu whose slope is learned."
+    assert facts.note(FAMILIES["activation"], mg.OPS["prelu"]) == "leaky_relu with a learned slope."
     assert pages._prose("1. <b> &amp; {py}`a < b` $x$") == r"1\. \<b\> \&amp\; \{py\}`a < b` \$x\$"
 
 
