@@ -181,7 +181,7 @@ def inner(input: Tensor, other: Tensor) -> Tensor:
 
 @register
 def vander(x: Tensor, N: int | None = None, *, increasing: bool = False) -> Tensor:
-    """Return the Vandermonde matrix of `x` (n,): columns x**(N-1), …, x**0, or `increasing`. `N` defaults to n."""
+    """Return the Vandermonde matrix of `x` (n,): columns x**(N-1) … x**0, or `increasing` powers. `N` defaults to n."""
     if tensor_of(x, "vander").ndim != 1:
         raise ShapeError(f"vander: expected a 1-d tensor, but got shape {x.shape}; linalg.vander takes batches.")
     powers = arange(x.shape[0] if N is None else N, device=x.device)

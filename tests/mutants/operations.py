@@ -85,8 +85,8 @@ MUTANTS = (
     Mutant(
         "the running variance of batch_norm follows at the wrong rate",
         "minigrad/functional/normalization.py",
-        'momentum: float = 0.1,\n    eps: float = 1e-5,\n) -> Tensor:\n    """As `batch_norm`, with',
-        'momentum: float = 0.9,\n    eps: float = 1e-5,\n) -> Tensor:\n    """As `batch_norm`, with',
+        'momentum: float = 0.1,\n    eps: float = 1e-5,\n) -> Tensor:\n    """Normalise each channel',
+        'momentum: float = 0.9,\n    eps: float = 1e-5,\n) -> Tensor:\n    """Normalise each channel',
         ("functional/test_normalization.py", "pytorch/test_pytorch.py"),
     ),
     Mutant(
