@@ -1,1 +1,1 @@
-"""What runs a graph without Python: `Tape` for graphs of Values, `jit` for steps of tensors."""
+"""Execution of a graph without Python: `Tape` for graphs of Values, `jit` for steps on tensors."""

@@ -1,7 +1,7 @@
-"""Tape: a graph of Values flattened to arrays, which one kernel runs forward and another backward.
+"""Tape: a graph of Values flattened to arrays, with one kernel for the forward pass and one for the backward pass.
 
-A graph is for looking, a tape for running: nothing is made and nothing is asked while it runs, so a node takes
-nanoseconds. What is computed at a node is said by the declaration of its operation, its formula and its rules.
+A graph is for inspection, a tape for speed: it runs without allocations and Python dispatch, so a node takes
+nanoseconds. The kernels are generated from the formula and the rules in the declaration of each operation.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-import minigrad.backends.arrays  # noqa: F401 -- makes the devices
+import minigrad.backends.arrays  # noqa: F401 -- registers the devices
 from minigrad.compiler.tape_arguments import Leaves, array_of, device_of, number_of, outputs_of, samples_of
 from minigrad.compiler.tape_program import Flat, TapeProgram
 from minigrad.core.dispatch import dispatch
@@ -23,29 +23,29 @@ from minigrad.core.value import Value
 
 __all__ = ["Tape"]
 
-SHOWN = 24  # rows that a printed tape has at most
+SHOWN = 24  # maximum number of rows in a printed tape
 
 
 class _Batch(NamedTuple):
-    """What was computed for many samples."""
+    """The last computation over many samples."""
 
     program: TapeProgram
     columns: Any
-    """The numbers of the fed leaves, (leaves, samples), on the device."""
+    """The values of the fed leaves, shape (leaves, samples), on the device."""
 
 
 class Tape:
-    """A graph of Values as a program, with numbers of its own: a loop over it takes nanoseconds a node.
+    """A compiled graph of Values with its own copy of their data: a training loop takes nanoseconds a node.
 
-    `outputs` is the Value to compute, or several. `parameters` are the leaves that `step` may change, as
-    ``model.parameters()``; all that require a gradient, if None. A tape is a copy: it takes the graph as it is now, and
-    changes nothing there until `write`. What Python chose while the graph was built, by an ``if`` or a ``max`` of plain
-    numbers, stays so. Results are those of the graph, up to rounding, in float64. `device` is "cpu", where Taichi
-    compiles the program, or "numpy", where arrays are computed run by run; None for the one there is.
+    `outputs` is the Value to compute, or several. `parameters` are the leaves that `step` updates, such as
+    ``model.parameters()``; by default all that require a gradient. A tape copies the current graph and does not modify
+    it until `write`. Control flow of the Python code that built the graph, such as an ``if`` or a ``max`` of Python
+    scalars, is fixed. Results equal those of the graph up to rounding, in float64. `device` is "cpu", where Taichi
+    compiles the program, or "numpy", which computes runs of nodes as arrays; by default the available one.
 
-    Operations, those too that a reader declares, are computed by their formulas and rules. Raises DeviceError for one
-    of which they cannot be computed, DTypeError for what is no Value, ArgumentError for a parameter that is no leaf of
-    the graph.
+    Operations, including custom ones, are computed from their formulas and rules. Raises DeviceError for an operation
+    without usable ones, DTypeError for outputs that are not Values, and ArgumentError for a parameter that is not a
+    leaf of the graph.
 
     >>> import minigrad as mg
     >>> w, x = mg.Value(3.0, "w"), mg.Value(2.0, "x")
@@ -55,16 +55,16 @@ class Tape:
     >>> tape.backward()
     >>> tape.gradients[w]
     56.0
-    >>> for _ in range(3):              # a training: the graph is not built again
+    >>> for _ in range(3):              # a training loop: the graph is not rebuilt
     ...     tape.backward()
     ...     tape.step(0.03125)
     >>> tape.forward()
     0.0
-    >>> tape.write()                    # now the graph has the numbers
+    >>> tape.write()                    # copy the values to the graph
     >>> w.data
     1.25
 
-    Printed, it is a table of its rows:
+    Printing it shows a table of its rows:
 
     >>> print(mg.Tape(w * x + 1.0, device="numpy"))
     Tape(2 leaves, 1 constant, 2 operations in 2 runs, on numpy)
@@ -88,16 +88,16 @@ class Tape:
         self.inputs = Leaves(flat.leaves)
         every: list[Any] = [*flat.leaves, *flat.constants, *self._program.nodes]
         self._rows: dict[Value, int] = {x: k for k, x in enumerate(every) if x.__class__ is not float}
-        self._known = len(flat.known)  # rows that are not computed
+        self._known = len(flat.known)  # rows of leaves and constants
         self._value, self._grad = self._room(len(every)), self._room(len(every))
         self._numbers = self._value.view(np.ndarray)
         self._numbers[:] = [float(x) for x in every]
         self._writes = Node.writes
-        self._batch: _Batch | None = None  # what was computed last, if that was many samples
+        self._batch: _Batch | None = None  # the last computation, if it was over many samples
         self._batched: dict[tuple[int, ...], TapeProgram] = {}
         self._sums: Any = None  # the gradients of all leaves
-        self._computed = self._ran = False  # whether what was computed is of the leaves' numbers; whether any was
-        self._graded = False  # whether `_grad` is of the last backward
+        self._computed = self._ran = False  # whether results are up to date with the leaves; whether there are any
+        self._graded = False  # whether `_grad` is from the last backward pass
         if parameters is None:
             self.parameters = tuple([leaf for leaf in flat.leaves if leaf._requires_grad])
         else:
@@ -108,12 +108,12 @@ class Tape:
     # --- running ---
 
     def forward(self, values: Mapping[Any, float] | Iterable[float] | None = None) -> Any:
-        """Compute the outputs: a float, or a list of them if the tape has several.
+        """Compute the outputs: a float, or a list of floats if the tape has several outputs.
 
-        `values` are new numbers for leaves: a mapping by Value or by label, for some; or a sequence, one for each of
-        `inputs`. The tape keeps them. Raises ShapeError for another count, ArgumentError for an unknown label,
-        DTypeError for what is no number, and GraphError if a leaf of the graph was given another number since the tape
-        was made, which is a copy. Then nothing has changed.
+        `values` are new values for leaves: a mapping from Values or labels, or a sequence with one for each of
+        `inputs`. The tape stores them. Raises ShapeError for another length, ArgumentError for an unknown label,
+        DTypeError for a value that is not a real number, and GraphError if a leaf of the graph was modified since the
+        tape copied it. After an error the tape is unchanged.
         """
         rows = self._given(values)
         self._check_copy(rows)
@@ -127,9 +127,9 @@ class Tape:
     def batch(self, samples: Any, inputs: Sequence[Any] | None = None) -> Any:
         """Compute the outputs for many samples: an array (samples,), or (samples, outputs) if the tape has several.
 
-        `samples` is a mapping from leaves or labels to arrays (samples,), or an array (samples, columns), whose columns
-        are for `inputs`, leaves or labels; for all leaves that are not `parameters`, in their order, if None. All other
-        leaves have the numbers of the tape. `backward` then adds up gradients over the samples. Raises as `forward`.
+        `samples` is a mapping from leaves or labels to arrays (samples,), or an array (samples, columns) with a column
+        for each of `inputs`, which are leaves or labels; by default all leaves that are not `parameters`, in order.
+        Other leaves keep their values. A later `backward` sums gradients over the samples. Raises like `forward`.
 
         >>> import minigrad as mg
         >>> w, x = mg.Value(3.0, "w"), mg.Value(2.0, "x")
@@ -158,17 +158,17 @@ class Tape:
         return result[0].copy() if self._single else result.T.copy()
 
     def backward(self, gradient: Any = None) -> None:
-        """Compute `gradients`: the derivatives of ``gradient * output``, after a `batch` added up over the samples.
+        """Compute `gradients`: the derivatives of ``gradient * output``, summed over the samples after `batch`.
 
-        `gradient` is 1 unless given; a tape of several outputs needs one for each. After `batch` it may differ between
-        samples: an array in the shape of what that returned. Unlike that of a Value, a second call starts afresh. It is
-        of what was computed last; if `step` or `read` changed numbers since, they are computed first. Raises GraphError
-        if no output needs a gradient, ShapeError for a gradient of another shape.
+        `gradient` defaults to 1; a tape of several outputs needs one for each. After `batch` it may be an array with
+        the shape of its result. Unlike `backward` of a Value, a second call does not accumulate. The call refers to the
+        last computation, which is repeated if `step` or `read` changed values since. Raises GraphError if no output
+        requires a gradient, ShapeError for a gradient of another shape.
         """
         if not any(x in self._flat.reached for x in self._outputs):
             raise GraphError(
-                "backward: the outputs of this tape need no gradient: they were made by detach(), inside no_grad(), or "
-                "only from such Values.\n  Build them from Values that require a gradient."
+                "backward: the outputs of this tape do not require grad: they were computed with detach(), inside "
+                "no_grad(), or only from such Values.\n  Compute them from Values that require grad."
             )
         seeds = self._seeds(gradient)
         if self._batch is not None:
@@ -185,7 +185,7 @@ class Tape:
         self._sums, self._graded = grad[: len(self.inputs)].copy(), True
 
     def _summed(self, batch: _Batch, seeds: Any) -> Any:
-        """The gradients of all leaves, added up over the samples."""
+        """Return the gradients of all leaves, summed over the samples."""
         sums = self._room(self._known)
         given = (self._value, batch.columns, memory(self.device).copied(np.ascontiguousarray(seeds)))
         dispatch("tape_batch_backward", self.device, given, {"program": batch.program}, sums)
@@ -197,19 +197,19 @@ class Tape:
 
     @property
     def gradients(self) -> dict[Value, float]:
-        """The gradient of each leaf that the outputs depend on and that requires one, by the last `backward`."""
+        """The gradients from the last `backward`, for leaves that require one and that the outputs depend on."""
         if self._sums is None:
-            raise GraphError("gradients: there are none yet.\n  Compute them first: tape.backward().")
+            raise GraphError("gradients: no gradients have been computed.\n  Call tape.backward() first.")
         pairs = zip(self.inputs, self._sums.tolist(), strict=True)
         return {leaf: total for leaf, total in pairs if leaf in self._flat.reached}
 
     def step(self, lr: float) -> None:
-        """Gradient descent: subtract `lr` times its gradient from each of `parameters`, in the tape.
+        """Subtract `lr` times its gradient from each of `parameters` in the tape: a gradient descent step.
 
         Raises GraphError before the first `backward`.
         """
         if self._sums is None:
-            raise GraphError("step: there are no gradients yet.\n  Compute them first: tape.backward().")
+            raise GraphError("step: no gradients have been computed.\n  Call tape.backward() first.")
         attrs = {"rows": self._trained, "lr": float(lr)}
         dispatch("tape_step", self.device, (self._sums[self._trained],), attrs, self._value)
         self._computed = False
@@ -217,15 +217,15 @@ class Tape:
     # --- the graph ---
 
     def read(self) -> None:
-        """Take the numbers of the graph's leaves again, after some were changed there."""
+        """Copy the values of the graph's leaves to the tape again, after they were changed in the graph."""
         self._numbers[: len(self.inputs)] = [leaf._data for leaf in self.inputs]
         self._writes, self._computed = Node.writes, False
 
     def write(self) -> None:
-        """Give the Values of the graph the tape's numbers: the leaves theirs, after `step` too, and their gradients.
+        """Copy the tape's values to the graph: the data of the leaves, updated by `step`, and their gradients.
 
-        What was computed gets its number and gradient too, unless a `batch` was computed last: then there is one for
-        each sample, and the graph keeps the old ones, which know that they are stale.
+        Other nodes get their data and gradients too, unless the last computation was a `batch`: it has one value per
+        sample, so the graph's nodes keep their data and are marked as stale.
         """
         before = Node.writes
         for leaf, number in zip(self.inputs, self._numbers.tolist(), strict=False):
@@ -241,7 +241,7 @@ class Tape:
                     node.grad = total if node in self._flat.reached else None
         self._writes = Node.writes
 
-    # --- what a reader sees ---
+    # --- printing ---
 
     def __len__(self) -> int:
         return len(self._numbers)
@@ -252,7 +252,7 @@ class Tape:
         return f"Tape({leaves}, {_count(constants, 'constant')}, {nodes} in {runs}, on {self.device})"
 
     def __str__(self) -> str:
-        """A table of the rows: number, name, operation, rows that it reads, value, gradient. A long one is cut."""
+        """Return a table of the rows: index, name, operation, rows it reads, value, gradient. Long tables are cut."""
         shown = list(range(len(self)))
         if len(shown) > SHOWN:
             shown[SHOWN // 2 : -SHOWN // 2] = [-1]
@@ -268,13 +268,13 @@ class Tape:
 
     @property
     def source(self) -> str:
-        """The text of the kernels that Taichi compiles for ``cpu``, forward and backward, for one sample at a time."""
+        """The source of the forward and backward kernels that Taichi compiles for ``cpu``, for a single sample."""
         if self.device != "cpu":
-            raise DeviceError(f"source: on {self.device} there is no text, the operations' own rules run on arrays.")
+            raise DeviceError(f"source: {self.device} has no kernel source; it runs the operations' rules on arrays.")
         text = import_module("minigrad.backends.taichi.kernels.tape").text
         return "\n\n".join(text(name, self._program.snippets) for name in ("tape_forward", "tape_backward"))
 
-    # --- what the above are made of ---
+    # --- helpers ---
 
     def _room(self, *shape: int) -> Any:
         return memory(self.device).full(shape, np.dtype(np.float64), 0.0)
@@ -285,43 +285,43 @@ class Tape:
         self._batch, self._computed, self._ran = None, True, True
 
     def _leaf(self, key: Any, asked: str) -> int:
-        """The row of a leaf, given by itself or by its label."""
+        """Return the row of a leaf, given as a Value or a label."""
         leaf = self.inputs[key] if isinstance(key, str) else key
         if not isinstance(leaf, Value):
-            raise DTypeError(f"{asked}: {key!r} is {a_kind(key)}; a leaf is named by its Value or its label.")
+            raise DTypeError(f"{asked}: expected a leaf as a Value or a label, but got {key!r}, {a_kind(key)}.")
         row = self._rows.get(leaf)
         if row is None:
             raise ArgumentError(f"{asked}: {leaf!r} is not on this tape: the outputs were not computed from it.")
         if leaf._op is not None:
             raise GraphError(
-                f"{asked}: {leaf!r} was computed by {leaf._op.name}, and only leaves have numbers to choose."
+                f"{asked}: {leaf!r} was computed by {leaf._op.name}, and only the values of leaves can be set."
             )
         return row
 
     def _given(self, values: Mapping[Any, float] | Iterable[float] | None) -> dict[int, float]:
-        """New numbers by row."""
+        """Return the new values by row."""
         if values is None:
             return {}
         if isinstance(values, Mapping):
             return {self._leaf(key, "forward"): number_of(x) for key, x in values.items()}
         if not isinstance(values, Iterable):
-            raise DTypeError(f"forward: {values!r} is neither a mapping nor a sequence of numbers, one for each leaf.")
+            raise DTypeError(f"forward: expected a mapping or a sequence with one value per leaf, but got {values!r}.")
         found = [number_of(x) for x in values]
         if len(found) != len(self.inputs):
             raise ShapeError(
-                f"forward: {len(found)} numbers were given, and the tape has {len(self.inputs)} leaves (tape.inputs).\n"
-                "  Give one for each, or a mapping with those that change: tape.forward({leaf: number})."
+                f"forward: got {len(found)} values for {len(self.inputs)} leaves (tape.inputs).\n"
+                "  Pass one for each, or a mapping with those that change: tape.forward({leaf: value})."
             )
         return dict(enumerate(found))
 
     def _columns(self, samples: Any, inputs: Sequence[Any] | None) -> dict[int, Any]:
-        """The numbers of the samples by row of their leaf."""
+        """Return the values of the samples by row of their leaf."""
         if isinstance(samples, Mapping):
             columns = {self._leaf(key, "batch"): samples_of(x, 1) for key, x in samples.items()}
             counts = sorted({len(x) for x in columns.values()})
             if len(counts) != 1:
                 raise ShapeError(
-                    f"batch: columns of {counts or 'no'} numbers were given; each has one for each sample."
+                    f"batch: expected columns of equal length, one value per sample, but got {counts or 'none'}."
                 )
         else:
             trained = set(self.parameters)
@@ -330,43 +330,43 @@ class Tape:
             if table.shape[1] != len(rows) or not rows:
                 names = ", ".join([str(self.inputs[row].label) for row in rows[:SHOWN]])
                 raise ShapeError(
-                    f"batch: samples of shape {table.shape} have {table.shape[1]} columns, for {len(rows)} leaves"
+                    f"batch: samples of shape {table.shape} have {table.shape[1]} columns for {len(rows)} leaves"
                     f"{f' ({names})' if rows else ': all are parameters'}.\n  Name them: tape.batch(X, inputs=[…])."
                 )
             columns = dict(zip(rows, table.T, strict=True))
         if not len(next(iter(columns.values()))):
-            raise ShapeError("batch: there are no samples; give at least one.")
+            raise ShapeError("batch: expected at least one sample, but got none.")
         return columns
 
     def _seeds(self, gradient: Any) -> Any:
-        """The gradient of each output, for each sample."""
+        """Return the gradient of each output, for each sample."""
         if gradient is None and self._single:
             gradient = 1.0
         elif gradient is None:
             raise GraphError(
-                f"backward: this tape has {len(self._outputs)} outputs, and each needs a gradient: tape.backward([…])."
+                f"backward: this tape has {len(self._outputs)} outputs; pass a gradient for each: tape.backward([…])."
             )
         found = array_of(gradient, "backward")
         count = 1 if self._batch is None else self._batch.columns.shape[1]
         samples = [] if self._batch is None else [count]
         shape = tuple(samples if self._single else [*samples, len(self._outputs)])
         if found.shape not in ((), shape, shape[-1:]):
-            raise ShapeError(f"backward: gradient has shape {found.shape}; what was computed has shape {shape}.")
+            raise ShapeError(f"backward: gradient has shape {found.shape}, but the outputs have shape {shape}.")
         return np.broadcast_to(found, shape).reshape(count, len(self._outputs)).T
 
     def _check_copy(self, given: Mapping[int, Any]) -> None:
-        """Raise if a leaf of the graph, none of those that are given now, was changed since."""
+        """Raise GraphError if a leaf of the graph, other than those set now, was modified since it was copied."""
         if Node.writes == self._writes:
             return
         for row, (leaf, number) in enumerate(zip(self.inputs, self._numbers.tolist(), strict=False)):
             if row not in given and leaf._note("written", 0) > self._writes and leaf._data != number:
                 raise GraphError(
-                    f"Tape: {leaf!r} was given that number after the tape was made, which is a copy and still has "
-                    f"{number!r}.\n  Take the graph's numbers, tape.read(), or choose one: tape.forward({{leaf: …}})."
+                    f"Tape: {leaf!r} was modified after the tape copied the graph; the tape still has {number!r}.\n"
+                    f"  Copy the graph's values with tape.read(), or pass one: tape.forward({{leaf: …}})."
                 )
 
     def _shown(self, row: int, x: Value | None) -> list[str]:
-        """A row as texts."""
+        """Return a row as strings."""
         value, grad = f"{self._numbers[row]:.6g}", ""
         if x in self._flat.reached and (self._graded or (row < self._known and self._sums is not None)):
             grad = f"{self._grad.view(np.ndarray)[row] if self._graded else self._sums[row]:.6g}"

@@ -1,4 +1,4 @@
-"""What a tape is given: outputs, a device, numbers for leaves; checked, in the form that it needs."""
+"""Arguments of a tape: outputs, device and values of leaves, validated and converted."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from minigrad.core.value import Value
 
 __all__ = ["Leaves", "array_of", "device_of", "number_of", "outputs_of", "samples_of"]
 
-MOST = 24  # labels that are named in an error
+MOST = 24  # maximum number of labels listed in an error
 
 
 class Leaves(tuple[Value, ...]):
-    """The leaves of a graph, by place and by label: ``leaves[0]``, ``leaves["w"]``."""
+    """The leaves of a graph, indexed by position or label: ``leaves[0]``, ``leaves["w"]``."""
 
     __slots__ = ()
 
@@ -31,64 +31,64 @@ class Leaves(tuple[Value, ...]):
         return found[0]
 
     def __contains__(self, key: object) -> bool:
-        return any(leaf is key for leaf in self)  # == compares numbers
+        return any(leaf is key for leaf in self)  # == compares data
 
 
 def _unknown(label: str, found: Sequence[Value], leaves: Sequence[Value]) -> str:
     if found:
-        return f"Tape: {len(found)} leaves are called {label!r}. Say which by the Value itself."
+        return f"Tape: {len(found)} leaves have the label {label!r}. Pass the Value itself."
     labels = [leaf.label for leaf in leaves if leaf.label is not None]
     names = ", ".join(map(repr, labels[:MOST])) + (", …" if len(labels) > MOST else "")
-    return f"Tape: no leaf is called {label!r}; {f'there are {names}' if labels else 'none has a label'}."
+    return f"Tape: no leaf has the label {label!r}; {f'the labels are {names}' if labels else 'none has a label'}."
 
 
 def outputs_of(outputs: Any) -> tuple[Value, ...]:
-    """The outputs, one or several. Raises DTypeError for what is no Value, ShapeError for none."""
+    """Return the outputs as a tuple. Raises DTypeError for one that is not a Value, ShapeError for none."""
     found = tuple(outputs) if isinstance(outputs, list | tuple) else (outputs,)
     if not found:
-        raise ShapeError("Tape: there is no output; give the Value to compute, or a list of them.")
+        raise ShapeError("Tape: expected at least one output; pass the Value to compute, or a list of them.")
     for x in found:
         if not isinstance(x, Value):
             raise DTypeError(
-                f"Tape: {x!r} is {a_kind(x)}, not a Value.\n"
-                "  A tape is of a graph of Values: give the Value that was computed, or a list of them."
+                f"Tape: expected the outputs to be Values, but got {x!r}, {a_kind(x)}.\n"
+                "  Pass the Value to compute, or a list of them."
             )
     return found
 
 
 def device_of(device: str | None) -> str:
-    """ "cpu" or "numpy". Raises DeviceError for another."""
+    """Return "cpu" or "numpy". Raises DeviceError for another device."""
     if device is None:
         found = str(get_default_device())
         return found if found in ("cpu", "numpy") else str(check_device("cpu", "Tape"))
     found = str(check_device(device, "Tape"))
     if found not in ("cpu", "numpy"):
         raise DeviceError(
-            f"Tape: nodes are computed one after the other, which is no work for {found}.\n"
-            '  Choose device="cpu", or "numpy".'
+            f"Tape: {found} is not supported, since a tape computes nodes one at a time.\n"
+            '  Use device="cpu" or "numpy".'
         )
     return found
 
 
 def number_of(x: Any) -> float:
-    """A float. Raises DTypeError for what is no real number."""
+    """Return a float. Raises DTypeError unless `x` is a real number."""
     if not isinstance(x, Real) or isinstance(x, Value):
-        raise DTypeError(f"forward: {x!r} is {a_kind(x)}, not a real number.")
+        raise DTypeError(f"forward: expected a real number, but got {x!r}, {a_kind(x)}.")
     return float(x)
 
 
 def array_of(x: Any, asked: str) -> Any:
-    """An array of float64. Raises DTypeError for what is none."""
+    """Return `x` as an array of float64. Raises DTypeError if it cannot be converted."""
     try:
         return np.asarray(x, dtype=np.float64)
     except (TypeError, ValueError):
-        raise DTypeError(f"{asked}: {x!r} is no array of real numbers.") from None
+        raise DTypeError(f"{asked}: cannot convert {x!r} to an array of real numbers.") from None
 
 
 def samples_of(x: Any, dims: int) -> Any:
-    """An array of so many dimensions. Raises ShapeError for others."""
+    """Return `x` as an array of `dims` dimensions. Raises ShapeError for another number of dimensions."""
     found = array_of(x, "batch")
     if found.ndim != dims:
         wanted = "(samples, columns)" if dims == 2 else "(samples,)"
-        raise ShapeError(f"batch: an array of shape {found.shape} was given, and {wanted} is asked for.")
+        raise ShapeError(f"batch: expected an array of shape {wanted}, but got shape {found.shape}.")
     return found

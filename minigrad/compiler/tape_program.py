@@ -1,7 +1,7 @@
-"""A graph of Values flattened to arrays: which rows each node reads, and runs of nodes of which the same is done.
+"""A graph of Values flattened to arrays: the rows that each node reads, and runs of nodes of the same kind.
 
-A row is a number: first come those of the leaves, then constants, then one for each operation, after all that it reads.
-For many samples at once a row has a number for each, but for what is the same in all of them.
+A row is a scalar: first the leaves, then the constants, then one per operation, after its operands. For a batch, a
+row has a scalar for each sample, unless it is shared by all samples.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ __all__ = ["Flat", "Kind", "TapeProgram"]
 
 
 class Kind(NamedTuple):
-    """What is done at a node: an operation, its attributes that are `fixed`, which operands it `wants` gradients of.
+    """The computation of a node: an operation, its `fixed` attributes, and which operands `wants` gradients.
 
-    The other attributes are numbers, and rows like operands. `shared` says of each row whether it is one number for all
-    samples; it is empty where there is one sample.
+    The other attributes are scalars in rows, like operands. `shared` states for each row whether all samples share it;
+    it is empty for a single sample.
     """
 
     op: Op
@@ -38,7 +38,7 @@ class Kind(NamedTuple):
 
     @property
     def takes(self) -> int:
-        """How many operands it has."""
+        """The number of operands."""
         return len(self.op.inputs)
 
     @property
@@ -48,21 +48,21 @@ class Kind(NamedTuple):
 
     @property
     def width(self) -> int:
-        """How many rows it reads."""
+        """The number of rows that it reads."""
         return self.takes + len(self.free)
 
     def named(self, rows: Sequence[Any]) -> dict[str, Any]:
-        """The attributes, when `rows` are what it reads."""
+        """Return the attributes of a node that reads `rows`."""
         return {**dict(self.fixed), **dict(zip(self.free, rows[self.takes :], strict=True))}
 
 
 class TapeProgram:
-    """What kernels run: `runs` of nodes of one kind, each (kind, first row, count, place in `operands`), in order.
+    """Input of the kernels: `runs` of nodes of one kind, each (kind, first row, count, offset in `operands`), in order.
 
-    `operands` are the rows that each node reads, one after the other, `nodes` the Values that are computed, in the
-    order of their rows, and `outputs` the rows of the outputs. For many samples, `fed` are the leaves that differ
-    between them: their rows are the first, those of the nodes come after; what is shared is read elsewhere, at its own
-    row, and an output that is a leaf is none of the program's: -1.
+    `operands` are the rows that the nodes read, concatenated, `nodes` the computed Values in the order of their rows,
+    and `outputs` the rows of the outputs. For a batch, `fed` are the leaves that differ between samples: their rows
+    come first, followed by those of the nodes. Shared rows are read from the single-sample program, and an output that
+    is a leaf is -1.
     """
 
     def __init__(
@@ -76,21 +76,21 @@ class TapeProgram:
     ) -> None:
         self.kinds, self.nodes = tuple(kinds), tuple(nodes)
         self.runs = np.array(runs, dtype=np.int32).reshape(-1, 4)
-        # One more, since Taichi has no array of nothing.
+        # One more element, since Taichi has no empty arrays.
         self.operands, self.outputs, self.fed = (np.array([*x, -1], np.int32) for x in (operands, outputs, fed))
         self.rows = len(fed) + len(nodes)
-        """How many rows there are for each of many samples."""
+        """The number of rows per sample of a batch."""
         self.made: dict[str, Any] = {}
-        """What a backend keeps of it."""
+        """Cache for a backend."""
 
     @cached_property
     def snippets(self) -> tuple[tuple[str, int, str, tuple[str | None, ...], tuple[bool, ...]], ...]:
-        """For each kind: the operation's name, how many rows it reads, its value, what each wanted gradient gets, and
-        which rows are shared."""
+        """For each kind: the operation's name, the number of rows it reads, the source of its value and of each wanted
+        gradient, and which rows are shared."""
         return tuple([(kind.op.name, kind.width, _value(kind), _rules(kind), kind.shared) for kind in self.kinds])
 
     def check(self, device: str) -> None:
-        """Raise DeviceError for an operation that cannot be written: on ``numpy`` only its rules need to be."""
+        """Raise DeviceError for an operation without usable source; ``numpy`` needs only its rules."""
         for kind in self.kinds:
             _rules(kind)
             if device == "cpu":
@@ -124,8 +124,8 @@ def _refused(op: Op, why: str) -> DeviceError:
 class Flat:
     """The graph of some outputs: its `leaves` and `constants`, which have the first rows, and its programs.
 
-    `reached` are the Values that a gradient of the outputs arrives at. Raises DeviceError for an operation that works
-    on more than single numbers.
+    `reached` are the Values that receive a gradient from the outputs. Raises DeviceError for an operation that is not
+    defined on scalars.
     """
 
     def __init__(self, outputs: Sequence[Value]) -> None:
@@ -137,7 +137,7 @@ class Flat:
             _check(op)
         self.reached = _reached(outputs, order)
         self._kinds: list[Kind] = []
-        self._reads: list[list[Any]] = []  # for each node, Values, and constants by their text
+        self._reads: list[list[Any]] = []  # for each node, Values, and constants as hexadecimal strings
         found: dict[str, float] = {}
         for node in self._nodes:
             kind, attrs = _kind_of(node, self.reached)
@@ -147,12 +147,12 @@ class Flat:
             self._reads.append([x.hex() if x.__class__ is float else x for x in (*node._inputs, *attrs)])
         self.constants = list(found.values())
         self.known: dict[Any, int] = {x: k for k, x in enumerate([*self.leaves, *found])}
-        """The rows of leaves, and of constants by their text."""
+        """The rows of leaves, and of constants by their hexadecimal strings."""
         place = {node: k for k, node in enumerate(self._nodes)}
         self._before = [[place[x] for x in read if x in place] for read in self._reads]
 
     def program(self, fed: Sequence[int] = ()) -> TapeProgram:
-        """The program for one sample; for many, if there are leaves to be `fed` with numbers of theirs."""
+        """Return the program for one sample; for a batch if leaves are `fed`."""
         kinds, rows = self._kinds, dict(self.known)
         if fed:
             shared = {x for x, row in rows.items() if row not in fed}
@@ -161,7 +161,7 @@ class Flat:
                 for kind, read in zip(kinds, self._reads, strict=True)
             ]
             rows.update({self.leaves[row]: k for k, row in enumerate(fed)})
-        # In an order of their own, so that graphs of the same kinds have the same kernel.
+        # Sorted, so that graphs with the same kinds share a kernel.
         ordered = sorted(set(kinds), key=lambda kind: (kind.op.name, kind.wants, kind.shared, str(kind.fixed)))
         number = {kind: k for k, kind in enumerate(ordered)}
         runs: list[tuple[int, int, int, int]] = []
@@ -196,7 +196,7 @@ def _reached(outputs: Sequence[Value], order: Sequence[Any]) -> set[Value]:
 
 
 def _kind_of(node: Any, reached: set[Value]) -> tuple[Kind, list[float]]:
-    """What is done at a node, and its attributes that are rows."""
+    """Return the kind of a node, and its attributes that are rows."""
     op: Op = node._op
     attrs: list[float] = []
     fixed: list[tuple[str, Any]] = []
@@ -207,7 +207,7 @@ def _kind_of(node: Any, reached: set[Value]) -> tuple[Kind, list[float]]:
         elif isinstance(x, bool | str | None):
             fixed.append((name, x))
         else:
-            raise _refused(op, f"Its attribute {name}={x!r} is no number.")
+            raise _refused(op, f"Its attribute {name}={x!r} is not a number.")
     passes = node in reached
     wants = [
         passes and x.__class__ is not float and rule is not None and x._requires_grad
@@ -217,9 +217,9 @@ def _kind_of(node: Any, reached: set[Value]) -> tuple[Kind, list[float]]:
 
 
 def _scheduled(kinds: Sequence[int], reads: Sequence[Sequence[int]]) -> Iterator[tuple[int, list[int]]]:
-    """Runs of nodes of one kind, as long as can be: of what is ready the kind with most, then what of it gets ready.
+    """Yield runs of nodes of one kind, greedily: the kind with most ready nodes, then nodes of it that become ready.
 
-    First come first served, so that neighbours in a run seldom wait for one another.
+    Ready nodes are first in, first out, so that neighbours in a run rarely depend on each other.
     """
     users: list[list[int]] = [[] for _ in kinds]
     waiting = [len(read) for read in reads]

@@ -1,4 +1,4 @@
-"""`jit`: capture a step once, as the kernel calls that it makes, and replay them without the Python around them."""
+"""`jit`: trace a step once into a list of kernel calls, and replay them without the Python around them."""
 
 from __future__ import annotations
 
@@ -29,36 +29,38 @@ __all__ = ["Jitted", "jit"]
 def jit(
     function: Callable[..., Any] | None = None, *, state: Any = (), fullgraph: bool = True, max_traces: int = 16
 ) -> Any:
-    """Capture the kernel calls of `function`, a training step say, at its first call, and replay them without Python.
+    """Trace the kernel calls of `function`, such as a training step, at its first call, and replay them without Python.
 
-    The forward pass, the backward pass and the optimizer's update are captured alike. Tensors that the function reaches
-    as closure variables, globals or attributes are read and written in place, so parameters change. Floats among the
-    arguments, options of optimizers such as ``group["lr"]``, counts of steps and random numbers are read at each call.
-    Everything else that Python read is guarded: where it has changed, the function is traced again, so that a replay
-    computes what the function would. `Jitted.captures` has the last 100 reasons. What comes back has no graph.
+    The trace covers the forward pass, the backward pass and the optimizer's update. The function reads and writes
+    tensors from closure variables, globals and attributes in place, so parameters change. Float arguments, optimizer
+    options such as ``group["lr"]``, step counts and random values are read at each call. Everything else that Python
+    read is guarded: if it has changed, the function is retraced, so a replay computes what the function would.
+    `Jitted.captures` lists the last 100 reasons for tracing. The results have no graph.
 
-    Arguments and results may be nested containers: tuples, lists, dicts, dataclasses, other mappings, and classes that
-    `register_pytree_node` names. There is a trace for each structure of arguments, for shapes, strides, dtypes, devices
-    and `requires_grad` of tensors, for integers and strings by value, and for other objects by identity. Only where
-    Python looks at the value of a float, by ``if``, ``float()`` or a function of `math`, a trace is for that answer
-    alone. The `max_traces` traces used last are kept; where there are more, one UserWarning names the argument or the
-    guard that keeps changing. A step that changes what it reads itself, a counter say, is traced at each call, and
-    after `max_traces` of them runs eagerly.
+    Arguments and results may be nested containers: tuples, lists, dicts, dataclasses, other mappings, and classes
+    registered with `register_pytree_node`. There is one trace per structure of the arguments; per shape, stride, dtype,
+    device and `requires_grad` of each tensor; per value of integers and strings; and per identity of other objects.
+    A float selects a trace only if Python reads its value, by ``if``, ``float()`` or a function of `math`. The cache
+    holds the `max_traces` most recently used traces; when it is full, one UserWarning names the argument or guard
+    that keeps changing. A step that changes its own inputs, such as a counter, is retraced at each call, and
+    after `max_traces` of those runs eagerly.
 
-    With `fullgraph`, as in ``torch.compile``, CaptureError is raised for what cannot be captured: elements of tensors
-    that Python reads, as by ``item()`` or ``if``; shapes that depend on elements; iterators, open files, the clock and
-    other sources of values that no guard can hold; a tensor from outside that is given a graph; arguments that have a
-    graph, are large NumPy arrays, or are changed; results that hold tensors in other objects. Without it the function
-    runs eagerly from then on, and one UserWarning says why.
+    With `fullgraph`, as in ``torch.compile``, a graph break raises CaptureError: Python reads an element of a
+    tensor, as in ``item()`` or ``if``; a shape depends on elements; the step reads an iterator, an open file, the
+    clock or another source that cannot be guarded; a tensor from outside the step gets a graph; an argument has a
+    graph, is a large NumPy array, or is mutated; a result hides tensors in other objects. Without it the function
+    runs eagerly from then on, and one UserWarning gives the reason.
 
-    `state` names modules, one or several, to be guarded beside those that the function calls. Inside ``mg.record()``,
-    ``mg.profile()`` or a tap the function itself runs. Threads that share a jitted function run it one after another.
-    ``print`` and logging run when the function is captured.
+    `state` is a module or several to guard in addition to those that the function calls. Inside ``mg.record()``,
+    ``mg.profile()`` or a tap the function runs eagerly. Threads that share a jitted function run it one at a time.
+    Side effects such as ``print`` and logging happen only during tracing.
 
-    On ``cpu`` and GPUs the second call records the launches of Taichi's kernels, and replays launch them. At the 16th,
-    launches that compute elementwise are fused on ``cpu``, with sums and extremes of rows, and up to 1,024 launches are
-    merged into few kernels: that takes seconds, once, with a progress bar where tqdm is installed. `Jitted.program`
-    says which, and why not. What a kernel finds wrong with elements, such as an index, is raised after the step.
+    On ``cpu`` and GPUs the second call records the launches of Taichi kernels, and later calls replay them. At the
+    16th call on ``cpu``, elementwise launches are fused, with row reductions, and up to 1,024 launches are merged
+    into a few kernels. That takes seconds, once, with a progress bar if tqdm is installed. `Jitted.program`
+    shows the result and what prevented more. Kernel errors, such as an index out of range, are raised after the step.
+
+    Raises ArgumentError unless `max_traces` is at least 1. May be used as a decorator.
 
     Raises ArgumentError unless `max_traces` is at least 1. May be used as a decorator.
 
@@ -81,7 +83,7 @@ def jit(
 
 
 class Jitted:
-    """A function that was given to `jit`."""
+    """A function wrapped by `jit`, with its cache of traces."""
 
     def __init__(
         self, function: Callable[..., Any], state: Any = (), fullgraph: bool = True, max_traces: int = 16
@@ -89,24 +91,24 @@ class Jitted:
         check_function(function, "jit")
         check_flag(fullgraph, "jit: fullgraph")
         if not isinstance(max_traces, int):
-            raise DTypeError(f"jit: max_traces is {a_kind(max_traces)}, not an integer.")
+            raise DTypeError(f"jit: expected max_traces to be an integer, but got {a_kind(max_traces)}.")
         if max_traces < 1:
-            raise ArgumentError(f"jit: max_traces is {max_traces}, and has to be at least 1.")
+            raise ArgumentError(f"jit: expected max_traces to be at least 1, but got {max_traces}.")
         update_wrapper(self, function)
         self.captures: list[str] = []
-        """Why the function was traced, the last 100 times."""
+        """The reasons for the last 100 traces."""
         self.trace_count = 0
-        """How many times the function was traced."""
+        """The number of times the function was traced."""
         self._function = function
-        self._traces: list[StepRecording] = []  # the last used first
+        self._traces: list[StepRecording] = []  # most recently used first
         self._max_traces = max_traces
         self._last: StepRecording | None = None
-        self._unkept: tuple[Any, str] | None = None  # what the last capture was for that no trace is left of, and why
+        self._unkept: tuple[Any, str] | None = None  # key of the last trace that was discarded, and the reason
         self._unkept_count = 0
         self._fullgraph = fullgraph
-        self._eager = ""  # why the function is called without a trace, from some time on
+        self._eager = ""  # the reason for running eagerly, "" while the function is traced
         self._misses = Misses(getattr(function, "__name__", "a step"), max_traces)
-        self._lock = RLock()  # threads run it one after the other, as kernels are
+        self._lock = RLock()  # serialises threads, as kernels share buffers
         self._watched = [state] if hasattr(state, "training") else [x for x in state if hasattr(x, "training")]
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -146,21 +148,21 @@ class Jitted:
             return self._record(call, key, reason, elsewhere)
 
     def _use(self, trace: StepRecording) -> None:
-        """Make a trace the one used last."""
+        """Move a trace to the front of the cache."""
         if not self._traces or self._traces[0] is not trace:
             self._traces = [trace, *[x for x in self._traces if x is not trace]]
         self._last, self._unkept_count = trace, 0
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
-        """A method, where it decorates a function in a class: the object is an argument, of which there are traces."""
+        """Bind the function as a method; the instance becomes an argument that selects a trace."""
         return self if instance is None else MethodType(self, instance)
 
     def __reduce__(self) -> Any:
-        """A copy has no traces yet."""
+        """Pickle or copy the function without its traces."""
         return Jitted, (self._function, self._watched, self._fullgraph, self._max_traces)
 
     def _refuse(self, error: CaptureError) -> None:
-        """Raise the error, or from now on call the function without a trace."""
+        """Raise the error with `fullgraph`, else run the function eagerly from now on."""
         if self._fullgraph:
             raise error
         self._run_eagerly(str(error).splitlines()[0].removesuffix("."))
@@ -173,7 +175,7 @@ class Jitted:
         self._last = None
         if not reason and self._unkept is not None and self._unkept[0] == key:
             reason = self._unkept[1]
-        reach = Reach()  # of everything as it is before the step runs
+        reach = Reach()  # the state before the step runs
         reach.add(self._function, getattr(self._function, "__name__", "the step"))
         for x, what in (*[(x, type(x).__name__) for x in self._watched], *call.objects):
             reach.add(x, what)
@@ -183,7 +185,7 @@ class Jitted:
         args, kwargs = call.traced(capture.book, inputs)
         result = capture.run(lambda: self._function(*args, **kwargs))
         for x in call.tensors:
-            if x._step is not None:  # by a write in place: when the recording runs it has no graph, so not here either
+            if x._step is not None:  # an in-place write gave it a graph; a replay gives it none
                 x._step, x._requires_grad = None, False
         try:
             if capture.refused:
@@ -195,7 +197,7 @@ class Jitted:
         except CaptureError as error:
             self._refuse(error)
             return eager(result)
-        del result  # its graph holds leaves of the step's own
+        del result  # its graph references leaves that the step created
         self._note(call, reason or call.first_call())
         capture.forget_own_leaves({*chosen.tensors, *map(id, call.tensors)})
         guards = TraceGuards(capture, call.tensors, chosen)
@@ -215,7 +217,7 @@ class Jitted:
         return results.first()
 
     def _note(self, call: Arguments, reason: str) -> None:
-        """Note why the step was captured."""
+        """Record why the step was traced."""
         self.trace_count += 1
         self.captures.append(reason)
         del self.captures[:-100]
@@ -223,27 +225,27 @@ class Jitted:
 
     @property
     def program(self) -> str:
-        """What the last call ran, or recorded, a line for each kernel call; then how that is run now, and why so. Empty
-        where it was not kept."""
+        """The trace that the last call ran or recorded: one line per kernel call, then how it is executed and why.
+        Empty if that trace was discarded."""
         return "" if self._last is None else str(self._last)
 
     @property
     def recording(self) -> StepRecording | None:
-        """What the last call ran, or recorded, for `minigrad_viz.draw`; None where it was not kept."""
+        """The trace that the last call ran or recorded, for `minigrad_viz.draw`; None if it was discarded."""
         return self._last
 
     @property
     def source(self) -> str:
-        """The texts of the kernels that the last call launched; empty where it was run call by call."""
+        """The source of the kernels that the last call launched; empty if it ran call by call."""
         launched = None if self._last is None else self._last.launched
         return "" if launched is None else launched.source
 
 
 def _check_read(chosen: Chosen) -> None:
-    """Raise CaptureError for what the step read that no guard can hold."""
+    """Raise CaptureError if the step read something that cannot be guarded."""
     if chosen.refused:
         raise CaptureError(
             f"jit: the step reads {chosen.refused[0]}.\n"
-            "  A replayed trace would use what was read when it was captured: read it outside of the step, and\n"
-            "  pass what you need as an argument."
+            "  A replay would use the value from tracing time: read it outside of the step, and pass what you need\n"
+            "  as an argument."
         )

@@ -1,7 +1,7 @@
-"""Arguments: what of a call selects a trace, and what of it a trace reads at each call.
+"""Arguments of a call: the part that selects a trace, and the part that the trace reads at each call.
 
-Tensors and floats are read at each call. Everything else is part of the trace: the structure of containers, the layout
-of tensors, scalars by type and value, and all other objects by identity.
+A trace reads tensors and floats at each call. Everything else is part of its cache key: the structure of containers,
+the layout of tensors, scalars by type and value, and all other objects by identity.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ from minigrad.utils.pytree import TreeSpec, exact, tree_flatten, tree_paths
 
 __all__ = ["Arguments", "Same", "build", "is_leaf", "is_module", "overlaps_of"]
 
-SMALL = 16  # elements up to which an array of NumPy's is compared by value
-_STANDARD = frozenset((*sys.stdlib_module_names, "numpy"))  # modules whose hashable objects do not change
+SMALL = 16  # maximum number of elements of a NumPy array that is compared by value
+_STANDARD = frozenset((*sys.stdlib_module_names, "numpy"))  # modules whose hashable objects are immutable
 
 
 class Same:
-    """Equal to another only if both are of the very same object, and it was of the same class."""
+    """Cache key of an object by identity and class."""
 
     __slots__ = ("kind", "of")
 
@@ -47,17 +47,17 @@ class Same:
 
 
 def is_module(x: Any) -> bool:
-    """Whether `x` is an `nn.Module`, which traces watch as such."""
+    """Whether `x` is an `nn.Module`, which traces guard as a module."""
     return hasattr(type(x), "named_modules") and hasattr(x, "training")
 
 
 def is_leaf(x: Any) -> bool:
-    """Whether `x` is not to be flattened, whatever containers it derives from."""
+    """Whether `x` is a leaf of the tree, whatever containers it derives from."""
     return isinstance(x, Tensor | DType) or is_module(x)
 
 
 def build(spec: TreeSpec, leaves: Iterator[Any]) -> Any:
-    """`tree_unflatten`, which names a container that cannot be built. Raises CaptureError for it."""
+    """Like `tree_unflatten`, but raise CaptureError that names a container that cannot be built."""
     if spec.type is None:
         return next(leaves)
     children = [build(child, leaves) for child in spec.children]
@@ -65,15 +65,15 @@ def build(spec: TreeSpec, leaves: Iterator[Any]) -> Any:
         return spec.build(spec.type, children, spec.context)
     except Exception as error:
         raise CaptureError(
-            f"jit: a {spec.type.__name__} cannot be built from what is in it: {type(error).__name__}: {error}.\n"
-            f"  Register how that is done: mg.register_pytree_node({spec.type.__name__}, flatten, unflatten)."
+            f"jit: a {spec.type.__name__} cannot be rebuilt from its children: {type(error).__name__}: {error}.\n"
+            f"  Register functions for it: mg.register_pytree_node({spec.type.__name__}, flatten, unflatten)."
         ) from error
 
 
 class Arguments:
-    """The leaves of one call's arguments: `tensors` and `floats`, which a trace reads, and what `kinds` has of each.
+    """The leaves of a call's arguments: `tensors` and `floats`, which a trace reads, and `kinds`, the key of each leaf.
 
-    Raises CaptureError for what cannot be compared with that of another call, and for tensors that have a graph.
+    Raises CaptureError for leaves that cannot be compared between calls, and for tensors that have a graph.
     """
 
     __slots__ = ("_args", "_function", "_kwargs", "floats", "kinds", "leaves", "spec", "tensors")
@@ -86,7 +86,7 @@ class Arguments:
             raise CaptureError(str(error).replace("tree_flatten: ", "jit: of the arguments, ")) from None
         self.tensors: list[Tensor] = []
         self.floats: list[float] = []
-        known: dict[int, int] = {}  # id -> which of the tensors
+        known: dict[int, int] = {}  # id -> index into `tensors`
         self.kinds = tuple([self._kind(k, x, known) for k, x in enumerate(self.leaves)])
 
     def _kind(self, k: int, x: Any, known: dict[int, int]) -> Any:
@@ -96,8 +96,8 @@ class Arguments:
                 return "again", known[id(x)]
             if x.grad_fn is not None:
                 raise CaptureError(
-                    f"jit: the argument `{self.paths[k]}`, of shape {x.shape}, was computed, and has a graph.\n"
-                    "  Give x.detach(), or compute it inside the step."
+                    f"jit: the argument `{self.paths[k]}`, of shape {x.shape}, has a grad_fn, so it is not a leaf.\n"
+                    "  Pass x.detach(), or compute it inside the step."
                 )
             known[id(x)] = len(self.tensors)
             self.tensors.append(x)
@@ -115,19 +115,19 @@ class Arguments:
 
     @property
     def objects(self) -> list[tuple[Any, str]]:
-        """What is compared by identity, with its path: what a step reads of it is guarded."""
+        """The arguments compared by identity, with their paths; what a step reads of them is guarded."""
         pairs = zip(self.leaves, self.paths, strict=True)
         return [(x, path) for x, path in pairs if not isinstance(x, Tensor) and not is_value(x)]
 
     @property
     def key(self) -> tuple[Any, ...]:
-        """What a trace is for: it may be replayed for arguments with an equal key, if its guards hold."""
+        """The cache key: a trace may be replayed for arguments with an equal key if its guards hold."""
         overlaps = overlaps_of(self.tensors)
         return self.kinds, overlaps, modes.grad, get_default_dtype(), get_default_device(), modes.strict, self.spec
 
     @property
     def named(self) -> list[tuple[str, TreeSpec]]:
-        """The name that the function has for each argument, and its structure."""
+        """The function's name for each argument, and the structure of the argument."""
         positional, keywords = self.spec.children
         names, rest = _parameters(self._function)
         names = [*names, *[f"{rest}[{k}]" for k in range(len(self._args))]][: len(self._args)]
@@ -135,18 +135,19 @@ class Arguments:
 
     @property
     def paths(self) -> list[str]:
-        """An expression for each leaf, by the function's own names."""
+        """An expression for each leaf, in terms of the function's parameter names."""
         return [path for name, spec in self.named for path in tree_paths(spec, name)]
 
     @property
     def names(self) -> list[str]:
-        """What the function calls each tensor."""
+        """The path of each tensor."""
         paths = {id(x): path for x, path in reversed([*zip(self.leaves, self.paths, strict=True)])}
         return [paths[id(x)] for x in self.tensors]
 
     def traced(self, book: Book, inputs: list[float]) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """The arguments with floats that are read from `inputs`, which begin as those of this call, whenever `book` is
-        read. An argument without floats stays the object that it is."""
+        """Return the arguments with symbolic floats, which are read from `inputs` whenever `book` is read.
+
+        `inputs` is initialised with the floats of this call. An argument without floats stays the same object."""
         inputs[:] = self.floats
         for k, path in enumerate(self.paths):
             if self.kinds[k] is float:
@@ -162,7 +163,7 @@ class Arguments:
         return tuple(passed[:count]), dict(zip(self._kwargs, passed[count:], strict=True))
 
     def check_unchanged(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        """Raise CaptureError if the step has changed a container among the arguments that `traced` returned."""
+        """Raise CaptureError if the step mutated a container among the arguments that `traced` returned."""
         start = 0
         for x, (name, spec) in zip((*args, *kwargs.values()), self.named, strict=True):
             leaves, now = tree_flatten(x, is_leaf)
@@ -170,12 +171,12 @@ class Arguments:
             start += spec.num_leaves
             if now != spec or any(a is not b for a, b in zip(leaves, before, strict=True)):
                 raise CaptureError(
-                    f"jit: the step changes its argument `{name}`, {a_kind(x)}, which a replay would leave as it is.\n"
-                    "  Return what is to be in it, and put it there outside; tensors may be written in place."
+                    f"jit: the step mutates its argument `{name}`, {a_kind(x)}, and a replay would not.\n"
+                    "  Return the new contents, and assign them outside; tensors may be written in place."
                 )
 
     def first_call(self) -> str:
-        """Why a step is traced of which there is no trace for such arguments: with what it was called."""
+        """Return the reason for a trace whose key is new: the shapes and values of the arguments."""
         shapes = [f"tensors of shapes {' and '.join([str(x.shape) for x in self.tensors])}"] if self.tensors else []
         leaves = [(path, x) for path, x in zip(self.paths, self.leaves, strict=True) if type(x) in (bool, int, str)]
         text = ", ".join([*shapes, *[f"{path}={x!r}" for path, x in leaves]])
@@ -183,37 +184,37 @@ class Arguments:
 
 
 def _parameters(function: Callable[..., Any]) -> tuple[list[str], str]:
-    """The names of a function's positional parameters, and of the one that takes all others."""
+    """Return the names of a function's positional parameters, and the name of its variadic one."""
     try:
         found = inspect.signature(function).parameters.values()
-    except (TypeError, ValueError):  # of one in C, say
+    except (TypeError, ValueError):  # a C function, for example
         return [], "arguments"
     names = [x.name for x in found if x.kind in (x.POSITIONAL_ONLY, x.POSITIONAL_OR_KEYWORD)]
     return names, next((x.name for x in found if x.kind is x.VAR_POSITIONAL), "arguments")
 
 
 def _refused(x: Any) -> str:
-    """What an argument is whose elements a replay would not read, and what to do instead; "" of any other."""
+    """Return why an argument's elements cannot be read by a replay, and what to write instead; "" if they can."""
     if isinstance(x, np.ndarray | np.generic):
         if x.size <= SMALL and not x.dtype.hasobject:
             return ""
         return (
             f"a NumPy array of shape {x.shape}, whose elements a replay would not read.\n"
-            "  Make it a tensor: mg.tensor(x), or mg.from_numpy(x), which shares its memory."
+            "  Convert it to a tensor: mg.tensor(x), or mg.from_numpy(x), which shares its memory."
         )
     if hasattr(type(x), "__next__"):
-        return f"{a_kind(x)}, of which a replay would not take the next item.\n  Take it outside: step(next(items))."
+        return f"{a_kind(x)}, and a replay would not call next() on it.\n  Call it outside: step(next(items))."
     if hasattr(type(x), "__dlpack__") or hasattr(type(x), "__array__"):
-        return f"{a_kind(x)}, whose elements a replay would not read.\n  Make it a tensor: mg.tensor(x)."
+        return f"{a_kind(x)}, whose elements a replay would not read.\n  Convert it to a tensor: mg.tensor(x)."
     try:
         writable = not memoryview(x).readonly
     except TypeError:
         return ""
-    return f"{a_kind(x)}, whose bytes a replay would not read.\n  Make it bytes, or a tensor." if writable else ""
+    return f"{a_kind(x)}, whose bytes a replay would not read.\n  Pass bytes, or a tensor." if writable else ""
 
 
 def _static(x: Any) -> Any:
-    """What is equal for arguments that are the same for a trace: of equal value, or the very same object."""
+    """Return the cache key of an argument without tensors: its value, or its identity."""
     kind: Any = type(x)
     if isinstance(x, np.ndarray | np.generic):
         return kind, x.dtype, x.shape, x.tobytes()
@@ -226,7 +227,7 @@ def _static(x: Any) -> Any:
 
 
 def overlaps_of(tensors: list[Tensor]) -> Any:
-    """Which arguments lie in the memory of another, and how far from its beginning: to write to one changes both."""
+    """Return which arguments overlap another in memory, with byte offsets, since a write to one changes both."""
     if len(tensors) < 2:
         return ()
     found, (last, start, reach) = [], (0, 0, 0)

@@ -1,8 +1,7 @@
-"""Capture: what one run of a step computed, as a list of kernel calls on places in memory.
+"""Capture: the kernel calls of one run of a step, with the buffers that they read and write.
 
-While the step runs as always, a tap hears each kernel call, and the ways by which arrays come about and are read are
-watched. What was there before the step is known by its memory; so a call that reads a parameter will read whatever is
-there when the step runs again.
+While the step runs eagerly, a tap receives each kernel call, and allocations and reads of arrays are observed. Arrays
+that existed before the step are identified by their memory, so a replayed call reads a parameter's current value.
 """
 
 from __future__ import annotations
@@ -41,13 +40,13 @@ from minigrad.random.generator import FAR
 
 __all__ = ["UNKNOWN_SHAPE", "Capture"]
 
-UNKNOWN_SHAPE = ("nonzero",)  # whose results have a shape that depends on the numbers
+UNKNOWN_SHAPE = ("nonzero",)  # operations whose output shape depends on the elements
 
 
 class Capture(Effects):
-    """Listens to the effects of a step. `arguments` are the arrays of its tensor arguments.
+    """Observer of the effects of a step. `arguments` are the arrays of its tensor arguments.
 
-    Modules and hooks that are called are added to `reach`. Unless `fullgraph`, what cannot be captured is noted in
+    Modules and hooks that the step calls are added to `reach`. Unless `fullgraph`, the first graph break is stored in
     `refused`, and the step continues eagerly.
     """
 
@@ -58,17 +57,17 @@ class Capture(Effects):
         self.book = Book()
         self.grads: dict[
             int, tuple[Any, Any, bool]
-        ] = {}  # id -> a tensor whose `grad` changed, what it was, if added to
-        self.grads_read: dict[int, tuple[Any, Any]] = {}  # id -> a tensor whose `grad` of before is read, and that
+        ] = {}  # id -> tensor whose `grad` changed, its previous `grad`, whether it was accumulated into
+        self.grads_read: dict[int, tuple[Any, Any]] = {}  # id -> tensor whose previous `grad` was read, and that `grad`
         self.optimizers: dict[int, Numbers] = {}
-        self.hooked: dict[int, tuple[Any, tuple[Any, ...], str]] = {}  # id -> a leaf, its hooks before, what it is
+        self.hooked: dict[int, tuple[Any, tuple[Any, ...], str]] = {}  # id -> leaf, its hooks before the step, its name
         self.draws: dict[int, Draw] = {}
         self.buffers: list[Buffer] = []
-        self.unstable = ""  # why the next run will be another: what was made in this one, and stays
-        self._storages: dict[int, Any] = {}  # those that somebody writes to
-        self._options: dict[int, tuple[Any, str]] = {}  # tensors whose element an optimizer takes for an option
-        self._linked: list[Any] = []  # tensors that a write in place gave another graph
-        self._alive: list[Any] = []  # so that no memory is used twice, and no id either
+        self.unstable = ""  # why a replay would differ: the step changed state that it also reads
+        self._storages: dict[int, Any] = {}  # storages that the step wrote to
+        self._options: dict[int, tuple[Any, str]] = {}  # tensors that hold an optimizer's option
+        self._linked: list[Any] = []  # tensors that an in-place write gave another graph
+        self._alive: list[Any] = []  # references that prevent the reuse of addresses and ids
         self._of_root: dict[int, Buffer] = {}
         self._of_argument = [(root_of(x), span_of(x), self._added(ARGUMENT, x, x)) for x in arguments]
 
@@ -78,12 +77,12 @@ class Capture(Effects):
         self.refused = self.refused or message
 
     def trace_optimizers(self) -> None:
-        """Make the numbers of optimizers symbolic whose groups the step reads itself, before it steps."""
+        """Make the options and counters of optimizers symbolic before the step, since it may read them itself."""
         for optimizer in filter(lambda one: one.traceable, self._reach.optimizers):
             self.optimizers[id(optimizer)] = Numbers(self.book, optimizer)
 
     def forget_own_leaves(self, known: set[int]) -> None:
-        """Forget gradients of leaves that the step made itself, and that are gone: the next run makes others."""
+        """Drop the gradients of leaves that the step created and that are dead: a replay creates others."""
         for optimizer in self.optimizers.values():
             known |= {id(p) for group in optimizer.optimizer.param_groups for p in group["params"]}
         tables: tuple[dict[int, Any], ...] = self.grads, self.grads_read, self.hooked
@@ -98,10 +97,10 @@ class Capture(Effects):
                 if (alive := suspects[key]()) is not None:
                     table[key] = (alive, *more)
 
-    # --- what is listened to ---
+    # --- observed effects ---
 
     def run(self, function: Callable[[], Any]) -> Any:
-        """What `function` returns, while everything is noted."""
+        """Run `function` under observation and return its result."""
         try:
             with listen(self), EntryWatch(self._reach.enter) as self.watch:
                 result = function()
@@ -122,8 +121,8 @@ class Capture(Effects):
             return
         if call.op in UNKNOWN_SHAPE:
             self._refuse(
-                f"jit: {call.op} makes a tensor whose shape depends on the numbers{_line()}\n"
-                "  Use mg.where(condition, x, 0) in place of x[condition], or leave it outside of the step."
+                f"jit: the output shape of {call.op} depends on the elements{_line()}\n"
+                "  Use mg.where(condition, x, 0) in place of x[condition], or call it outside of the step."
             )
         found = call.result if isinstance(call.result, tuple) else (call.result,)
         arrays = [x for x in found if x.__class__ in PLACES]
@@ -134,7 +133,7 @@ class Capture(Effects):
                 view.buffer.written = True
         else:
             if None not in map(self.find, arrays):
-                return  # a view: nothing was computed
+                return  # a view: no kernel ran
             outs = tuple([self.view(x, TEMPORARY) for x in arrays])
         step = modes.passing
         whose = (modes.scope, "") if step is None else (step.scope, step._op.name)
@@ -143,7 +142,7 @@ class Capture(Effects):
         )
 
     def view(self, array: Any, kind: str = KEPT) -> View:
-        """Where an array lies; memory that was not seen before is of this kind."""
+        """Return the view that describes an array; memory seen for the first time becomes a buffer of this kind."""
         buffer = self.find(array)
         if buffer is None:
             root = root_of(array)
@@ -152,7 +151,7 @@ class Capture(Effects):
         return View(buffer, start_of(array) - start_of(buffer.array), array.shape, array.strides, array.dtype)
 
     def find(self, array: Any) -> Buffer | None:
-        """The buffer that an array lies in, if that is known."""
+        """Return the buffer that contains an array, None if it is unknown."""
         root = root_of(array)
         for owner, (first, end), buffer in self._of_argument:
             if owner is root:
@@ -166,7 +165,7 @@ class Capture(Effects):
         return self.buffers[-1]
 
     def memory_requested(self, found: Allocator) -> Allocator:
-        """The same way of making arrays, which is noted."""
+        """Return the allocator with its allocations recorded."""
 
         def full(shape: tuple[int, ...], dtype: Any, value: Any) -> Any:
             array = found.full(shape, dtype, plain(value))
@@ -191,36 +190,36 @@ class Capture(Effects):
         return found._replace(full=full, empty=empty, copied=noted(found.copied))
 
     def values_read(self) -> None:
-        """Somebody asks for the numbers of a tensor."""
+        """Refuse a read of a tensor's elements."""
         self._refuse(_of_reading(caller_line()))
 
     def grad_changed(self, tensor: Any, added: bool) -> None:
-        """The `grad` of a tensor is about to change: a backward pass adds to it, or somebody assigns to it."""
+        """Record that `grad` of a tensor is about to change, by a backward pass (`added`) or by assignment."""
         self.grads.setdefault(id(tensor), (tensor, tensor._grad, added))
 
     def grad_read(self, tensor: Any) -> None:
-        """Somebody reads the `grad` of a tensor, which may be of before the step."""
+        """Record that `grad` of a tensor is read, which may date from before the step."""
         if id(tensor) not in self.grads:
             self.grads_read.setdefault(id(tensor), (tensor, tensor._grad))
 
     def generator_state_read(self, what: str) -> None:
-        """Somebody asks a generator for what differs from run to run."""
+        """Refuse a read of a generator's state, which differs between runs."""
         self._refuse(
-            f"jit: {what} is asked of a generator while the step is captured{_line()}\n"
-            "  The answer would be the same whenever the step runs: ask outside of it. manual_seed(k) may be inside."
+            f"jit: {what} of a generator is read while the step is traced{_line()}\n"
+            "  A replay would use the same value at each call: read it outside. manual_seed(k) may be called inside."
         )
 
     def graph_rebased(self, tensor: Any) -> None:
-        """A write in place gives a tensor another place in the graph."""
+        """Record that an in-place write moved a tensor to another node of the graph."""
         self._linked.append(tensor)
 
     def metadata_changed(self, tensor: Any, name: str) -> None:
-        """A tensor is about to become a view of what it was: one from elsewhere would when this is recorded alone."""
+        """Refuse to make a tensor from outside the step a view of its old self, which a replay would not do."""
         buffer = self.find(tensor._array)
         if tensor._base is None and (buffer is None or buffer.kind in (ARGUMENT, KEPT)):
             self._refuse(
-                f"jit: {name}_ gives a tensor from elsewhere, of shape {tensor.shape}, another shape{_line()}\n"
-                f"  The numbers stay, so a recording has nothing to do: write y = x.{name}(…), or do it outside."
+                f"jit: {name}_ changes the shape of a tensor from outside the step, of shape {tensor.shape}{_line()}\n"
+                f"  It calls no kernel, so a replay would not do it: write y = x.{name}(…), or call it outside."
             )
 
     def _check_links(self) -> None:
@@ -228,23 +227,23 @@ class Capture(Effects):
             buffer = self.find(x._array)
             if x.grad_fn is not None and buffer is not None and buffer.kind == KEPT:
                 self._refuse(
-                    f"jit: the step writes to a tensor of shape {x.shape}, from elsewhere, what has a gradient: by "
-                    f"{x.grad_fn.name}. Its graph would grow with each step, and that of a recording does not.\n"
-                    "  Write x.detach() into it, or inside mg.no_grad(); or return what it should be next."
+                    f"jit: the step writes a value that requires grad to a tensor of shape {x.shape} from outside the "
+                    f"step, by {x.grad_fn.name}. Its graph would grow at each call, but a replay builds none.\n"
+                    "  Write x.detach() into it, or inside mg.no_grad(); or return the new value."
                 )
 
     def storage_written(self, storage: Any) -> None:
-        """A write to a storage was counted."""
+        """Record a write to a storage."""
         self._storages[id(storage)] = storage
 
     def written(self, tensors: list[Any]) -> list[Any]:
-        """The storages that are there after the step and are written to in it; those of arguments as their numbers."""
+        """Return the storages that the step wrote to and that outlive it; arguments as indices into `tensors`."""
         of_arguments = [k for k, x in enumerate(tensors) if id(x.storage) in self._storages]
         buffers = [(storage, self.find(storage.array)) for storage in self._storages.values()]
         return of_arguments + [x for x, found in buffers if found is not None and found.kind == KEPT and found.written]
 
     def elements_drawn(self, generator: Any, first: int, count: int) -> tuple[Any, Any]:
-        """The key and the place of numbers that were drawn, as they will be whenever the step runs."""
+        """Return the seed and offset of random values that the step draws, symbolic so that replays draw new ones."""
         draw = self.draws.get(id(generator))
         if draw is None:
             draw = self.draws[id(generator)] = Draw(generator, self.book, generator._drawn - count)
@@ -257,17 +256,17 @@ class Capture(Effects):
         return draw.seed, draw.place + offset if offset else draw.place
 
     def generator_seeded(self, generator: Any) -> None:
-        """A generator begins the numbers of a seed: they are the same whenever the step runs."""
+        """Record that the step seeds a generator: each replay draws the same values."""
         self.draws[id(generator)] = Draw(generator)
 
     def optimizer_stepping(self, optimizer: Any) -> None:
-        """An optimizer is about to step: from here on its numbers are traced."""
+        """Make an optimizer's options and counters symbolic before it steps."""
         if id(optimizer) not in self.optimizers:
             self.optimizers[id(optimizer)] = Numbers(self.book, optimizer)
         self.optimizers[id(optimizer)].steps += 1
 
     def option_read(self, optimizer: Any, name: str, x: Any) -> Any:
-        """The element of a tensor that is an option of an optimizer, which is read again at each call."""
+        """Return a symbolic value for an optimizer's option stored in a tensor, which each replay reads again."""
         what = f"{name} of {optimizer.name}"
         self._options[id(x)] = x, what
         array = x._array
@@ -275,11 +274,11 @@ class Capture(Effects):
         return number if optimizer.traceable else self.book.condition(number.name, number.value, what)
 
     def module_called(self, module: Any) -> None:
-        """A module is called: it may be one that nothing else leads to."""
+        """Guard a module that the step calls, as it may be unreachable otherwise."""
         self._reach.add(module, type(module).__name__)
 
     def hooks_read(self, node: Any) -> None:
-        """The backward pass calls the hooks of a node, of which a leaf may be from before the step."""
+        """Record and guard the hooks that the backward pass calls on a leaf, which may predate the step."""
         if node._op is None and isinstance(node, Tensor) and id(node) not in self.hooked:
             hooks = tuple(node._note("hooks", {}).values())
             self.hooked[id(node)] = node, hooks, "a leaf"
@@ -291,26 +290,26 @@ _BRANCHES = ("if", "elif", "while", "assert")
 
 
 def _of_reading(line: str) -> str:
-    """Why an element cannot be read at a line of the user's, and what to write instead."""
+    """Return the message for a read of an element at a line of the user's code, with what to write instead."""
     text = line.rpartition(": ")[2].strip()
     keyword = text.split(" ")[0].split("(")[0]
     at = f", at {line}" if line else ""
     if keyword == "assert":
         return (
-            f"jit: an assert reads a tensor while the step is captured{at}\n"
-            "  A replayed trace runs without Python, so it would check nothing: return the tensor, and assert outside."
+            f"jit: an assert reads a tensor while the step is traced{at}\n"
+            "  A replay runs without Python and would check nothing: return the tensor, and assert outside."
         )
     if keyword in _BRANCHES or " if " in text:
         branch = keyword if keyword in _BRANCHES else "if"
         return (
-            f"jit: data-dependent control flow: `{branch}` reads a tensor while the step is captured{at}\n"
-            "  A replayed trace would always take the branch that was captured: write mg.where(condition, a, b), or\n"
+            f"jit: data-dependent control flow: `{branch}` reads a tensor while the step is traced{at}\n"
+            "  A replay would always take the branch taken while tracing: write mg.where(condition, a, b), or\n"
             "  decide outside of the step and pass the decision as an argument."
         )
     return (
-        f"jit: a value is read while the step is captured{at}\n"
-        "  The step is captured once, and then runs without Python: return the tensor, and read it outside.\n"
-        "  Inside, choose by mg.where(condition, a, b)."
+        f"jit: an element of a tensor is read while the step is traced{at}\n"
+        "  The step is traced once, and then runs without Python: return the tensor, and read it outside.\n"
+        "  Inside, select by mg.where(condition, a, b)."
     )
 
 

@@ -1,6 +1,6 @@
-"""Checks: Python code, written for one trace, that recognises arguments for which the trace is.
+"""Checks: generated Python code that tests whether arguments have the key of one trace.
 
-Flattening arguments into a key takes some ten microseconds, more than a small step; the code written here takes one.
+Flattening arguments into a key takes about ten microseconds, longer than a small step; the generated code takes one.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ Check = Callable[[tuple[Any, ...], dict[str, Any]], Any]
 
 
 def compile_check(call: Arguments, inputs: list[float]) -> Check | None:
-    """A function of (args, kwargs) that returns the tensors among them if their key is that of `call`, else None.
+    """Return a function of (args, kwargs) that returns their tensors if their key is that of `call`, else None.
 
-    It writes the floats among them to `inputs`. None where no such function is written: for containers other than
-    tuples, lists and dicts with strings for keys, and for rare types of leaves.
+    The function writes their floats to `inputs`. Return None if no code can be generated: for containers other than
+    tuples, lists and dicts with string keys, and for rare types of leaves.
     """
     writer = _CheckWriter(call)
     try:
@@ -38,14 +38,14 @@ def compile_check(call: Arguments, inputs: list[float]) -> Check | None:
 
 
 class _NotWritten(Exception):
-    """Arguments for which no code is written."""
+    """Raised for arguments that the generated code does not support."""
 
 
 class _CheckWriter:
     def __init__(self, call: Arguments) -> None:
         self._kinds, self._leaves, self._names = iter(call.kinds), iter(call.leaves), count()
         positional = call.spec.children[0].children
-        self._flat = len(call.tensors) == len(call.leaves) == len(positional)  # the arguments are the tensors
+        self._flat = len(call.tensors) == len(call.leaves) == len(positional)  # every argument is a tensor
         self._flat = self._flat and all(child.type is None for child in positional)
         self._overlaps = overlaps_of(call.tensors)
         self._addressed = all(hasattr(x._array, "address") for x in call.tensors)
@@ -63,12 +63,12 @@ class _CheckWriter:
         return name
 
     def _bound(self, x: str) -> tuple[str, str]:
-        """A name for an expression, and what gives it that name."""
+        """Return a variable for an expression, and the assignment expression that binds it."""
         name = f"v{next(self._names)}"
         return name, f"({name} := {x})"
 
     def write(self, spec: TreeSpec, x: str) -> None:
-        """Write tests of what the expression `x` gives."""
+        """Write tests for the value of the expression `x`."""
         if spec.type is None:
             self._write_leaf(next(self._kinds), next(self._leaves), x)
         elif spec.type is type(None):
@@ -121,7 +121,7 @@ class _CheckWriter:
         self._tensors.append(name)
 
     def compiled(self, inputs: list[float]) -> Check:
-        """The function that makes the tests that were written."""
+        """Return the compiled function of all tests."""
         arrays = [f"{x}._array" for x in self._tensors]
         if len(arrays) > 1:
             alone = [f"{x}.address" for x in arrays]

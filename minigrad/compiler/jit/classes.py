@@ -1,4 +1,4 @@
-"""Classes: where objects keep their attributes, and whose code reads them."""
+"""Classes: where instances store attributes, and which library code reads them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["library_names", "origin_of", "slots", "variables"]
 
 
 def variables(x: Any) -> dict[str, Any] | None:
-    """The `__dict__` of an object, None if it has none; a `__getattr__` is not asked."""
+    """Return the `__dict__` of an object without calling `__getattr__`, None if it has none."""
     try:
         found = object.__getattribute__(x, "__dict__")
     except AttributeError:
@@ -23,7 +23,7 @@ def variables(x: Any) -> dict[str, Any] | None:
 
 
 def slots(base: type) -> tuple[str, ...]:
-    """The names of the slots of a class, as they are mangled."""
+    """Return the names of the slots of a class, mangled."""
     slots = base.__dict__.get("__slots__", ())
     names = (slots,) if isinstance(slots, str) else tuple(slots)
     return tuple(
@@ -34,7 +34,7 @@ def slots(base: type) -> tuple[str, ...]:
 
 
 def library_names(kind: type) -> frozenset[str]:
-    """The names in the methods that a class has from minigrad or another library: they read attributes of an object."""
+    """Return the attribute names used by methods that a class inherits from minigrad or another library."""
     bases = [base for base in kind.__mro__ if origin_of(base) in ("engine", "installed")]
     return frozenset().union(*map(_names_in_methods, bases))
 
@@ -46,7 +46,7 @@ def _names_in_methods(kind: Hashable) -> frozenset[str]:
 
 
 def origin_of(kind: type) -> str:
-    """Whose class it is, as `watch.origin` says of code."""
+    """Return where a class is defined, as `watch.origin` does for code."""
     module = sys.modules.get(kind.__module__)
     file = getattr(module, "__file__", None)
     if file is None:

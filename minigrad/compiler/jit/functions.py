@@ -1,4 +1,4 @@
-"""Functions: what a step reads from the code, defaults and closure of one, and from the globals that it names."""
+"""Functions: guards for a function's code, defaults and closure variables, and for the globals it names."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ __all__ = ["describe_function"]
 
 
 def describe_function(found: Object) -> None:
-    """Fill in what is reached from a Python function; of those of libraries its closure and defaults alone."""
+    """Add guards and links of a Python function; for library functions only those of closure and defaults."""
     f: FunctionType = found.x
     found.code = code = f.__code__
     what = f"the code of {found.path}"
@@ -64,15 +64,15 @@ def _globals(found: Object, table: dict[str, Any], code: CodeType) -> None:
         known = vars(builtins)
         guards = [entry(known, name, f"the builtin {name}") for name in sorted(builtin & known.keys())]
         found.links += [Link(guard, guard.value, guard.what) for guard in guards]
-    for name in sorted(names_in(code)):  # import inside of a function
+    for name in sorted(names_in(code)):  # imports inside the function
         if name not in table and isinstance(module := _imported(name), ModuleType):
             found.links.append(Link(None, module, name))
 
 
 @by_identity
 def _globals_in(code: CodeType) -> frozenset[str]:
-    """The globals that a function, and those inside it, read or write."""
-    blank = code.replace(co_consts=tuple([None for _ in code.co_consts]))  # `dis` looks at them, and some are symbolic
+    """Return the globals that a function and its nested functions read or write."""
+    blank = code.replace(co_consts=tuple([None for _ in code.co_consts]))  # `dis` reads them, and some are symbolic
     found = {x.argval for x in dis.get_instructions(blank) if x.opname in ("LOAD_GLOBAL", "LOAD_NAME", "STORE_GLOBAL")}
     return frozenset(found.union(*[_globals_in(x) for x in code.co_consts if isinstance(x, CodeType)]))
 

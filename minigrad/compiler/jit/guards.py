@@ -1,8 +1,8 @@
-"""Guards: what must be as it was for a trace to be replayed.
+"""Guards: conditions under which a trace may be replayed.
 
-A guard is a way to read something a step depends on, and what was read when the step was traced. All guards of a trace
-are compiled into one expression that compares by identity, since a loop over them would take longer than a small step.
-Only where that fails are values compared: an equal number, string or tuple of such is as good as the same one.
+A guard stores how to read something that a step depends on, and its value when the step was traced. All guards of a
+trace are compiled into one expression that compares by identity, since a loop over them would take longer than a small
+step. Values are compared only if that fails: an equal int, float, string or tuple of those also passes.
 """
 
 from __future__ import annotations
@@ -44,16 +44,16 @@ __all__ = [
 ]
 
 MISSING = type("missing", (), {"__repr__": lambda self: "missing"})()
-_WRITTEN = ("decimal", "fractions", "datetime", "pathlib", "uuid")  # modules of immutable types whose repr says all
+_WRITTEN = ("decimal", "fractions", "datetime", "pathlib", "uuid")  # modules of immutable types with an exact repr
 _EQUAL = (int, str, bytes, range, np.dtype)
 _SINGLE = (type(None), EllipsisType, NotImplementedType, CodeType, type(MISSING))
 _VALUES = (float, complex, *_EQUAL, *_SINGLE, np.generic, slice)
 EMPTY = "not {0}"
-SHORT = 4  # entries of a list that are compared one by one
+SHORT = 4  # maximum length of a list whose entries are compared one by one
 _ONE_BY_ONE = [
     " and ".join([f"len({{0}}) == {n}", *[f"{{0}}[{k}] is {{{k + 1}}}" for k in range(n)]]) for n in range(SHORT + 1)
 ]
-_BOUND = (MethodType, BuiltinFunctionType, MethodWrapperType)  # another object each time that it is looked up
+_BOUND = (MethodType, BuiltinFunctionType, MethodWrapperType)  # each lookup creates a new object
 
 
 def _is_written(kind: type) -> bool:
@@ -61,14 +61,14 @@ def _is_written(kind: type) -> bool:
 
 
 def is_value(x: Any) -> bool:
-    """Whether `x` cannot change but by being replaced: a number, a string, a tuple of those and the like."""
+    """Whether `x` is immutable: a Python scalar, a string, a tuple of those, or similar."""
     if isinstance(x, tuple | frozenset):
         return all(map(is_value, x))
     return isinstance(x, _VALUES) or _is_written(type(x))
 
 
 def same(now: Any, before: Any) -> bool:
-    """Whether `now` is `before`, or an equal value of the same type: 1 is not True, and 0.0 is not -0.0.
+    """Return whether `now` is `before`, or an equal value of the same type: 1 is not True, and 0.0 is not -0.0.
 
     >>> same(0.5, 0.5), same(float("nan"), float("nan")), same(0.0, -0.0), same(1, True), same((1, "a"), (1, "a"))
     (True, True, False, False, True)
@@ -91,7 +91,7 @@ def same(now: Any, before: Any) -> bool:
 
 
 class Guard:
-    """`read()` gave `value` when the step was traced. `test` is the same as an expression of `objects`, by identity."""
+    """A condition: `read()` still returns `value`. `test` is its identity test, a template over `objects`."""
 
     __slots__ = ("objects", "read", "test", "value", "verb", "what")
 
@@ -107,23 +107,23 @@ class Guard:
         self.test, self.objects, self.read, self.value, self.what, self.verb = test, objects, read, value, what, verb
 
     def holds(self) -> bool:
-        """Whether what is read now is the same."""
+        """Return whether the value read now is the same."""
         return same(self.read(), self.value)
 
     def reason(self) -> str:
-        """What changed."""
+        """Return what changed."""
         now, before = self.read(), self.value
         if now is MISSING:
-            return f"{self.what} is no longer there"
+            return f"{self.what} was deleted"
         if before is MISSING:
-            return f"{self.what} was not there"
+            return f"{self.what} was added"
         if self.verb == "was replaced" and is_value(now) and is_value(before) and not isinstance(now, CodeType):
             return f"{self.what} changed from {before!r:.60} to {now!r:.60}"
         return f"{self.what} {self.verb}"
 
 
 def entry(table: Mapping[Any, Any], key: Any, what: str) -> Guard:
-    """That a mapping has the same under `key`, or nothing."""
+    """Guard the value of a mapping under `key`, or its absence."""
     read = partial(table.get, key, MISSING)
     value = read()
     if value is MISSING:
@@ -132,7 +132,7 @@ def entry(table: Mapping[Any, Any], key: Any, what: str) -> Guard:
 
 
 def attribute(x: Any, name: str, what: str) -> Guard:
-    """That an attribute of `x` is the same; of one that is computed, read it from where it is kept."""
+    """Guard an attribute of `x`. To guard a computed attribute, read it from where it is stored."""
     read = partial(getattr, x, name, MISSING)
     value = read()
     if not name.isidentifier() or value is MISSING:
@@ -141,7 +141,7 @@ def attribute(x: Any, name: str, what: str) -> Guard:
 
 
 def cell(of: CellType, what: str) -> Guard:
-    """That a closure variable is the same."""
+    """Guard the value of a closure variable."""
 
     def read() -> Any:
         try:
@@ -156,19 +156,19 @@ def cell(of: CellType, what: str) -> Guard:
 
 
 def calls(read: Callable[[], Any], what: str) -> Guard:
-    """That a function returns the same."""
+    """Guard the identity of a function's result."""
     value = read()
     return Guard("{0}() is {1}", (read, value), read, value, what)
 
 
 def computed(read: Callable[[], Any], what: str) -> Guard:
-    """That a function returns an equal value."""
+    """Guard the value of a function's result."""
     value = read()
     return Guard("{0}() == {1}", (read, value), read, value, what, "changed")
 
 
 def absence(table: Mapping[str, Any], names: frozenset[str], what: str) -> Guard:
-    """That a mapping has none of these names."""
+    """Guard that a mapping has none of these names."""
 
     def read() -> tuple[str, ...]:
         return tuple(sorted(names & table.keys()))
@@ -177,15 +177,15 @@ def absence(table: Mapping[str, Any], names: frozenset[str], what: str) -> Guard
 
 
 def size(of: Any, what: str) -> Guard:
-    """That a container has as many entries."""
+    """Guard the length of a container."""
     test = f"len({{0}}) == {len(of)}" if len(of) else EMPTY
-    return Guard(test, (of,), lambda: len(of), len(of), f"the number of {what}")
+    return Guard(test, (of,), lambda: len(of), len(of), f"the length of {what}")
 
 
 def entries(of: Any, what: str) -> Guard:
-    """That a container has the same entries in the same order; of a mapping keys and values."""
+    """Guard the entries of a container and their order; keys and values of a mapping."""
     mapping = type(of) is not list and hasattr(of, "keys") and hasattr(of, "values")
-    kind: Any = dict if isinstance(of, dict) else type(of)  # what a subclass of dict gives may not be what it holds
+    kind: Any = dict if isinstance(of, dict) else type(of)  # a dict subclass may override what it returns
 
     def read() -> tuple[Any, ...]:
         return (*kind.keys(of), *kind.values(of)) if mapping else tuple(of)
@@ -203,11 +203,11 @@ def entries(of: Any, what: str) -> Guard:
 
 
 def contents(of: Any, what: str) -> Guard:
-    """That memory which Python may write to, of an array of NumPy's say, has the same bytes."""
+    """Guard the bytes of memory that Python may write to, such as a NumPy array."""
 
     def read() -> tuple[Any, ...]:
         if isinstance(of, np.ndarray):
-            raw = np.ndarray.tobytes(of)  # of a masked array too, whose own method changes it
+            raw = np.ndarray.tobytes(of)  # also of a masked array, which overrides the method
             return of.shape, of.strides, of.dtype, raw, np.asarray(getattr(of, "_mask", ())).tobytes()
         return (of.typecode, of.tobytes()) if isinstance(of, array) else (bytes(of),)
 
@@ -215,10 +215,10 @@ def contents(of: Any, what: str) -> Guard:
 
 
 def compiled(guards: Iterable[Guard], more: Iterable[tuple[str, tuple[Any, ...]]] = ()) -> Callable[[Any], bool]:
-    """One function of the arguments `tensors` that tells whether all guards hold by identity.
+    """Return a function of `tensors` that returns whether all guards hold by identity.
 
     `more` are tests in the same form that may name `tensors`. Objects are defaults of the function's parameters, which
-    are read faster than globals; what is empty is tested at once.
+    are faster to read than globals. All tests for emptiness are merged into one.
     """
     names: dict[int, str] = {}
     objects: list[Any] = []

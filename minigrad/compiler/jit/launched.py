@@ -1,8 +1,8 @@
-"""A step as the launches of compiled kernels that it comes down to, without the calls that led to them.
+"""Replay of a step as launches of compiled kernels, without the calls that led to them.
 
-One run of a `Program` is recorded: which kernels it launches, with which numbers, on which places in memory. What was
-taken from the pool for the step's own use gets places in one piece, the arena, so planned that what is not needed at
-the same time shares them. Running the step again is to take the arena and what is given back, and to launch.
+One run of a `Program` is recorded: the kernels that it launches, with their scalar arguments and addresses. The step's
+temporaries are placed in one block, the arena, where temporaries with disjoint lifetimes share memory. A replay takes
+the arena and blocks for the results, and launches the kernels.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ from minigrad.core.symbolic import Book, Traced
 
 __all__ = ["LINE", "Launched", "planned", "recorded"]
 
-LINE = 64  # bytes, a multiple of which each place in the arena begins at
+LINE = 64  # bytes, the alignment of arrays in the arena
 
 
 def recorded(
     program: Program, book: Book, arguments: Sequence[Any], numbers: Mapping[str, Any]
 ) -> tuple[list[Any], Launched | None, str]:
-    """The arrays that `program` gives; it as launches; or None, and why it cannot be run as such."""
+    """Run `program` and return its results, and its launches; or None, and why they cannot be recorded."""
     device = next((node.device for node in program.nodes), "")
     recording = recordings(device)
-    why = f"what is on {device or 'no device'} is not launched"
+    why = f"kernels on {device or 'no device'} have no launches to record"
     if recording is not None:
         why = _unfit(program, recording, device, arguments)
     if why:
@@ -51,10 +51,10 @@ def recorded(
         arrays = program.run(arguments, {**numbers, **traced}, found.begin)
     places = [found.part_of(start_of(x)) for x in arrays]
     if None in places:
-        found.refuse("what it gives back is in memory that nobody else knows")
+        found.refuse("a result lies in memory that the recording does not track")
     memories = _memories(program, given)
     for k, part in enumerate(places):
-        if part is not None and part.what.__class__ is tuple:  # a view of an argument, not of what was made of that
+        if part is not None and part.what.__class__ is tuple:  # a view of the argument, not of its contiguous copy
             arrays[k] = program.results[k](memories)
     if found.refused:
         return arrays, None, found.refused
@@ -62,24 +62,24 @@ def recorded(
 
 
 def _unfit(program: Program, recording: Any, device: str, arguments: Sequence[Any]) -> str:
-    """Why a program is not to be recorded, "" if it is."""
+    """Return why a program cannot be recorded, "" if it can."""
     for array in arguments:
         if place_of(array) != device:
-            return f"it is given tensors on {place_of(array)} too"
+            return f"it also takes tensors on {place_of(array)}"
     for node in program.nodes:
         if node.device != device:
-            return f"it computes on {node.device} too"
+            return f"it also computes on {node.device}"
         if node.op not in (FULL, CONSTANT) and not recording.ours(node.op, device):
-            return f"the kernel of {node.op} is a reader's own"
+            return f"the kernel of {node.op} is user-defined"
         if any(view.buffer.kind == ARGUMENT for view in node.outs):
             return "it writes to an argument"
     return ""
 
 
 def planned(sizes: Sequence[int], uses: Sequence[tuple[int, int]]) -> tuple[list[int], int]:
-    """Where pieces of memory begin that are in use from one launch to another, both included; and the bytes of all.
+    """Return the offsets of memory regions that are live between two launches, both included; and the total bytes.
 
-    Each gets the first place where nothing is that is in use at the same time; large ones choose first.
+    First fit, largest first: each region gets the lowest offset where it overlaps no region that is live at once.
 
     >>> planned([64, 64, 64], [(0, 1), (1, 2), (2, 3)])
     ([0, 64, 0], 128)
@@ -101,7 +101,7 @@ def planned(sizes: Sequence[int], uses: Sequence[tuple[int, int]]) -> tuple[list
 
 
 class Launched:
-    """A recorded run: launches, and where in memory they compute. `program` computes the same, call by call."""
+    """A recorded run: launches, and the addresses they use. `program` computes the same, call by call."""
 
     def __init__(
         self,
@@ -113,7 +113,7 @@ class Launched:
         places: list[Any],
     ) -> None:
         self._device, recording = where
-        self._blocks = self._device != "cpu"  # whether kernels get the blocks that addresses are in
+        self._blocks = self._device != "cpu"  # whether kernels also take the blocks that contain their addresses
         self.launches, self._checks, self._recording = found.launches, found.checks, recording
         self._layouts = [recording.layout_of(x) for x in arguments]
         self._roots = {id(x.flat) for x in program.fixed.values()}
@@ -126,21 +126,21 @@ class Launched:
             for x in one.args
             if x.__class__ is recording.Place and x.part.what == "fixed"
         }
-        """What is in memory that stays, by where that begins."""
+        """Blocks of memory outside of the arena, by address."""
         self._given_back(arrays, places)
         self._plan()
         self.numbers = list({id(x): x for one in self.launches for x in one.args if type(x) is Traced}.values())
         self._begins = [span_of(x)[0] - start_of(x) for x in arguments]
         self._launch = self._launcher([(one.kernel, list(one.args)) for one in self.launches])
         self.groups: list[Any] = []
-        self.why = "one by one: it has not run often enough to be worth compiling"
-        """Why they are not joined."""
+        self.why = "not merged: it has not run often enough to be worth compiling"
+        """Why the launches are not merged."""
 
     def _given_back(self, arrays: list[Any], places: list[Any]) -> None:
-        """Which pieces are given back, and what makes the results of them."""
+        """Find the memory regions of the results, and how to construct each result."""
         self._pieces: list[Any] = []
-        self._reads = False  # whether something is given back that lies elsewhere
-        self._results: list[Any] = []  # which piece, and which array on it; or what finds it elsewhere
+        self._reads = False  # whether a result lies in other memory
+        self._results: list[Any] = []  # (region, array in it), or a function that finds the array elsewhere
         makers: list[list[Callable[[Any], Any]]] = []
         for k, (array, part) in enumerate(zip(arrays, places, strict=True)):
             if part.what.__class__ is not int:
@@ -165,16 +165,16 @@ class Launched:
         begins, self.bytes = planned([x.size for x in parts], list(uses.values()))
         self._arena: Any = None
         self.begins = dict(zip(parts, begins, strict=True))
-        """Where each piece of the step's own lies in the arena."""
+        """The offset of each temporary in the arena."""
 
     @property
     def on_cpu(self) -> bool:
-        """Whether it runs on the processor."""
+        """Whether it runs on the CPU."""
         return not self._blocks
 
     @property
     def source(self) -> str:
-        """The texts of the kernels that are launched, each once."""
+        """The source of the kernels that are launched, without duplicates."""
         kernels = [one.kernel for one in self.groups or self.launches]
         return "\n\n".join(dict.fromkeys(kernel.text for kernel in kernels))
 
@@ -188,15 +188,15 @@ class Launched:
             how += f", {sum(fused)} of which are fused into {len(fused)}"
         given = sum(part.size for part in self._pieces)
         return (
-            f"Run as {how}, {f'joined into {joined}' if self.groups else self.why}.\n"
-            f"Memory: {self.bytes:,} bytes of its own, {given:,} in what is given back."
+            f"Replayed as {how}, {f'merged into {joined}' if self.groups else self.why}.\n"
+            f"Memory: {self.bytes:,} bytes of temporaries, {given:,} bytes of results."
         )
 
     def join(self, most: int) -> None:
-        """From now on launch as few kernels as can be, each of which does what many did. They are compiled now.
+        """Fuse and merge the launches into as few kernels as possible, and compile these now.
 
-        First what computes number by number is fused; then what is left is joined, if it is no more than `most`. Where
-        Taichi cannot compile them, it stays as it is.
+        Elementwise launches are fused first; then the remaining launches are merged, if they are at most `most`. If
+        Taichi cannot compile the kernels, the launches stay as they are.
         """
         compiler, before = joining(self._device), (self.launches, self.begins, self.bytes)
         self.launches = compiler.fused(
@@ -209,7 +209,7 @@ class Launched:
             for one in _shown(kernels):
                 one.kernel.prepare()
         except DeviceError as error:
-            (self.launches, self.begins, self.bytes), self.why = before, f"one by one: {str(error).splitlines()[0]}"
+            (self.launches, self.begins, self.bytes), self.why = before, f"not merged: {str(error).splitlines()[0]}"
             return
         calls = [(one.kernel, list(one.args)) for one in self.launches]
         if groups:
@@ -218,12 +218,13 @@ class Launched:
                 arrays = [_Text(self._pointer(seen.of, seen.start, 1, 1)) for seen in group.arrays]
                 calls.append((group.kernel, [*arrays, *group.tables, *group.numbers]))
         else:
-            self.why = f"one by one: more than {most} take too long to compile as one"
+            self.why = f"not merged: more than {most} launches take too long to compile as one kernel"
         self.groups, self._launch = groups, self._launcher(calls)
 
     def _launcher(self, calls: list[tuple[Any, list[Any]]]) -> Any:
-        """A function of the arena's address, those of what is given back, of arguments, and numbers: all launches. On a
-        GPU it gets the blocks of these too, in which the addresses are."""
+        """Compile a function of the addresses of arena, results and arguments, and of scalars, that makes all launches.
+
+        On a GPU it also takes the blocks that contain these addresses."""
         names = {id(x): f"n[{k}]" for k, x in enumerate(self.numbers)}
         space: dict[str, Any] = {f"b{start}": block for start, block in self._held.items()}
         lines = ""
@@ -244,7 +245,7 @@ class Launched:
         return compile_function("launch", f"def launch(a, e, x, n, b):\n{lines}    return None\n", space)
 
     def _where(self, place: Any) -> tuple[Any, int]:
-        """The piece of memory that a place is in when the step runs, and how many bytes into it."""
+        """Return the memory region that contains an address during a replay, and the byte offset in it."""
         part, offset = place.part, place.offset
         if part.what == "fixed":
             return ("fixed", part.start), offset
@@ -255,26 +256,26 @@ class Launched:
         return ("argument", part.what[1]), self._begins[part.what[1]] + offset
 
     def _pointer(self, of: tuple[str, int], offset: int, items: int, size: int) -> str:
-        """An expression of what a kernel gets of an array, in the names of `_launcher`."""
+        """Return an expression for an array argument of a kernel, in the variables of `_launcher`."""
         what, k = of
         address = k + offset if what == "fixed" else f"{_NAMES[what].format(k)} + {offset}"
         return f"({address}, {items}, {size}{f', {_BLOCKS[what].format(k)}' if self._blocks else ''})"
 
     def last(self, k: int) -> Any:
-        """The array that the last run gave back as number `k`; None where it lies elsewhere."""
+        """Return result `k` of the last run; None if it lies in other memory."""
         at = self._results[k]
         given = self._givers[at[0]].last if type(at) is tuple else None
         return None if given is None else given.arrays[at[1]]
 
     def fitted(self, arguments: Sequence[Any]) -> list[Any] | None:
-        """The arguments as the launches take them; None where the program has to compute the step of these."""
+        """Return the arguments in the layout of the launches; None if the program has to run instead."""
         if not self._recording.launchable(self._device):
             return None
         if self._blocks and not all(self._recording.known(*check) for check in self._checks):
             return None
         found = []
         for x, layout, lines in zip(arguments, self._layouts, self._lines, strict=True):
-            if x.address and lines and not self._blocks and x.address not in self._starts:  # it begins a block
+            if x.address and lines and not self._blocks and x.address not in self._starts:  # it is the start of a block
                 found.append(x)
                 continue
             if id(root_of(x)) in self._roots:
@@ -287,7 +288,7 @@ class Launched:
         return found
 
     def run(self, arguments: Sequence[Any], fitted: Sequence[Any], numbers: Sequence[Any]) -> list[Any]:
-        """The arrays that are wanted, computed again from `arguments`; `numbers` are what `self.numbers` are now."""
+        """Return the results, computed from `arguments`; `numbers` are the current values of `self.numbers`."""
         arena = self._arena
         if arena is None:
             arena = self._arena = self._pool.take(self.bytes)
@@ -310,12 +311,12 @@ def _memories(program: Program, arguments: Sequence[Any]) -> dict[int, Any]:
 
 
 def _shown(kernels: Sequence[Any]) -> Iterable[Any]:
-    """Kernels that are compiled in turn, with tqdm's bar in a terminal or a notebook, if there is one."""
+    """Return kernels to compile, with a tqdm progress bar in a terminal or a notebook if tqdm is installed."""
     try:
         from tqdm.auto import tqdm
     except ImportError:
         return kernels
-    return tqdm(kernels, desc="mg.jit compiles", unit=" kernels", leave=False, disable=None, dynamic_ncols=True)  # type: ignore[no-any-return]
+    return tqdm(kernels, desc="mg.jit: compiling", unit=" kernels", leave=False, disable=None, dynamic_ncols=True)  # type: ignore[no-any-return]
 
 
 def _count(n: int, what: str) -> str:
@@ -323,7 +324,7 @@ def _count(n: int, what: str) -> str:
 
 
 class _Text(str):
-    """An argument of a launch as an expression."""
+    """An expression for an argument of a launch."""
 
 
 _NAMES = {"arena": "a", "given back": "e[{}]", "argument": "x[{}]"}
@@ -331,7 +332,7 @@ _BLOCKS = {"arena": "b[0]", "given back": "b[1][{}]", "argument": "b[2][{}]", "f
 
 
 def _maker(array: Any, offset: int) -> Callable[[Any], Any]:
-    """What makes such an array, so many bytes into a block."""
+    """Return a function that constructs an array with this layout at a byte offset into a block."""
     kind, shape, dtype, strides = type(array), array.shape, array.dtype, array.strides
     whole = bool(array.address)
 
@@ -345,22 +346,22 @@ def _maker(array: Any, offset: int) -> Callable[[Any], Any]:
 
 
 class _Given:
-    """A block, and the arrays on it that are given back."""
+    """A block of memory, and the result arrays in it."""
 
     __slots__ = ("address", "alone", "arrays", "block")
-    alone: list[int]  # the counts when nobody else has them
+    alone: list[int]  # the reference counts without other references
 
     def __init__(self, block: Any, makers: list[Callable[[Any], Any]]) -> None:
         self.block, self.address, self.arrays = block, block.address, [make(block) for make in makers]
 
     def counts(self) -> list[int]:
-        """How many names each of them has, here included."""
+        """Return the reference counts of the block and its arrays, including those held here."""
         return [getrefcount(self.block), *map(getrefcount, self.arrays)]
 
 
 class _Giver:
-    """Gives the arrays of a piece of memory: the last ones again, if nobody has them, a view or a tensor of them any
-    more. To take a block, tell Taichi of it and give it back takes four microseconds."""
+    """Provider of the result arrays in a memory region. It returns the last ones again if nothing else references them:
+    to take a block, pass it to Taichi and release it takes four microseconds."""
 
     __slots__ = ("_makers", "_pool", "_size", "last")
 

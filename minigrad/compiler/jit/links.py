@@ -1,4 +1,4 @@
-"""Links: one object that a step reaches, and what it reads from there."""
+"""Links: an object that a step reaches, and what it reads from it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["Link", "Object", "from_table", "of_class", "table_of"]
 
 
 class Link:
-    """A guard, and the object that is behind it, if that can change."""
+    """A guard, and the object that it leads to, if that object is mutable."""
 
     __slots__ = ("guard", "path", "to")
 
@@ -21,34 +21,34 @@ class Link:
 
 
 class Object:
-    """One object that a step reaches, and what it reaches from there."""
+    """An object that a step reaches, with its outgoing links."""
 
     __slots__ = ("absent", "code", "links", "named", "names", "path", "refused", "tables", "x")
 
     def __init__(self, x: Any, path: str) -> None:
         self.x, self.path = x, path
         self.links: list[Link] = []
-        """What is read with it."""
+        """Links that always count as read."""
         self.named: dict[str, Link] = {}
-        """Attributes that are read where the step has the name."""
+        """Links to attributes, which count if the step's code has their name."""
         self.tables: list[tuple[Callable[[str], Guard], Iterable[str]]] = []
-        """How such attributes are guarded, and which there are."""
+        """Functions that create guards for attributes, and the names of those attributes."""
         self.code: CodeType | None = None
-        """Of a function; links count only where it was entered."""
+        """The code of a function, whose links count only if it was entered."""
         self.names: frozenset[str] = frozenset()
-        """Names of attributes that it reads itself."""
+        """Attribute names that the object itself reads."""
         self.absent: Mapping[str, Any] | None = None
-        """Where a step may find that an attribute is not there."""
+        """A table whose missing names a step may observe."""
         self.refused = ""
-        """Why it cannot be guarded."""
+        """Why the object cannot be guarded."""
 
     def own(self, *guards: Guard) -> None:
-        """Guards that have nothing behind them."""
+        """Add guards that lead to no object."""
         self.links += [Link(guard, None, "") for guard in guards]
 
 
 def from_table(table: Mapping[str, Any], path: str) -> Callable[[str], Guard]:
-    """How an attribute is guarded that is kept in a table."""
+    """Return a function that guards an attribute stored in a table."""
     return lambda name: entry(table, name, f"{path}.{name}")
 
 
@@ -57,7 +57,7 @@ def of_class(x: Any, what: str) -> Guard:
 
 
 def table_of(x: Any, what: str) -> Guard:
-    """That an object has the same `__dict__`, with as many attributes."""
+    """Guard the identity and the length of an object's `__dict__`."""
     table = x.__dict__
     return Guard(
         f"{{0}}.__dict__ is {{1}} and len({{1}}) == {len(table)}",

@@ -1,8 +1,8 @@
-"""What other threads wait for while one captures or replays a step.
+"""Locks between threads that trace or replay steps.
 
-Threads run one step one after the other, different steps at once, with two exceptions. One step is captured at a time,
-since a capture changes gradients and makes the options of optimizers symbolic, which steps may share. And a replay that
-changes gradients excludes captures, and accumulation by other threads.
+Threads run one step one at a time, and different steps concurrently, with two exceptions. Only one step is traced at a
+time, since tracing changes gradients and makes optimizer options symbolic, which steps may share. And a replay that
+changes gradients excludes tracing, and accumulation by other threads.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ capture_lock = RLock()
 
 
 class Elsewhere(Effects):
-    """Notes the tensors whose gradient another thread than this one changes: eager passes do so during a capture."""
+    """Observer of gradients that other threads change while this one traces, as eager backward passes do."""
 
     def __init__(self) -> None:
         self._thread = get_ident()
         self.changed: dict[int, Any] = {}
-        """By identity."""
+        """The tensors by id."""
 
     def grad_changed(self, tensor: Any, accumulated: bool) -> None:
         if get_ident() != self._thread:
@@ -36,7 +36,7 @@ class Elsewhere(Effects):
 
 @contextmanager
 def exclusively() -> Iterator[Elsewhere]:
-    """A block in which no other thread captures a step, or replays one that changes gradients."""
+    """Return a context in which no other thread traces a step, or replays one that changes gradients."""
     with capture_lock:
         elsewhere = Elsewhere()
         with grad_lock:
@@ -50,11 +50,11 @@ def exclusively() -> Iterator[Elsewhere]:
 
 @contextmanager
 def between_captures(lock: Any) -> Iterator[None]:
-    """A block that holds the lock of a trace, entered while no other thread captures a step if that is `grad_lock`."""
+    """Return a context that holds the lock of a trace; for `grad_lock`, wait until no other thread is tracing."""
     while True:
         with lock:
             if lock is not grad_lock or not grad_listeners:
                 yield
                 return
-        with capture_lock:  # wait for the capture
+        with capture_lock:  # wait until tracing ends
             pass

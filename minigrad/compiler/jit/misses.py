@@ -1,4 +1,4 @@
-"""Misses: the last captures of a step, from which one warning says what keeps it from being replayed."""
+"""Cache misses: the last traces of a step, and one warning about what keeps it from being replayed."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ __all__ = ["Misses"]
 
 
 class _Miss(NamedTuple):
-    """One capture: what each leaf of the arguments was, as (kind, text) by its path, and why it was made."""
+    """One trace: the (kind, description) of each argument leaf by its path, and why the step was traced."""
 
     leaves: dict[str, tuple[str, str]]
     reason: str
 
 
 class Misses:
-    """The last captures of the step `name`, as texts: what they were made for is not kept alive."""
+    """The last cache misses of the step `name`, stored as strings so that no argument is kept alive."""
 
     def __init__(self, name: str, max_traces: int) -> None:
         self._name, self._most = name, max_traces
@@ -29,19 +29,19 @@ class Misses:
         self._warned = False
 
     def add(self, call: Arguments, reason: str) -> None:
-        """Note that the step was captured for this call, and why."""
+        """Record that the step was traced for this call, and why."""
         if not self._warned:
             leaves = {path: _described(x) for path, x in zip(call.paths, call.leaves, strict=True)}
             self._last.append(_Miss(leaves, reason))
 
     def warn(self) -> None:
-        """Warn, once, that there are more traces than are kept: of the argument, or else of the guard, that changes."""
+        """Warn, once, that the cache of traces is full, and name the argument or guard that keeps changing."""
         if not self._warned:
             self._warned = True
             text = (
                 f"jit: {self._name} was traced {self._cause()}\n"
-                f"  The {self._most} traces used last are kept (max_traces={self._most}); for others it is traced "
-                "again, which takes longer than to call the function."
+                f"  The cache holds the last {self._most} traces used (max_traces={self._most}); a retrace takes "
+                "longer than to call the function."
             )
             self._last.clear()
             warnings.warn(text, UserWarning, stacklevel=5)
@@ -65,19 +65,19 @@ class Misses:
             return f"for {count} different {what} of the argument `{path}` (…, {shown}). {advice}"
         last = self._last[-1].reason
         often = f"{len(self._last)} times, the last time because "
-        return f"{often}{last}. Keep that as it is between calls, or make it an argument, a float or a tensor."
+        return f"{often}{last}. Keep it unchanged between calls, or make it an argument, a float or a tensor."
 
 
 _ABSENT = "structure", "absent"
 _ADVICE = {
-    "structure": ("structures", "Give containers of one structure."),
-    "shape": ("shapes", "Pad tensors to few shapes; a data loader leaves out a smaller last batch by drop_last=True."),
-    "object": ("objects", "Give the same object each time, or the tensors and floats that the step needs of it."),
+    "structure": ("structures", "Use containers of one structure."),
+    "shape": ("shapes", "Pad tensors to a few shapes; a data loader drops a smaller last batch with drop_last=True."),
+    "object": ("objects", "Pass the same object each time, or the tensors and floats that the step needs from it."),
     "float": (
         "values",
-        "The step looks at the value, by `if`, float() or math: choose by mg.where, use operators, or give a tensor.",
+        "The step reads the value, by `if`, float() or math: use mg.where or operators, or pass a tensor.",
     ),
-    "value": ("values", "A float or a tensor is read at each call instead; make it one if the step computes with it."),
+    "value": ("values", "A float or a tensor does not retrace; pass one if the step computes with the value."),
 }
 
 

@@ -1,4 +1,4 @@
-"""Modules and optimizers: what a step reads of them, and how that is guarded."""
+"""Guards for modules and optimizers."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _TABLES = ("_parameters", "_buffers", "_modules", "_transient", "_hooks")
 
 
 def describe_optimizer(found: Object) -> None:
-    """What a user's class adds: groups, state and hooks are guarded where the optimizer steps, numbers are symbolic."""
+    """Guard the attributes a subclass adds. Groups, state and hooks are guarded when it steps; scalars are symbolic."""
     x = found.x
     found.own(of_class(x, found.path))
     found.links.append(Link(None, type(x), type(x).__name__))
@@ -39,7 +39,7 @@ def describe_module(found: Object) -> None:
     for name in ("parameters", "buffers", "modules"):
         parts = table[f"_{name}"]
         found.own(entry(table, f"_{name}", f"the table of {name} of {of}"), size(parts, f"{name} in {of}"))
-        for part in tuple(parts):  # another thread may add one
+        for part in tuple(parts):  # a copy, since another thread may add an entry
             guard = entry(parts, part, f"{part} of {of}")
             found.links.append(Link(guard, guard.value, f"{part} of {of}"))
     hooks = entry(table, "_hooks", f"the table of hooks of {of}")
@@ -59,8 +59,8 @@ def describe_module(found: Object) -> None:
 
 
 def _calls_of(forward: FunctionType, applied: str) -> Iterator[Guard]:
-    """The functions that `forward` of a layer finds in a Python module, as ``F.relu``, which a user may patch; one of
-    them by the name that its class says."""
+    """Guard the functions that a layer's `forward` looks up in a Python module, such as ``F.relu``, as a user may patch
+    them, and the function named by its class attribute `applies`."""
     names = names_in(forward.__code__) | {applied}
     for module in [x for name, x in tuple(forward.__globals__.items()) if name in names and isinstance(x, ModuleType)]:
         table = vars(module)

@@ -1,4 +1,4 @@
-"""Nodes: the kernel calls of a step, and the places in memory that they read and write."""
+"""Nodes: the kernel calls of a step, and the buffers that they read and write."""
 
 from __future__ import annotations
 
@@ -21,23 +21,23 @@ __all__ = [
 ]
 
 ARGUMENT, KEPT, TEMPORARY = "argument", "kept", "temporary"
-FULL, CONSTANT = "full", "constant"  # arrays that are made of one number, or of given ones: no operations of the table
+FULL, CONSTANT = "full", "constant"  # arrays filled with a scalar, or with constant elements: not in the op table
 
 
 class Buffer:
-    """A piece of memory: that of an argument, one that was there before, or one of the step's own. `array` spans it;
-    that of an argument is the argument itself, whose first number is number 0. `of` is the type of arrays in it, and
-    `whole` the one that has it to itself: see `whole_of`."""
+    """A piece of memory of an argument, from before the step, or allocated by it. `array` spans the memory; for an
+    argument it is the argument, and offset 0 is its first element. `of` is the type of arrays in it, and `whole` the
+    array that owns the allocation: see `whole_of`."""
 
     __slots__ = ("array", "kind", "number", "of", "whole", "written")
 
     def __init__(self, kind: str, array: Any, like: Any, number: int) -> None:
         self.kind, self.array, self.of, self.number = kind, array, type(like), number
         self.whole = whole_of(like)
-        self.written = False  # whether a call writes to it that did not make it
+        self.written = False  # whether a call other than its creator writes to it
 
     def forget(self) -> None:
-        """Let the memory go; what is still needed of it has been taken."""
+        """Release the memory, once everything needed has been taken from it."""
         self.array = self.whole = None
 
     def __repr__(self) -> str:
@@ -45,7 +45,7 @@ class Buffer:
 
 
 class View(NamedTuple):
-    """Where an array lies: in a buffer, so many bytes from its start."""
+    """The layout of an array: a buffer, a byte offset in it, shape, strides and dtype."""
 
     buffer: Buffer
     offset: int
@@ -58,8 +58,8 @@ class View(NamedTuple):
 
 
 class KernelCall(NamedTuple):
-    """A kernel call: its operands are views, numbers or None. If it `writes`, its results were there before. `scope` is
-    where in a model it belongs, and `gradient_of` the operation whose gradient it helps to compute, "" of none."""
+    """A kernel call with views, Python scalars or None as operands. If it `writes`, its results existed before. `scope`
+    is its module in the model, and `gradient_of` the operation whose gradient it computes, "" if none."""
 
     op: str
     device: str
@@ -72,20 +72,20 @@ class KernelCall(NamedTuple):
 
     @property
     def reads(self) -> tuple[View, ...]:
-        """The views among its operands."""
+        """The views among the operands."""
         return tuple([x for x in self.inputs if isinstance(x, View)])
 
 
 def root_of(array: Any) -> Any:
-    """What has the memory that an array lies in."""
-    while not hasattr(type(array), "__del__") and hasattr(array.base, "base"):  # between them are NumPy's own helpers
+    """Return the array that owns the memory of `array`."""
+    while not hasattr(type(array), "__del__") and hasattr(array.base, "base"):  # skip NumPy's own helpers
         array = array.base
     return array
 
 
 def whole_of(array: Any) -> Any:
-    """The array for which the memory was taken that an array lies in, and whose last line is its own to the end; None
-    where nobody knows, and of no numbers."""
+    """Return the array for which the memory of `array` was allocated, which owns its last cache line entirely; None if
+    unknown or if it has no elements."""
     found = None
     while not hasattr(type(array), "__del__") and hasattr(array, "base"):
         found = array if getattr(array, "address", 0) and array.nbytes else found
@@ -94,12 +94,12 @@ def whole_of(array: Any) -> Any:
 
 
 def start_of(array: Any) -> int:
-    """Where an array begins, in bytes."""
+    """Return the address of an array's first element."""
     return getattr(array, "address", 0) or int(array.__array_interface__["data"][0])
 
 
 def span_of(array: Any) -> tuple[int, int]:
-    """Where an array begins, and where its last number ends, in bytes: gaps between its numbers are in it."""
+    """Return the address range [start, end) of an array, including gaps between elements."""
     start = start_of(array)
     if not array.size or (hasattr(array, "address") and array.address):
         return start, start + array.nbytes

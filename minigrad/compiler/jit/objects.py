@@ -1,16 +1,16 @@
-"""Objects: what a step can read from a Python object, kind by kind, with a guard for each link.
+"""Objects: what a step can read from a Python object of each kind, with a guard for each link.
 
 ========================  ==============================================================================================
-a value                   a number, a string, a tuple of those: guarded by the link to it
-a function                code, defaults, closure variables, globals that its code names; of libraries only closures
-a wrapper                 `partial`, bound method, `property`, `lru_cache`: what it wraps
-an object                 its class, and attributes that the step names, in its `__dict__` or slots
-a class                   attributes that the step names, in each class of its `__mro__`
-a Python module           attributes that the step names
-a container               its entries, in their order
-memory                    the bytes of arrays of NumPy's, of `bytearray` and `array`
+a value                   a scalar, a string, a tuple of those: guarded by the link to it
+a function                code, defaults, closure variables, globals named in its code; for libraries only closures
+a wrapper                 the wrapped object of `partial`, bound method, `property`, `lru_cache`
+an object                 its class, and attributes named in the step's code, in its `__dict__` or slots
+a class                   attributes named in the step's code, in each class of its `__mro__`
+a Python module           attributes named in the step's code
+a container               its entries and their order
+memory                    the bytes of NumPy arrays, `bytearray` and `array`
 an `nn.Module`            parameters, buffers, submodules, hooks, and attributes: all if the class is minigrad's
-an iterator or file       refused: what it gives next is not known
+an iterator or file       refused: its next item is unknown
 ========================  ==============================================================================================
 """
 
@@ -61,19 +61,19 @@ from minigrad.random import Generator
 
 __all__ = ["CACHED", "describe"]
 
-LARGEST = 2**20  # bytes of an array that are compared at each call
-MOST_ENTRIES = 10_000  # entries of a container
+LARGEST = 2**20  # maximum bytes of an array compared at each call
+MOST_ENTRIES = 10_000  # maximum number of entries of a container
 CACHED = type(lru_cache(lambda: None))
 
 
 def describe(found: Object) -> None:
-    """Fill in what is reached from an object."""
+    """Add the guards and links of an object."""
     x = found.x
-    if x is sys.modules:  # of its thousands only those that the step names
+    if x is sys.modules:  # it has thousands of entries: guard only those named in the step's code
         found.tables.append((partial(entry, x, what="a Python module"), x))
         return
     kind = type(x)
-    if kind is list or kind is dict:  # most objects; a class need not have a hash, for a table of them
+    if kind is list or kind is dict:  # fast path; a class may be unhashable, so no table of classes
         _container(found)
         return
     for kinds, function in _KINDS:
@@ -86,7 +86,7 @@ def describe(found: Object) -> None:
     elif type(x).__module__.startswith("numpy.random") and hasattr(x, "__setstate__"):
         _random_state(found)
     elif whose != "user" and isinstance(x, Iterator):
-        found.refused = f"{_a(x)}: what it gives next cannot be known"
+        found.refused = f"{_a(x)}: its next item cannot be guarded"
     elif (isinstance(x, Collection) and whose == "standard") or (isinstance(x, Mapping) and whose != "user"):
         _container(found)
     else:
@@ -94,7 +94,7 @@ def describe(found: Object) -> None:
 
 
 def _wrapped(*names: str) -> Callable[[Object], None]:
-    """How an object is described that wraps what is in these attributes."""
+    """Return a function that describes a wrapper whose wrapped objects are these attributes."""
 
     def describe(found: Object) -> None:
         for name in names:
@@ -130,11 +130,11 @@ def _class(found: Object) -> None:
 def _container(found: Object) -> None:
     x, path = found.x, found.path
     if len(x) > MOST_ENTRIES:
-        found.refused = f"{_a(x)} of {len(x):,} entries: to compare them would take longer than a step"
+        found.refused = f"{_a(x)} of {len(x):,} entries: comparing them would take longer than a step"
         return
     found.own(entries(x, path))
     pairs = dict.items(x) if isinstance(x, dict) else x.items() if isinstance(x, Mapping) else enumerate(x)
-    items = tuple(pairs)  # another thread may change it meanwhile
+    items = tuple(pairs)  # a copy, since another thread may change it
     found.links += [Link(None, y, f"{path}[{key!r:.40}]") for key, y in items]
     found.links += [Link(None, key, f"a key of {path}") for key, _ in items if not is_value(key)]
     _attributes_of(found)
@@ -163,7 +163,7 @@ def _memory(found: Object) -> None:
     bytes_in = x.nbytes if hasattr(x, "nbytes") else len(x) * getattr(x, "itemsize", 1)
     if bytes_in > LARGEST:
         found.refused = (
-            f"{_a(x)} of {bytes_in:,} bytes: to compare them would take longer than a step; make it a tensor outside"
+            f"{_a(x)} of {bytes_in:,} bytes: comparing them would take longer than a step; make it a tensor outside"
         )
     elif isinstance(x, np.ndarray) and x.dtype.hasobject:
         found.own(calls(lambda: tuple(x.flat), found.path))
@@ -184,9 +184,9 @@ def _context_variable(found: Object) -> None:
 
 
 def _weak(found: Object) -> None:
-    """What is referred to is not kept alive: its attributes are guarded in its `__dict__`."""
+    """Guard the attributes of the referent in its `__dict__`, without keeping the referent alive."""
     reference, path = found.x, f"{found.path}()"
-    found.own(calls(lambda: reference() is None, f"whether {path} is gone"))
+    found.own(calls(lambda: reference() is None, f"whether {path} was collected"))
     x = reference()
     if isinstance(table := variables(x), dict) and not isinstance(x, Tensor | type):
         found.tables.append((from_table(table, path), table))
@@ -224,7 +224,7 @@ def _state_of(x: Any) -> bytes:
 
 def _file(found: Object) -> None:
     if found.x.closed or found.x.readable():
-        found.refused = f"{_a(found.x)}: what it holds cannot be known"
+        found.refused = f"{_a(found.x)}: its contents cannot be guarded"
 
 
 def _thread_local(found: Object) -> None:
@@ -233,7 +233,7 @@ def _thread_local(found: Object) -> None:
 
 
 def _tensor(found: Object) -> None:
-    """A tensor is guarded as such; these are attributes that a user gave it, and methods that a user may patch."""
+    """Guard attributes that a user set on a tensor, and its patched methods; `trace_guards` guards the rest."""
     x = found.x
     found.tables.append((lambda name: attribute(x, name, f"{found.path}.{name}"), ("label",)))
     if isinstance(table := variables(x), dict):
@@ -259,19 +259,19 @@ def _builtin(found: Object) -> None:
 
 
 def _leaf(found: Object) -> None:
-    """What has nothing behind it that a step could read."""
+    """Add nothing: a step can read nothing else from the object."""
 
 
 def _instance(found: Object) -> None:
-    """An object of a class: what the class has, and attributes that the step names."""
+    """Guard an instance's class, and the attributes named in the step's code."""
     x = found.x
     kind = type(x)
     owner = (
         x.__self__ if hasattr(kind, "__self__") else None
-    )  # of a function that Cython compiled, as those of `numpy.random`
+    )  # the owner of a Cython function, such as those of `numpy.random`
     if owner is not None and not isinstance(owner, ModuleType):
         found.links.append(Link(None, owner, found.path))
-    if (table := variables(x)) and {"captures", "__wrapped__"} <= table.keys():  # a function that was given to `jit`
+    if (table := variables(x)) and {"captures", "__wrapped__"} <= table.keys():  # a jitted function
         found.links.append(Link(None, x.__wrapped__, found.path))
         return
     if origin_of(kind) == "standard" and variables(x) is None:
@@ -282,10 +282,10 @@ def _instance(found: Object) -> None:
 
 
 def _attributes_of(found: Object) -> None:
-    """The attributes of an object: by name, or all of an object of minigrad's, whose own code reads them."""
+    """Guard attributes by name; for instances of minigrad's classes all, since its own code reads them."""
     x = found.x
     kind = type(x)
-    if kind is list or kind is dict or kind is tuple:  # which have none
+    if kind is list or kind is dict or kind is tuple:  # no attributes
         return
     table = variables(x)
     fields = [name for base in kind.__mro__ for name in slots(base)]

@@ -1,4 +1,4 @@
-"""A program: what a step computed as a list of kernel calls, brought into order, and how it is run again."""
+"""A program: a step's kernel calls, without duplicates and dead code, and the code that runs them again."""
 
 from __future__ import annotations
 
@@ -27,15 +27,16 @@ __all__ = ["Extent", "Memories", "Program", "made_of"]
 
 
 def made_of(nodes: Sequence[KernelCall], wanted: Sequence[View]) -> tuple[list[KernelCall], list[View]]:
-    """The calls that `wanted` and what stays after the step depend on, each once; and where what is wanted is then."""
+    """Return the calls that `wanted` and lasting writes depend on, deduplicated, and the new views of `wanted`."""
     once, instead = _each_once(nodes)
     found = [_moved(view, instead) for view in wanted]
     return _needed(once, found), found
 
 
 def _each_once(nodes: Sequence[KernelCall]) -> tuple[list[KernelCall], dict[int, Buffer]]:
-    """Of calls that compute the same from the same only the first, where nobody writes to what it gave or read; and
-    the buffers that stand for others then."""
+    """Eliminate common subexpressions: drop calls that repeat an earlier one, unless their buffers are written to.
+
+    Return the remaining calls, and the replacement for each dropped buffer."""
     known: dict[Any, KernelCall] = {}
     instead: dict[int, Buffer] = {}
     kept = []
@@ -59,7 +60,7 @@ def _moved(view: View, instead: Mapping[int, Buffer]) -> View:
 
 
 def _key(node: KernelCall) -> Any:
-    """What tells the same call, None for one that has to be made each time."""
+    """Return a key that equal calls share, None if the call has to be repeated."""
     views = (*node.reads, *node.outs)
     if node.writes or any(view.buffer.written for view in views) or node.op == CONSTANT:
         return None
@@ -67,7 +68,7 @@ def _key(node: KernelCall) -> Any:
     key = (node.op, node.device, *map(_told, node.inputs), _told(node.attrs), layouts)
     try:
         hash(key)
-    except TypeError:  # an array among them
+    except TypeError:  # an attribute is an array
         return None
     return key
 
@@ -85,7 +86,7 @@ def _told(x: Any) -> Any:
 
 
 def _needed(nodes: Sequence[KernelCall], wanted: Iterable[View]) -> list[KernelCall]:
-    """Without calls whose results nobody reads."""
+    """Eliminate dead calls, whose results are never read."""
     read = {id(view.buffer) for view in wanted}
     kept = []
     for node in reversed(nodes):
@@ -99,8 +100,8 @@ def _needed(nodes: Sequence[KernelCall], wanted: Iterable[View]) -> list[KernelC
 
 
 class Extent(NamedTuple):
-    """A piece of memory as bytes in a row, where in it a buffer begins, the type of arrays that lie there, and which
-    has it to itself, from its beginning on: kernels may read, and write, what is left of that one's last line."""
+    """A piece of memory as a flat byte array, the offset of a buffer in it, the type of its arrays, and the array that
+    owns the allocation: kernels may read and write the rest of that array's last cache line."""
 
     flat: Any
     start: int
@@ -109,17 +110,17 @@ class Extent(NamedTuple):
 
     @staticmethod
     def of(buffer: Buffer) -> Extent:
-        """The memory of a buffer that is there."""
+        """Return the memory of an allocated buffer."""
         return Extent(_flat(root_of(buffer.array)), 0, buffer.of, buffer.whole)
 
     @staticmethod
     def around(array: Any, offset: int = 0) -> Extent:
-        """The memory that an array lies in, which is so many bytes from the beginning of a buffer."""
+        """Return the memory of an array that lies at a byte offset in a buffer."""
         root = root_of(array)
         return Extent(_flat(root), start_of(array) - start_of(root) - offset, type(array), whole_of(array))
 
     def at(self, view: View) -> Any:
-        """The array that lies at a view."""
+        """Return the array at a view."""
         offset, memory = self.start + view.offset, self.flat if self.whole is None else self.whole
         found: Any = np.ndarray.__new__(self.array, view.shape, view.dtype, memory, offset, view.strides)
         if self.whole is not None and found.nbytes == self.whole.nbytes and found.flags.c_contiguous:
@@ -128,13 +129,13 @@ class Extent(NamedTuple):
 
 
 def _flat(root: Any) -> Any:
-    """All the bytes of an array that has memory of its own, in a row."""
+    """Return all bytes of an array that owns its memory, as a flat array."""
     return root if hasattr(root, "address") else root.ravel(order="K").view(np.uint8)
 
 
 class _MadeArray:
-    """An array that a call gave, so many bytes from the beginning of its buffer: most calls after it read it as it is.
-    Others see views of its memory."""
+    """An array that a call returned, at a byte offset in its buffer. Most later calls read the array itself; others
+    read views of its memory."""
 
     __slots__ = ("_memory", "array", "offset")
 
@@ -143,7 +144,7 @@ class _MadeArray:
         self._memory: Extent | None = None
 
     def at(self, view: View) -> Any:
-        """The array that lies at a view."""
+        """Return the array at a view."""
         if self._memory is None:
             self._memory = Extent.around(self.array, self.offset)
         return self._memory.at(view)
@@ -153,12 +154,12 @@ Memories = dict[int, Extent]
 
 
 class Program:
-    """Kernel calls, run one after the other: what any other way of running a step is checked against."""
+    """Kernel calls in order: the reference that any other way of running a step is checked against."""
 
     def __init__(self, nodes: Sequence[KernelCall], wanted: Sequence[View], buffers: Sequence[Buffer]) -> None:
         self.nodes, self.wanted = list(nodes), list(wanted)
         self.fixed: Memories = {b.number: Extent.of(b) for b in buffers if b.kind == KEPT}
-        self._arrays: dict[Any, Any] = {}  # one for each view, so that a kernel knows what it writes to what it reads
+        self._arrays: dict[Any, Any] = {}  # one per view, so that a kernel recognises in-place operands
         self._made = {view.buffer.number: view[1:] for x in nodes if not x.writes for view in x.outs}
         self._make_constants()
         self._calls = [self._call(node) for node in self.nodes]
@@ -167,7 +168,7 @@ class Program:
         self.numbers = [x for node in self.nodes for x in traced((node.inputs, node.attrs))]
 
     def _make_constants(self) -> None:
-        """Keep arrays of given numbers that nobody writes to, and that do not change: they are not made again."""
+        """Store constant arrays that are never written to, and drop the calls that create them."""
         returned = {id(view.buffer) for view in self.wanted}
         kept = []
         for node in self.nodes:
@@ -180,7 +181,7 @@ class Program:
         self.nodes = kept
 
     def _last_uses(self) -> list[list[int]]:
-        """By call, the buffers that nobody needs after it."""
+        """Return, for each call, the buffers that are dead after it."""
         last: dict[int, int] = {}
         for k, node in enumerate(self.nodes):
             last.update({view.buffer.number: k for view in (*node.reads, *node.outs)})
@@ -192,7 +193,7 @@ class Program:
         return frees
 
     def _found(self, view: View) -> Callable[[dict[int, Any]], Any]:
-        """What gives the array at a view."""
+        """Return a function that returns the array at a view."""
         number = view.buffer.number
         if number in self.fixed:
             key = number, *view[1:]
@@ -235,8 +236,8 @@ class Program:
     def run(
         self, arguments: Sequence[Any], numbers: Mapping[str, Any], before: Callable[[int], None] | None = None
     ) -> list[Any]:
-        """The arrays that are wanted, computed again from `arguments`; `numbers` are those traced, by name. `before` is
-        given the number of each call that is about to be made."""
+        """Return the results, computed from `arguments`; `numbers` are the traced scalars by name. `before` is
+        called with the index of each call before it runs."""
         memories: dict[int, Any] = {k: Extent.around(array) for k, array in enumerate(arguments)}
         for k, (call, frees) in enumerate(zip(self._calls, self._frees, strict=True)):
             if before is not None:
@@ -251,7 +252,7 @@ class Program:
 
 
 def _line(node: KernelCall) -> str:
-    """A call as a line of text, as ``t7:float32[32, 10] = matmul(a0:float32[32, 64], k3:float32[64, 10])``."""
+    """Return a call as one line, such as ``t7:float32[32, 10] = matmul(a0:float32[32, 64], k3:float32[64, 10])``."""
     attrs = [f"{name}={_short(x)}" for name, x in node.attrs.items()]
     given = ", ".join([*map(_short, node.inputs), *attrs])
     return f"{', '.join(map(repr, node.outs))} {'<-' if node.writes else '='} {node.op}({given})"

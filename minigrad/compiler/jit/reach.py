@@ -1,9 +1,9 @@
-"""Reach: the Python objects that a step can read, as they are before it runs, and which of them it did read.
+"""Reach: the Python objects that a step can read, in their state before it runs, and those that it did read.
 
 From the step, the objects among its arguments and the modules it calls, `Reach` follows closure variables, globals,
-defaults, attributes, containers, wrappers and classes, and makes a guard for each link (see `objects`). When the step
-has run, the links that it can have followed are chosen: those of functions that were entered, and of attributes whose
-names are in them.
+defaults, attributes, containers, wrappers and classes, and creates a guard for each link (see `objects`). After the
+step has run, it selects the links that the step may have followed: those of functions that were entered, and of
+attributes named in their code.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ MOST_OBJECTS = 50_000
 ANY_NAME = frozenset(
     ("getattr", "vars", "__dict__", "attrgetter", "asdict", "astuple", "copy", "deepcopy", "__getattribute__")
 )
-"""With one of these a step may read attributes whose names are not in its code."""
+"""Names that allow a step to read attributes which its code does not name."""
 ASKS = frozenset(("hasattr", "getattr", "AttributeError", "Exception"))
-"""With one of these a step may find that an attribute is not there."""
+"""Names that allow a step to observe that an attribute is missing."""
 _DESCRIPTORS = (property, staticmethod, classmethod, cached_property, partialmethod)
 
 
 class Chosen(NamedTuple):
-    """What a step read: its guards, the tensors among it by identity with a name, and what cannot be guarded."""
+    """What a step read: guards, tensors as (tensor, name) by id, and messages about what cannot be guarded."""
 
     guards: list[Guard]
     tensors: dict[int, tuple[Any, str]]
@@ -45,29 +45,29 @@ class Chosen(NamedTuple):
 
 
 class Reach:
-    """The objects that are reached from those that are added."""
+    """The objects reachable from those that are added."""
 
     def __init__(self) -> None:
         self._objects: dict[int, Object] = {}
         self._tensors: dict[int, tuple[Any, str]] = {}
         self._roots: list[Any] = []
-        self._names: set[str] = set()  # in the code of all functions that are reached
-        self._given: set[str] = set()  # names of attributes that objects such as `attrgetter` have
-        self._codes: set[int] = set()  # of those functions, by identity
-        self._late: set[int] = set()  # objects that were first seen when the step ran: it may have made them
+        self._names: set[str] = set()  # names in the code of all reachable functions
+        self._given: set[str] = set()  # attribute names stored in objects such as `attrgetter`
+        self._codes: set[int] = set()  # ids of the code of those functions
+        self._late: set[int] = set()  # objects first seen while the step ran, which it may have created
         self._waiting: deque[Object] = deque()
         self._attributed: list[Object] = []
 
     # --- before the step runs ---
 
     def add(self, x: Any, path: str) -> None:
-        """Reach from `x` too, which counts as read."""
+        """Add `x`, which counts as read, and all objects reachable from it."""
         self._roots.append(x)
         self._visit(x, path)
         self._follow()
 
     def enter(self, frame: FrameType) -> None:
-        """Reach from a function that is about to run, unless it is known: one that only a library has, say."""
+        """Add a function that is about to run, unless it is known, such as one that only a library references."""
         code = frame.f_code
         if id(code) in self._codes:
             return
@@ -86,7 +86,7 @@ class Reach:
             self._tensors.setdefault(id(x), (x, path))
         found = self._objects[id(x)] = Object(x, path)
         if len(self._objects) > MOST_OBJECTS:
-            found.refused = f"from where a step reaches more than {MOST_OBJECTS:,} objects"
+            found.refused = f"which leads to more than {MOST_OBJECTS:,} reachable objects"
             return
         describe(found)
         self._given |= found.names
@@ -100,7 +100,7 @@ class Reach:
             self._attributed.append(found)
 
     def _follow(self) -> None:
-        """Visit all that is reached, until no more names come up."""
+        """Visit all reachable objects until no new names appear."""
         while True:
             while self._waiting:
                 for link in self._waiting.popleft().links:
@@ -112,7 +112,7 @@ class Reach:
                 return
 
     def _take(self, found: Object) -> None:
-        """Follow the attributes of an object that have a name in the functions that are reached."""
+        """Follow the attributes of an object that are named in the reachable functions."""
         known = found.named
         for guarded, names in found.tables:
             if ANY_NAME & self._names and not isinstance(found.x, ModuleType):
@@ -136,7 +136,7 @@ class Reach:
     # --- after it has run ---
 
     def settle(self) -> None:
-        """Put scalars in place of symbolic ones that the step stored in what it reaches, as a scheduler does."""
+        """Replace symbolic scalars that the step stored in reachable objects, as a scheduler does, by their values."""
         for x in [found.x for key, found in self._objects.items() if key not in self._late]:
             table = x if isinstance(x, dict | list) else getattr(x, "__dict__", None)
             pairs = list(table.items() if isinstance(table, dict) else enumerate(table if type(table) is list else ()))
@@ -145,7 +145,7 @@ class Reach:
                     cast(Any, table)[key] = plain(value)
 
     def chosen(self, watch: EntryWatch, optimizers: Iterable[Optimizer] = ()) -> Chosen:
-        """What the functions that were entered can have read. Groups of `optimizers`, which step, are guarded there."""
+        """Return what the entered functions may have read, except groups of `optimizers`, which have other guards."""
         groups = {id(group) for one in optimizers for group in (one.param_groups, *one.param_groups)}
         if watch.reads_environment:
             self.add(os.environ, "os.environ")
@@ -169,7 +169,7 @@ class Reach:
         return found
 
     def _read(self, of: Object, entered: Mapping[int, CodeType], names: set[str], found: Chosen) -> Iterator[Any]:
-        """Note the guards of what is read of an object, and give what is behind them."""
+        """Collect the guards of an object's links that were read, and yield the objects they lead to."""
         if of.code is not None and id(of.code) not in entered:
             return
         if of.refused:
@@ -195,12 +195,12 @@ class Reach:
 
 
 def _within(code: CodeType) -> set[int]:
-    """A function, and those inside it, which are made, with their closures, when it runs."""
+    """Return the ids of a function's code and of functions nested in it, which are created when it runs."""
     return {id(code)}.union(*[_within(x) for x in code.co_consts if isinstance(x, CodeType)])
 
 
 def _codes_of(x: Any) -> list[CodeType]:
-    """The code of a function, or of what a descriptor such as a property calls: a library may call it by no name."""
+    """Return the code of a function, or of a descriptor's functions, which a library may call without their names."""
     inner = (
         [getattr(x, name, None) for name in ("fget", "fset", "__func__", "func")]
         if isinstance(x, _DESCRIPTORS)

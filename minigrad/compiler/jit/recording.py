@@ -1,4 +1,4 @@
-"""A recording of a step: its program, what it holds for, and how it is run."""
+"""A trace of a step: its program, its guards, and how it is replayed."""
 
 from __future__ import annotations
 
@@ -22,24 +22,24 @@ from minigrad.core.tensor import Tensor, wrap
 
 __all__ = ["StepRecording"]
 
-JOINED = 16  # runs by launches until they are joined: compiling takes as long as thousands of launches
-MOST = 1024  # launches of a step that are joined: 425 of a small GPT take half a minute to compile
-MOST_ON_GPU = 256  # there nobody waits for a launch, and to compile takes longer
-TRIES = 3  # runs until one is recorded: in the first ones tables are made that stay
+JOINED = 16  # replays by separate launches before they are merged: compiling takes as long as thousands of launches
+MOST = 1024  # maximum number of launches to merge: the 425 of a small GPT take half a minute to compile
+MOST_ON_GPU = 256  # launches are asynchronous there, and compiling takes longer
+TRIES = 3  # runs in which recording is attempted: the first ones allocate tables that persist
 
 
 class StepRecording:
-    """One recording of a function: its program, what it holds for, and what becomes of what it computes."""
+    """A trace of a function: its program, guards and cache key, and the results and side effects of a replay."""
 
     def __init__(
         self, capture: Capture, results: Results, call: Arguments, key: Any, guards: TraceGuards, inputs: list[float]
     ) -> None:
         self.key, self.inputs = key, inputs
-        """What it is for, see `Arguments.key`; and where the floats among the arguments of a call are written."""
+        """The cache key, see `Arguments.key`; and the list that receives the float arguments of a call."""
         self.check: Check | None = None
-        """What finds the tensors among arguments that have the key, see `compile_check`."""
+        """A function that returns the tensors among arguments that have the key, see `compile_check`."""
         self.arguments = call.names
-        """What the function calls the tensors that it is given."""
+        """The function's names for its tensor arguments."""
         self._draws, self._optimizers = list(capture.draws.values()), list(capture.optimizers.values())
         tensors = call.tensors
         wanted: list[View] = []
@@ -53,14 +53,14 @@ class StepRecording:
             noted(x)
         self._guards = guards
         self.gradients = _gradients_after(capture, tensors, noted)
-        """Whose change, and which of what the program gives they are then; None where there are none."""
+        """Each tensor whose gradient changes, with the index of its new gradient in the program's results, or None."""
         self.lock: Any = grad_lock if capture.grads or capture.grads_read else RLock()
-        """Held from the check of the guards to the end of the replay, so that no other thread changes its gradients."""
+        """Lock from the check of the guards to the end of the replay, so that no other thread changes its gradients."""
         self._written = capture.written(tensors)
         self.program = Program(*made_of(capture.nodes, wanted), capture.buffers)
         self.launched: Launched | None = None
-        self.why = "it ran once, and it is recorded when it runs again"
-        """Why it is not `launched`."""
+        self.why = "it ran once, and its launches are recorded at the next call"
+        """Why there are no recorded launches."""
         self._tries, self._runs = TRIES, 0
         self._updates = [update for numbers in self._optimizers for update in numbers.updates]
         self._given = results.symbols
@@ -71,24 +71,24 @@ class StepRecording:
 
     @property
     def held(self) -> list[tuple[Tensor, str]]:
-        """The tensors that must be the same as long as it holds, and what they are."""
+        """The tensors that must be identical at each replay, and their names."""
         return self._guards.held
 
     @property
     def optimizers(self) -> list[Any]:
-        """The optimizers that step in it."""
+        """The optimizers that step in the trace."""
         return [one.optimizer for one in self._optimizers]
 
     @property
     def how(self) -> str:
-        """How it is run."""
-        return str(self.launched or f"Run call by call: {self.why}.")
+        """A description of how the trace is executed."""
+        return str(self.launched or f"Replayed call by call: {self.why}.")
 
     def __str__(self) -> str:
         return f"{self.program}\n\n{self.how}"
 
     def _ask(self) -> None:
-        """Have the numbers read that are needed."""
+        """Compile the function that reads the symbolic scalars a replay needs."""
         launched = self.launched.numbers if self.launched is not None else []
         asked = [*launched, *self.program.numbers, *traced([x for _, _, x in self._updates]), *self._given]
         self._names = [x.name for x in asked]
@@ -96,16 +96,16 @@ class StepRecording:
         self._about = self._book.conditions
 
     def outdated(self, tensors: Sequence[Tensor]) -> tuple[str, Any]:
-        """Why it does not hold any more, or ""; and the numbers that are read again."""
+        """Return why the trace may not be replayed, or ""; and the values of the symbolic scalars."""
         reason = self._guards.broken(tensors)
         if reason:
             return reason, ()
         try:
             numbers, hold = self._numbers()
         except LookupError as error:
-            return f"{error.args[0]}, an option of an optimizer, is no number any more", ()
-        except (ArithmeticError, TypeError, ValueError) as error:  # behind an `if` that is not taken now, say
-            return f"what it computes of floats raises {type(error).__name__} now", ()
+            return f"{error.args[0]}, an option of an optimizer, is no longer a Python scalar", ()
+        except (ArithmeticError, TypeError, ValueError) as error:  # for example behind an `if` that is not taken now
+            return f"a computation with floats now raises {type(error).__name__}", ()
         if not all(hold):
             about = self._about[hold.index(False)]
             if hold.index(False) < self._lasting:
@@ -117,10 +117,10 @@ class StepRecording:
         return "", numbers
 
     def run(self, tensors: Sequence[Tensor], numbers: tuple[Any, ...]) -> Any:
-        """The result, from other arguments, and all that changes by the way."""
-        for of, _ in self.gradients:  # whose memory may serve again
+        """Return the result for other arguments, and repeat the side effects of the step."""
+        for of, _ in self.gradients:  # release the memory for reuse
             (tensors[of] if of.__class__ is int else of)._grad = None
-        names = self._names  # which are others when the launches are recorded in this run
+        names = self._names  # this run may record launches, which replaces the names
         arrays = self._computed([x._array for x in tensors], numbers)
         values = dict(zip(names, numbers, strict=True)) if self._updates or self._given else {}
         line = caller()
@@ -136,7 +136,7 @@ class StepRecording:
         return self._results.replayed(arrays, values)
 
     def _computed(self, arguments: list[Any], numbers: tuple[Any, ...]) -> list[Any]:
-        """The arrays that are wanted, by launches where there are some, else call by call."""
+        """Return the results of the program, by launches if they are recorded, else call by call."""
         fitted = None if self.launched is None else self.launched.fitted(arguments)
         if self.launched is not None and fitted is not None:
             self._runs += 1
@@ -154,18 +154,18 @@ class StepRecording:
         return arrays
 
     def _unlaunch(self, why: str) -> None:
-        """Compute call by call again: what kernels asked of numbers does not hold now, or could not be recorded."""
+        """Return to running call by call: launches could not be recorded, or depend on scalars that have changed."""
         self.launched, self.why = None, why
         self._book.forget(self._lasting)
         self._ask()
 
 
 def _gradients_after(capture: Capture, tensors: list[Tensor], noted: Callable[[Any], Any]) -> list[tuple[Any, Any]]:
-    """What becomes of gradients: whose, a tensor or the number of an argument, and what it is then."""
+    """Return the tensors whose gradient changes, or argument indices, with the index of the new gradient in results."""
     numbers = {id(x): k for k, x in enumerate(tensors)}
     changed = [
         (x, x._grad)
         for x, before, added in capture.grads.values()
-        if x._grad is not before or (before is None and not added)  # None was assigned, where a gradient may be then
+        if x._grad is not before or (before is None and not added)  # None was assigned, and may replace a gradient
     ]
     return [(numbers.get(id(x), x), None if grad is None else noted(grad)) for x, grad in changed]

@@ -1,4 +1,4 @@
-"""Results: what a step returns, as containers that are built around fresh tensors each time it is replayed."""
+"""Results: what a step returns, as containers that are rebuilt around new tensors at each replay."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from minigrad.utils.pytree import TreeSpec, tree_flatten
 
 __all__ = ["Results", "eager"]
 
-_ENDS = (type, ModuleType, CodeType, int, float, complex, str, bytes)  # they hold no tensors, or none of a step's
+_ENDS = (type, ModuleType, CodeType, int, float, complex, str, bytes)  # types that contain no tensors of a step
 
 
 class _Index:
-    """Which of the tensors that are returned a leaf is."""
+    """Placeholder for a returned tensor, by index."""
 
     __slots__ = ("k",)
 
@@ -31,10 +31,10 @@ class _Index:
 
 
 class Results:
-    """What a step returned when it was captured: its structure, its tensors, and everything else as it is.
+    """The return value of a traced step: its structure, its tensors, and all other leaves as constants.
 
-    Raises CaptureError for an object that holds tensors, or symbolic floats, and is no container: a replay would return
-    it with those of the capture.
+    Raises CaptureError for an object that contains tensors or symbolic floats but is no container: a replay would
+    return it with those from tracing.
     """
 
     def __init__(self, result: Any, capture: Capture) -> None:
@@ -48,24 +48,24 @@ class Results:
         again, _ = tree_flatten(build(self._spec, iter(found)), is_leaf)
         if sorted(map(id, again)) != sorted(map(id, found)):  # a set may iterate in another order
             raise CaptureError(
-                f"jit: the step returns {a_kind(result)}, in which are other things when it is built again.\n"
+                f"jit: the step returns {a_kind(result)}, which has other leaves after it is rebuilt.\n"
                 "  Return tuples, lists or dicts, or register the class: mg.register_pytree_node(cls, flatten, …)."
             )
         returned = list({id(x): x for x in found if isinstance(x, Tensor)}.values())
         places = {id(x): _Index(k) for k, x in enumerate(returned)}
         self._leaves: list[Any] = [places.get(id(x), x) for x in found]
         self.symbols: list[Traced] = [x for x in found if type(x) is Traced]
-        """The symbolic scalars among what is returned."""
+        """The symbolic scalars among the leaves."""
         self.tensors = [x.detach() for x in returned]
-        """The tensors that are returned, each once, without their graphs, which would keep leaves of the step alive."""
+        """The returned tensors without duplicates, detached, since their graphs would keep leaves of the step alive."""
         brought = [(k, x._grad) for k, x in enumerate(returned) if id(x) in capture.grads]
         self.grads = [(k, grad.detach()) for k, grad in brought if grad is not None]
-        """The gradients that the step gave to tensors that it returns: of which, and the gradient."""
+        """The gradients that the step computed for tensors that it returns, as (index of the tensor, gradient)."""
         self._count, self._with_grads = len(self.tensors), [k for k, _ in self.grads]
         self._alone = spec.type is None and self._count == 1
 
     def first(self) -> Any:
-        """What the capture itself returns. From now on its tensors are not kept."""
+        """Return the results of the traced call, and release its tensors."""
         tensors = self.tensors
         for k, grad in self.grads:
             tensors[k]._grad = grad
@@ -73,7 +73,7 @@ class Results:
         return self._built(tensors, {x.name: x.value for x in self.symbols})
 
     def replayed(self, arrays: Sequence[Any], values: Mapping[str, Any]) -> Any:
-        """What a replay returns: `arrays` has those of `tensors`, then those of `grads`; `values` scalars by name."""
+        """Return the results of a replay from the arrays of `tensors` and `grads`, and the scalars by name."""
         tensors = [wrap(array) for array in arrays[: self._count]]
         for j, k in enumerate(self._with_grads, self._count):
             tensors[k]._grad = wrap(arrays[j])
@@ -87,14 +87,14 @@ class Results:
 
 
 def _checked(spec: TreeSpec, capture: Capture) -> TreeSpec:
-    """The structure with values in place of symbolic scalars among its keys: these were hashed, so guards hold them."""
+    """Return the structure with symbolic scalars in keys replaced: they were hashed, so their values are guarded."""
     if spec.type is None:
         return spec
     context = spec.context
     context = type(context)(*map(plain, context)) if hasattr(context, "_fields") else plain(context)
     if _holds_tensors(context, capture):
         raise CaptureError(
-            f"jit: the step returns a {spec.type.__name__} whose keys hold a tensor: it would stay the same.\n"
+            f"jit: the step returns a {spec.type.__name__} with a tensor in its keys, which a replay cannot replace.\n"
             "  Return tensors as values."
         )
     return TreeSpec(spec.type, spec.build, context, tuple([_checked(child, capture) for child in spec.children]))
@@ -106,19 +106,19 @@ def _check(x: Any, capture: Capture) -> None:
         return
     kind = type(x).__name__
     if hasattr(type(x), "__next__"):
-        raise CaptureError(f"jit: the step returns {a_kind(x)}, which can be used once.\n  Return list(x).")
+        raise CaptureError(f"jit: the step returns {a_kind(x)}, which can be consumed only once.\n  Return list(x).")
     if _holds_tensors(x, capture):
         raise CaptureError(
-            f"jit: the step returns {a_kind(x)} that holds tensors, or floats of arguments, as a replay would not.\n"
-            "  Return them in tuples, lists, dicts or dataclasses, or register how this is taken apart and built:\n"
+            f"jit: the step returns {a_kind(x)} with tensors or float arguments, which a replay cannot replace.\n"
+            "  Return them in tuples, lists, dicts or dataclasses, or register how to flatten and rebuild the class:\n"
             f"  mg.register_pytree_node({kind}, lambda x: ([…], None), lambda children, _: {kind}(…))."
         )
 
 
 def _holds_tensors(x: Any, capture: Capture) -> bool:
-    """Whether a tensor or a symbolic scalar is anywhere in `x`.
+    """Return whether a tensor or a symbolic scalar is reachable from `x`.
 
-    Optimizers do not count, nor modules unless the step itself makes them: traces watch those.
+    Optimizers are skipped, and so are modules that the step did not create: guards cover those.
     """
     seen: dict[int, Any] = {}
     found = [x]
@@ -133,7 +133,7 @@ def _holds_tensors(x: Any, capture: Capture) -> bool:
             views = [capture.find(y._array) for y in (*x.parameters(), *x.buffers())]
             if any(buffer is not None and buffer.kind == TEMPORARY for buffer in views):
                 return True
-        elif type(x) is FunctionType:  # whose globals are no part of it
+        elif type(x) is FunctionType:  # without its globals
             found += [x.__closure__, x.__defaults__, x.__kwdefaults__, x.__dict__]
         elif not isinstance(x, _ENDS):
             found += gc.get_referents(x)
@@ -141,9 +141,9 @@ def _holds_tensors(x: Any, capture: Capture) -> bool:
 
 
 def eager(result: Any) -> Any:
-    """What a step returned, with values in place of symbolic scalars, for a step of which there is no trace."""
+    """Return the results of a step that has no trace, with symbolic scalars replaced by their values."""
     try:
         leaves, spec = tree_flatten(result, is_leaf)
-    except ArgumentError:  # it is inside of itself
+    except ArgumentError:  # a container that contains itself
         return result
     return build(spec, map(plain, leaves)) if Traced in map(type, leaves) else result

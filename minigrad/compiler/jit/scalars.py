@@ -1,4 +1,4 @@
-"""Scalars that a trace reads again at each replay: where generators are, options and counts of optimizers."""
+"""Scalars that each replay reads again: generator offsets, optimizer options and step counts."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ __all__ = ["Draw", "Numbers", "is_number"]
 
 
 class Draw:
-    """A step's draws from one generator: its seed and offset, symbolic, and how many random numbers are drawn. Seed and
-    offset are None if the step seeds the generator itself; `after` is then its state after each replay."""
+    """A step's draws from one generator: the symbolic seed and offset, and the number of values drawn. Seed and offset
+    are None if the step seeds the generator itself; `after` is then the generator's state after each replay."""
 
     __slots__ = ("_seed_read", "_start_read", "after", "count", "first", "generator", "place", "seed")
 
@@ -25,7 +25,7 @@ class Draw:
         if book is not None:
             self.seed = book.source(self._read_seed, "the seed of a generator")
             self.place = book.source(self._read_start, "the count of a generator", first)
-        self._seed_read: int | None = None  # by the replay, if it depends on it
+        self._seed_read: int | None = None  # set by a replay that depends on it
         self._start_read: int | None = None
 
     def _read_seed(self) -> int:
@@ -38,16 +38,16 @@ class Draw:
 
     @property
     def seeded(self) -> bool:
-        """Whether the step gives it its seed."""
+        """Whether the step seeds the generator."""
         return self.place is None
 
     def settle(self) -> None:
-        """Note how the generator is after the capture."""
+        """Record the state of the generator after tracing."""
         self.after = self.generator._seed, self.count
 
     @staticmethod
     def reserve(draws: Sequence[Draw]) -> bool:
-        """Advance the generators by what a replay draws. Return False, and change nothing, if another thread has drawn
+        """Advance the generators by the draws of a replay. Return False, without changes, if another thread has drawn
         since the replay read their state."""
         with draw_lock:
             for one in draws:
@@ -63,17 +63,17 @@ class Draw:
 
 
 class Numbers:
-    """The numbers of an optimizer: options of its groups, counts in its state. After the capture, what changes them."""
+    """Symbolic scalars of an optimizer: options of its groups, counts in its state. `settle` records their updates."""
 
     def __init__(self, book: Book, optimizer: Any) -> None:
         self.optimizer, self.steps = optimizer, 0
         self.updates: list[tuple[dict[str, Any], str, Any]] = []
-        """What changes: where it is, and the number that it becomes."""
-        self._put: list[tuple[dict[str, Any], str, Any, Any]] = []  # where, what was there, and what was put there
+        """Updates as (dict, key, symbolic value)."""
+        self._put: list[tuple[dict[str, Any], str, Any, Any]] = []  # (dict, key, previous value, symbolic value)
         self._known = self._memories()
         for where, name, value in self._found():
             what = f"{name} of {optimizer.name}"
-            if traced(value):  # the step has put an argument of its own there
+            if traced(value):  # the step stored one of its arguments there
                 if optimizer.traceable:
                     self._put.append((where, name, None, None))
                 else:
@@ -96,12 +96,12 @@ class Numbers:
 
     def _found(self) -> list[tuple[dict[str, Any], str, Any]]:
         groups = [(group, name, value) for group in self.optimizer.param_groups for name, value in group.items()]
-        states = tuple(self.optimizer.state.values())  # another thread may step it eagerly
+        states = tuple(self.optimizer.state.values())  # a copy, since another thread may step eagerly
         memories = [(kept, name, value) for kept in states for name, value in tuple(kept.items())]
         return [(where, name, value) for where, name, value in groups + memories if is_number(value)]
 
     def settle(self) -> str:
-        """Give the optimizer its scalars back, as they are after the step. Returns why the next step differs, or ""."""
+        """Restore the optimizer's scalars with their values after the step. Return why a replay would differ, or ""."""
         unstable = ""
         for where, name, before, instead in self._put:
             now = where[name]
@@ -112,7 +112,7 @@ class Numbers:
                 where[name] = plain(now)
             else:
                 unstable = f"{name} of {self.optimizer.name} was set"
-        for kept in tuple(self.optimizer.state.values()):  # what was made in the step, of such numbers
+        for kept in tuple(self.optimizer.state.values()):  # state that the step computed from symbolic scalars
             kept.update({name: plain(x) for name, x in kept.items() if traced(x)})
         if self._memories() != self._known:
             unstable = f"{self.optimizer.name} created its state"
@@ -120,14 +120,14 @@ class Numbers:
 
 
 def is_number(value: Any) -> bool:
-    """Whether an option is a scalar, or a tuple of them, that may be symbolic."""
+    """Whether an option is a Python scalar, or a tuple of them, that may be symbolic."""
     if isinstance(value, tuple):
         return all(is_number(x) for x in value)
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def _reader(where: dict[str, Any], name: str, index: int | None = None) -> Callable[[], Any]:
-    """What reads a number again. Raises LookupError where it is no number any more."""
+    """Return a function that reads a scalar again. It raises LookupError if the value is no longer a scalar."""
 
     def read() -> Any:
         x = where[name] if index is None else where[name][index]

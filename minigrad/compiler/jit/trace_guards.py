@@ -1,4 +1,4 @@
-"""The guards of one trace: of what Python read, of tensors and gradients, of optimizers, and of arguments."""
+"""The guards of one trace: for what Python read, tensors and gradients, optimizers, and arguments."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ _TABLES = ("param_groups", "state", "_hooks")
 
 
 class TraceGuards:
-    """Everything that has to be as it was for a trace to be replayed.
+    """All guards of a trace.
 
-    A trace reads and writes memory, so a parameter must be the same tensor in the same memory; and it has the kernel
-    calls that Python made when it was captured, so whatever Python read must be the same or equal.
+    A trace reads and writes memory, so a parameter must be the same tensor in the same memory. Its kernel calls are
+    those that Python made during tracing, so everything that Python read must be the same or equal.
     """
 
     def __init__(self, capture: Capture, tensors: list[Tensor], chosen: Chosen) -> None:
@@ -40,7 +40,7 @@ class TraceGuards:
             named = {id(x): (x, f"a parameter of {optimizer.name}") for x in parameters} | named
             named |= {id(x): (x, what) for x, what in kept if isinstance(x, Tensor)}
         self.held = list(named.values())
-        """The tensors that must be the same, and what they are called."""
+        """The tensors that must be identical, and their names."""
         self._guards = [*chosen.guards]
         for x, what in self.held:
             self._guards += _of_tensor(x, what)
@@ -64,15 +64,15 @@ class TraceGuards:
         self._hold = compiled(self._guards, [*self._tests()])
 
     def changed(self) -> str:
-        """Which guard of what Python read does not hold, or "": right after a capture what the step itself changed."""
+        """Return why a guard fails, or "". Right after tracing, the step itself changed the value."""
         return next((guard.reason() for guard in self._guards if not guard.holds()), "")
 
     def broken(self, tensors: Sequence[Tensor]) -> str:
-        """Which guard does not hold for a call with these arguments, or ""."""
+        """Return why a guard fails for a call with these arguments, or ""."""
         return "" if self._hold(tensors) else self.changed() or self._broken(tensors)
 
     def _tests(self) -> Iterator[tuple[str, tuple[Any, ...]]]:
-        """The guards of arguments and gradients as expressions."""
+        """Yield the guards of arguments and gradients as expressions."""
         for k, x, _ in self._arguments:
             yield f"tensors[{k}] is {{0}}", (x,)
         for k, hooks in self._hooks:
@@ -90,24 +90,24 @@ class TraceGuards:
     def _broken(self, tensors: Sequence[Tensor]) -> str:
         for k, x, what in self._arguments:
             if tensors[k] is not x:
-                return f"an argument was {what}, and is another tensor now"
+                return f"an argument that was {what} is now another tensor"
         for k, hooks in self._hooks:
             if _hooks_of(tensors[k]) != hooks:
                 return "the hooks of an argument changed"
         for k, start, what in self._shared:
             if start_of(tensors[k]._array) != start:
-                return f"an argument is another part of the memory that it shares with {what}"
+                return f"an argument lies at another offset in the memory that it shares with {what}"
         for of, before, array in self._grads:
             grad = (tensors[of] if of.__class__ is int else of)._grad
             if (grad is None) is not (before is None):
-                return "a gradient is there that was not" if before is None else "a gradient is None that was not"
+                return "a gradient exists that was None" if before is None else "a gradient that existed is None"
             if array is not None and (grad is not before or grad._array is not array):
                 return "a gradient from before the step was replaced"
         return ""
 
 
 def _of_tensor(x: Any, what: str) -> list[Guard]:
-    flag = "requires_grad" if x._base is not None else "_requires_grad"  # that of a view may have to be refreshed
+    flag = "requires_grad" if x._base is not None else "_requires_grad"  # the property refreshes views
     return [
         attribute(x, "_array", f"the memory of {what}"),
         Guard(
@@ -132,13 +132,13 @@ def _of_hooks(node: Any, before: tuple[Any, ...], what: str) -> Guard:
         return Guard("{0}() == {1}", (read, before), read, before, f"the hooks of {what}", "changed")
     with grad_lock:  # another thread may register a hook
         if not hasattr(node, "_more"):
-            node._more = {}  # so that a test without a call can look into it
+            node._more = {}  # so that the test needs no call
     test = "not {0}._more['hooks']" if "hooks" in node._more else "'hooks' not in {0}._more"
     return Guard(test, (node,), read, before, f"the hooks of {what}", "changed")
 
 
 def _of_optimizer(optimizer: Any) -> Iterator[Guard]:
-    """Groups, options that are no numbers, what is kept of each parameter, and hooks: numbers are symbolic."""
+    """Yield guards for groups, options that are not scalars, state and hooks. Scalars are symbolic."""
     of, has = optimizer.name, vars(optimizer)
     for name in _TABLES:
         yield entry(has, name, f"{name.strip('_')} of {of}")
@@ -155,17 +155,18 @@ def _of_optimizer(optimizer: Any) -> Iterator[Guard]:
                 yield entry(group, name, f"{name} of {of}")
                 if isinstance(x, list) and name != "params":
                     yield entries(x, f"{name} of {of}")
-    yield size(optimizer.state, f"parameters that {of} has a state of")
+    yield size(optimizer.state, f"state of {of}")
     for p, kept in tuple(optimizer.state.items()):
-        yield entry(optimizer.state, p, f"the state that {of} keeps of a parameter")
+        yield entry(optimizer.state, p, f"the state of a parameter in {of}")
         for name, x in tuple(kept.items()):
             if isinstance(x, Tensor):
                 yield entry(kept, name, f"{name} of {of}")
 
 
 def _gradients_before(capture: Capture, tensors: list[Tensor]) -> list[tuple[Any, Any, Any]]:
-    """What gradients must be before, where that is read: (whose, it, its array). Whose is a tensor, or the number of
-    an argument; without an array there only has to be one."""
+    """Return the gradients that a trace reads or adds to as (tensor or argument index, gradient, array).
+
+    Without an array, only the existence of a gradient is guarded."""
     numbers = {id(x): k for k, x in enumerate(tensors)}
     used = {id(view.buffer) for node in capture.nodes for view in (*node.reads, *node.outs)}
     found = []

@@ -1,6 +1,6 @@
-"""Watch: which Python functions run while a step is captured, and which of them ask for what nobody can guard.
+"""Watch: the Python functions that run while a step is traced, and calls of impure functions.
 
-The interpreter reports each call to a function set by `sys.setprofile`, in this thread alone.
+The interpreter reports function calls of the current thread to a function set by `sys.setprofile`.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ _ENGINE = (
     str(Path(__file__).parents[2]) + os.sep,
     *[folder + package + os.sep for folder in _INSTALLED for package in ("numpy", "taichi")],
 )
-_TOOLS = (  # what runs around a step, in a notebook or a test, and changes its own state all the time
+_TOOLS = (  # packages that run around a step, in a notebook or a test, and change their own state all the time
     "IPython", "_pytest", "coverage", "debugpy", "hypothesis", "ipykernel", "ipywidgets", "jupyter_client",
     "matplotlib", "pytest", "tornado", "tqdm", "traitlets", "zmq",
 )  # fmt: skip
 _STANDARD = tuple({_PATHS[name] + os.sep for name in ("stdlib", "platstdlib")})
 _TOOL_FOLDERS = tuple([folder + package + os.sep for folder in _INSTALLED for package in _TOOLS])
 
-# C functions whose result no guard can foresee: by name, then by the module or the type that they belong to
+# impure C functions, by name, then by their module or the module of their type
 _IMPURE = {
     **dict.fromkeys(
         ("time", "time_ns", "perf_counter", "perf_counter_ns", "monotonic", "monotonic_ns", "process_time"), "time"
@@ -48,7 +48,7 @@ _ENVIRONMENT = {id(getattr(type(os.environ), name).__code__) for name in ("__get
 
 @cache
 def origin(filename: str) -> str:
-    """Whose code a file has: "engine" (minigrad's, and what it computes with), "standard" (Python's, and tools such as
+    """Return where code in a file comes from: "engine" (minigrad, NumPy, Taichi), "standard" (Python and tools such as
     IPython), "installed" or "user"."""
     if filename.startswith(_ENGINE):
         return "engine"
@@ -60,9 +60,9 @@ def origin(filename: str) -> str:
 
 
 def is_user_code(code: CodeType, variables: Mapping[str, Any]) -> bool:
-    """Whether the globals of a function with this code are guarded: neither minigrad's nor the standard library's.
+    """Return whether the globals of a function with this code are guarded: those of neither minigrad nor Python are.
 
-    Code that was compiled from a string belongs to the file whose variables it has; what minigrad compiles has none.
+    Code compiled from a string belongs to the file of its globals; code that minigrad compiles has no file.
     """
     file = code.co_filename
     if file.startswith("<") and not file.startswith(("<doctest", "<ipython", "<stdin")):
@@ -71,7 +71,7 @@ def is_user_code(code: CodeType, variables: Mapping[str, Any]) -> bool:
 
 
 def by_identity(function: Callable[[CodeType], frozenset[str]]) -> Callable[[CodeType], frozenset[str]]:
-    """Cache the results of a function of code objects. To hash one hashes its constants, which may be symbolic."""
+    """Cache a function of code objects by id, since hashing one hashes its constants, which may be symbolic."""
     known: dict[int, tuple[Any, frozenset[str]]] = {}
 
     def cached(code: CodeType) -> frozenset[str]:
@@ -87,7 +87,7 @@ def by_identity(function: Callable[[CodeType], frozenset[str]]) -> Callable[[Cod
 
 @by_identity
 def names_in(code: CodeType) -> frozenset[str]:
-    """The names of attributes and globals in a function and those inside it, and strings that could be such names."""
+    """Return the names of attributes and globals in a function and nested ones, and strings that may be such names."""
     found = set(code.co_names)
     for x in code.co_consts:
         if isinstance(x, CodeType):
@@ -98,29 +98,29 @@ def names_in(code: CodeType) -> frozenset[str]:
 
 
 class EntryWatch:
-    """The functions that are entered inside the block.
+    """Context manager that records which functions are entered.
 
-    `found` is called with the frame of each function of the user's that is entered for the first time, before it runs.
+    `found` is called with the frame of each user function when it is entered for the first time, before it runs.
     """
 
     def __init__(self, found: Callable[[FrameType], None]) -> None:
         self.entered: dict[int, CodeType] = {}
-        """By identity, since to hash a code object takes longer than most calls."""
+        """Code objects by id, since hashing one takes longer than most calls."""
         self.names: set[str] = set()
-        """The names in those of the user."""
+        """The names in the code of user functions."""
         self.impure: list[str] = []
-        """What was called that gives another result each time, with where."""
+        """Calls of impure functions, with their lines."""
         self.reads_environment = False
         self._found = found
         self._before: Any = None
-        self._collecting: dict[int, CodeType] = {}  # functions that run whenever memory is collected, wherever that is
+        self._collecting: dict[int, CodeType] = {}  # callbacks of the garbage collector, which may run anywhere
 
     def __enter__(self) -> EntryWatch:
         codes = [getattr(callback, "__code__", None) for callback in gc.callbacks]
         self._collecting = {id(code): code for code in codes if code is not None}
         self.entered |= self._collecting
         self._before = sys.getprofile()
-        if hasattr(self._before, "disable"):  # cProfile's, which Python cannot set again by its function
+        if hasattr(self._before, "disable"):  # cProfile's profiler cannot be restored by sys.setprofile
             self._before.disable()
         sys.setprofile(self._hear)
         return self
@@ -158,13 +158,13 @@ class EntryWatch:
                 name = f"{caller.f_globals.get('__name__', '')}.{caller.f_code.co_name}"
             if origin(caller.f_code.co_filename) == "user" and not name.startswith(
                 "logging."
-            ):  # which look at the clock
+            ):  # logging reads the clock
                 line = f"{os.path.basename(caller.f_code.co_filename)}:{caller.f_lineno}"
-                self.impure.append(f"{name}(), at {line}, which returns something else each time")
+                self.impure.append(f"{name}(), at {line}, which returns another value at each call")
 
 
 def _serves_the_engine(frame: FrameType) -> bool:
-    """Whether a function of an installed package runs because minigrad called it, so that it is part of that."""
+    """Whether a function of an installed package runs because minigrad called it."""
     if origin(frame.f_code.co_filename) != "installed":
         return False
     origins = (origin(caller.f_code.co_filename) for caller in _callers(frame))
