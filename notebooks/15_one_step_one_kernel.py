@@ -455,7 +455,7 @@ at = max([k for k, line in enumerate(text) if "tanh" in line], default=0)
 print(dedent("\n".join(text[at - 1 : at + 5])))
 
 # %% [markdown]
-# You should see a sentence like “28 launches, 19 of which are fused into 8, joined into” one kernel. There are three stages:
+# You should see a sentence like “28 launches, 19 of which are fused into 8, merged into” one kernel. There are three stages:
 #
 # 1. The first call runs your Python, and listens, as our tap did.
 # 2. The second runs the list, and writes down all that Taichi has to be told to start each loop. One such start is a **launch**; some calls take two. From now on it makes only those.

@@ -1,4 +1,4 @@
-"""The command `minigrad`. The top floor: it alone uses both the engine and the viewer, and imports each when needed."""
+"""The command `minigrad`. It alone depends on both the engine and the viewer, and imports each when it is needed."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ class _Parser(argparse.ArgumentParser):
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command and return its exit code: 0, or 2 with one line on standard error when it was called wrongly.
+    """Run the command and return its exit code: 0, or 2 with one line on standard error for wrong usage.
 
-    It is 1, also with one line there, where standard output is closed or what was printed cannot be written to it, and
-    141, without one, where its reader has gone.
+    Return 1, with one line on standard error, if standard output is closed or cannot be written to, and 141, without
+    a message, after a broken pipe.
     """
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="backslashreplace")  # a path need not fit the terminal's encoding
+            stream.reconfigure(errors="backslashreplace")  # the terminal may be unable to encode a path
     if sys.stdout is None:
-        print("minigrad: standard output is closed, so nothing was done.", file=sys.stderr)
+        print("minigrad: standard output is closed; exiting.", file=sys.stderr)
         return 1
     try:
         with contextlib.redirect_stdout(cast(IO[str], _Output(sys.stdout))):
@@ -43,7 +43,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             finally:
                 sys.stdout.flush()
     except _Unwritten as lost:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # which Python flushes once more at its end
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # Python flushes it again at exit
         if isinstance(lost.__cause__, BrokenPipeError):
             return 141
         print(f"minigrad: cannot write to standard output: {lost}", file=sys.stderr)
@@ -51,11 +51,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 class _Unwritten(Exception):
-    """What was printed cannot be written; no OSError, which commands take for one of their own files'."""
+    """A failed write to standard output. Not an OSError, which commands would attribute to their own files."""
 
 
 class _Output:
-    """Standard output, whose errors are `_Unwritten`."""
+    """Standard output, with errors raised as `_Unwritten`."""
 
     def __init__(self, stream: Any) -> None:
         self._stream = stream
@@ -89,7 +89,7 @@ def _run(arguments: Sequence[str] | None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = _Parser(prog="minigrad", description="A place to see automatic differentiation.", allow_abbrev=False)
+    parser = _Parser(prog="minigrad", description="Automatic differentiation that you can see.", allow_abbrev=False)
     parser.add_argument("--version", action="version", version=f"minigrad {__version__}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
 
@@ -101,40 +101,42 @@ def _parser() -> argparse.ArgumentParser:
     one = command(
         "tour", tour.tour, "train a network of single Values on Iris, and draw the graph of one flower's loss"
     )
-    one.add_argument("--epochs", type=_positive, default=40, metavar="N", help="passes over the flowers (%(default)s)")
-    one.add_argument("--seed", type=int, default=0, metavar="N", help="of the starting weights (%(default)s)")
-    one.add_argument("--out", type=Path, default=Path("tour.html"), metavar="FILE", help="the page (%(default)s)")
+    one.add_argument("--epochs", type=_positive, default=40, metavar="N", help="epochs (default: %(default)s)")
+    one.add_argument("--seed", type=int, default=0, metavar="N", help="seed of the weights (default: %(default)s)")
+    one.add_argument(
+        "--out", type=Path, default=Path("tour.html"), metavar="FILE", help="output (default: %(default)s)"
+    )
     one.add_argument("--open", action="store_true", help="open the page in a browser")
-    one.add_argument("--lab", action="store_true", help="then start JupyterLab on the lessons, as minigrad lab does")
+    one.add_argument("--lab", action="store_true", help="then open the lessons in JupyterLab, like minigrad lab")
 
-    one = command("lab", lessons.lab, "copy the lessons to a folder of your own, and open the first in JupyterLab")
+    one = command("lab", lessons.lab, "copy the lessons to a folder, and open the first one in JupyterLab")
     one.add_argument("folder", nargs="?", type=Path, default=lessons.FOLDER, metavar="FOLDER", help="(%(default)s)")
-    one.add_argument("--copy", action="store_true", help="copy only; what you have changed is never overwritten")
+    one.add_argument("--copy", action="store_true", help="copy only; files that you have changed are not overwritten")
 
-    one = command("course", lessons.course, "make a course of the lessons that nbgrader can give out and grade")
-    one.add_argument("folder", type=Path, metavar="FOLDER", help="where it goes")
+    one = command("course", lessons.course, "create a course of the lessons to assign and grade with nbgrader")
+    one.add_argument("folder", type=Path, metavar="FOLDER", help="output folder")
 
-    command("doctor", doctor.doctor, "say what this machine has of what minigrad uses, and what to do about the rest")
+    command("doctor", doctor.doctor, "check the installed packages and devices, and print how to install missing ones")
 
-    what = "train for many values of lr, width, seed …, several at a time; run again, it goes on"
+    what = "train with many values of lr, width, seed …, several at a time; run again to resume"
     one = command("sweep", sweep.sweep, what)
     one.formatter_class, one.epilog = argparse.RawDescriptionHelpFormatter, sweep.EXAMPLE
-    one.add_argument("file", type=Path, metavar="sweep.toml", help="what is tried")
-    one.add_argument("--anew", action="store_true", help="delete the results that there are, and begin again")
+    one.add_argument("file", type=Path, metavar="sweep.toml", help="the definition of the sweep")
+    one.add_argument("--anew", action="store_true", help="delete existing results and start over")
 
-    what = "the operations: what each computes, how often it can be differentiated, which devices have a kernel"
+    what = "list the operations with their formulas, differentiable operands and the devices that have a kernel"
     one = command("ops", tables.ops, what)
-    one.add_argument("names", nargs="*", metavar="NAME", help="only these operations, or those with this in their name")
+    one.add_argument("names", nargs="*", metavar="NAME", help="only operations whose name contains NAME")
 
-    command("data", tables.data, "the data: what is shipped, what is read from files of yours, and where those go")
+    command("data", tables.data, "list the data sets: those shipped, those read from local files, and their folders")
 
-    one = command("torch", tables.torch, "PyTorch's names: which are here, which differ, what to write for the others")
-    one.add_argument("names", nargs="*", metavar="NAME", help="only these, as Adam, nn.Linear, or a family, as optim")
-    one.add_argument("--markdown", action="store_true", help="all of it, as a page in Markdown")
+    one = command("torch", tables.torch, "list which names of PyTorch are implemented, differ, or have a replacement")
+    one.add_argument("names", nargs="*", metavar="NAME", help="a name or a family, such as Adam, nn.Linear or optim")
+    one.add_argument("--markdown", action="store_true", help="print the full table as a Markdown page")
     return parser
 
 
 def _positive(text: str) -> int:
     if not text.isdecimal() or int(text) == 0:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number above 0")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a positive integer")
     return int(text)

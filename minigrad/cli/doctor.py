@@ -1,4 +1,4 @@
-"""``minigrad doctor``: what a machine has of what minigrad uses, and what to do about what is missing."""
+"""``minigrad doctor``: check packages and devices, and print how to install what is missing."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ from minigrad.core.packages import PACKAGES, unfit
 
 __all__ = ["Finding", "doctor"]
 
-PATIENCE = 120  # seconds for a device to start
+PATIENCE = 120  # timeout in seconds for a device to start
 TRY = "import minigrad as mg; print((mg.ones(1000, device={device!r}) * 2).sum().item())"
-STORED = "What is compiled cannot be stored in "
+STORED = "Compiled kernels cannot be cached in "
 DRIVERS = {
     "cuda": "For an NVIDIA GPU install its driver.",
     "vulkan": "For other GPUs install a Vulkan driver (Debian: mesa-vulkan-drivers).",
-    "metal": "It is the GPU of a Mac.",
+    "metal": "It requires a Mac.",
 }
 EXTENSIONS = {"anywidget": "anywidget", "@jupyter-widgets/jupyterlab-manager": "ipywidgets"}
 
 
 class Finding(NamedTuple):
-    """What was found: whether it is there, "ok", "no" or "missing", what it is, and what to do about it."""
+    """The result of a check: "ok", "no" or "missing", the item, and what to do about it."""
 
     state: str
     what: str
@@ -42,7 +42,7 @@ class Finding(NamedTuple):
 
 
 def doctor(options: argparse.Namespace) -> int:
-    """A line for each thing; the exit code is 1 if something is missing that lessons cannot do without."""
+    """Print a line per check; return exit code 1 if anything that lessons require is missing."""
     print(f"minigrad {__version__}, Python {platform.python_version()}, {platform.platform(terse=True)}")
     print(f"{platform.machine()}, {os.cpu_count()} cores\n")
     found = []
@@ -52,17 +52,17 @@ def doctor(options: argparse.Namespace) -> int:
         if finding.advice:
             print(printable(f"  {'':<8}{finding.advice}"))
     missing = [one for one in found if one.state == "missing"]
-    verdict = "Every lesson runs here." if not missing else "Lessons need what is missing."
-    print(f"\n{verdict} To begin: minigrad lab" if not missing else f"\n{verdict}")
+    verdict = "All lessons can run here." if not missing else "Lessons require the missing packages."
+    print(f"\n{verdict} To start: minigrad lab" if not missing else f"\n{verdict}")
     return 1 if missing else 0
 
 
 def _findings() -> Iterator[Finding]:
-    yield _package("numpy", "NumPy", "Without it there are Values and no tensors.")
+    yield _package("numpy", "NumPy", "Without it there are Values but no tensors.")
     yield _taichi()
     if find_spec("numpy"):
         yield from _devices()
-    yield _package("matplotlib", "matplotlib", "The lessons draw with it.", "seegrad[lab]")
+    yield _package("matplotlib", "matplotlib", "The lessons plot with it.", "seegrad[lab]")
     yield _package("jupyterlab", "JupyterLab", "Or open the lessons in VS Code or Jupyter Notebook.", "seegrad[lab]")
     for extension, package in EXTENSIONS.items():
         yield _extension(extension, package)
@@ -91,16 +91,16 @@ def _taichi() -> Finding:
     if found is not None:
         wrong = unfit("taichi", found)
         return Finding("no" if wrong else "ok", f"Taichi {found}{wrong and ', ' + wrong}")
-    advice = "Tensors are computed by NumPy. "
+    advice = "NumPy runs the tensor kernels instead. "
     if sys.version_info >= (3, 14):
-        advice += "Taichi has no package for this Python; 3.11 to 3.13 have one."
+        advice += "Taichi does not support this version of Python; it supports 3.11 to 3.13."
     else:
-        advice += "Where there is a package for this system: pip install taichi"
+        advice += "If a wheel exists for this platform: pip install taichi"
     return Finding("no", "Taichi", advice)
 
 
 def _devices() -> Iterator[Finding]:
-    """Each device is tried, in a process of its own, since Taichi starts for one architecture."""
+    """Yield a finding per device. Each is tested in a subprocess, since Taichi starts for one architecture."""
     devices = ["numpy", *(DEVICES[1:] if _version("taichi") else [])]
     if sys.platform != "darwin" and "metal" in devices:
         devices.remove("metal")
@@ -113,31 +113,31 @@ def _devices() -> Iterator[Finding]:
 
 
 def _tried(device: str) -> str:
-    """Why a device does not compute here, or does not store what it compiles; "" if all is well."""
+    """Return why a device fails to run a kernel or to cache compiled kernels; "" if it works."""
     command = [sys.executable, "-c", TRY.format(device=device)]
     try:
         child = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, check=False)
     except subprocess.TimeoutExpired:
-        return f"it gave no answer in {PATIENCE} s"
+        return f"timed out after {PATIENCE} s"
     if child.returncode == 0 and child.stdout.split()[-1:] == ["2000.0"]:
         return STORED + child.stderr.partition(STORED)[2].partition("\n")[0] if STORED in child.stderr else ""
     lines = [line for line in child.stderr.splitlines() if "Error" in line.split(":")[0]]
     return (
         lines[-1].partition(": ")[2].removeprefix(f"{device}: ")
         if lines
-        else f"its process ended with code {child.returncode}"
+        else f"the process exited with code {child.returncode}"
     )
 
 
 def _extension(name: str, package: str) -> Finding:
-    """JupyterLab's half of a package of widgets, which lies beside what Python imports."""
+    """Check the JupyterLab extension of a widget package, which is installed apart from its Python module."""
     found = _version(package)
     folders = [Path(sys.prefix), Path(os.path.expanduser("~"), ".local"), Path("/usr/local"), Path("/usr")]
     there = any((folder / "share" / "jupyter" / "labextensions" / name).is_dir() for folder in folders)
     if found is not None and there:
-        return Finding("ok", f"{package} {found}, with its part of JupyterLab")
-    advice = f"Players and sliders stay pictures. Install it with: pip install --force-reinstall {package}"
-    what = f"JupyterLab's part of {package}" if found is not None else package
+        return Finding("ok", f"{package} {found}, with its JupyterLab extension")
+    advice = f"Players and sliders remain static images. Install it with: pip install --force-reinstall {package}"
+    what = f"the JupyterLab extension of {package}" if found is not None else package
     return Finding("missing", what, advice)
 
 
@@ -147,19 +147,17 @@ def _player() -> Finding:
     try:
         size = len(frontend.module())
     except OSError:
-        return Finding("missing", "the player's module", "Install minigrad anew; in a clone: make frontend")
+        return Finding("missing", "the player's JavaScript module", "Reinstall minigrad; in a clone: make frontend")
     return Finding("ok", f"the player, {size / 1000:,.0f} kB")
 
 
 def _pictures() -> Finding:
-    """What makes PNG, PDF and films of drawings."""
+    """Check the packages that render drawings as PNG, PDF and video."""
     found = {name: _version(name) for name in ("typst", "av")}
     said = [f"{name} {number}{_unfit(name, number)}" for name, number in found.items() if number]
     if len(said) == 2 and not any(_unfit(name, number or "") for name, number in found.items()):
-        return Finding("ok", f"pictures and films, by {' and '.join(said)}")
-    advice = (
-        "Without them drawings are saved as SVG, TikZ and pages. Install them with: pip install 'seegrad[pictures]'"
-    )
+        return Finding("ok", f"images and videos, by {' and '.join(said)}")
+    advice = "Without them drawings are saved as SVG, TikZ and HTML. Install them with: pip install 'seegrad[pictures]'"
     return Finding("no", f"typst and av, for PNG, PDF, GIF and MP4{(said and ': ' + ', '.join(said)) or ''}", advice)
 
 
@@ -169,6 +167,6 @@ def _unfit(name: str, number: str) -> str:
 
 def _dot() -> Finding:
     if shutil.which("dot"):
-        return Finding("ok", "dot, of Graphviz")
-    advice = "Only drawings by Graphviz need it (Debian: apt install graphviz; macOS: brew install graphviz)."
-    return Finding("no", "dot, of Graphviz", advice)
+        return Finding("ok", "dot, from Graphviz")
+    advice = "Only drawings by Graphviz require it (Debian: apt install graphviz; macOS: brew install graphviz)."
+    return Finding("no", "dot, from Graphviz", advice)

@@ -1,4 +1,4 @@
-"""``minigrad lab`` and ``minigrad course``: the lessons in a folder of the reader's own, or of a teacher's."""
+"""``minigrad lab`` and ``minigrad course``: copy the lessons to a folder of the user's, or to an nbgrader course."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ from minigrad.core.errors import printable
 __all__ = ["FOLDER", "course", "lab", "needed", "opened"]
 
 FOLDER = Path("minigrad-lessons")
-NOTE = ".minigrad.json"  # what was copied into a folder, by name, so that it is known what a reader has changed since
+NOTE = ".minigrad.json"  # digests of copied files by name, to detect which the user has changed
 STYLE = "lessons.mplstyle"
-CONFIG = """# For nbgrader, in the folder of a course on minigrad. Lessons are as students get them: with open answers.
+CONFIG = """# For nbgrader, in the folder of a course on minigrad. Lessons are assigned as they are, with open answers.
 c = get_config()
 c.CourseDirectory.course_id = "minigrad"
-c.ClearSolutions.enabled = False  # the cell of an answer begins with something to fill in, which stays
-c.Execute.timeout = 120  # seconds for a cell: some train a network
+c.ClearSolutions.enabled = False  # an answer cell contains a stub, which students keep
+c.Execute.timeout = 120  # seconds per cell: some train a network
 """
 
 
 def lab(options: argparse.Namespace) -> int:
-    """Copy the lessons, and open them."""
+    """Copy the lessons and open them."""
     if options.copy:
         _copied(options.folder)
         return 0
@@ -40,20 +40,20 @@ def lab(options: argparse.Namespace) -> int:
 
 
 def needed(command: str) -> None:
-    """Raise Stop where JupyterLab could not be started."""
+    """Raise Stop if JupyterLab is not installed."""
     if find_spec("jupyterlab") is None:
         raise Stop(f"{command}: JupyterLab is missing; install it with: pip install 'seegrad[lab]'")
 
 
 def opened(folder: Path) -> int:
-    """Copy the lessons to a folder, and open the first in JupyterLab: for this machine alone, with a token."""
+    """Copy the lessons to a folder, and open the first in JupyterLab, on localhost with a token."""
     _copied(folder)
     first = min(name for name, _ in _lessons("minigrad lab") if name.endswith(".ipynb"))
     return subprocess.call([sys.executable, "-m", "jupyter", "lab", "--ip=localhost", str(folder / first)])
 
 
 def course(options: argparse.Namespace) -> int:
-    """A folder as nbgrader wants it: an assignment for each lesson, and what it has to know."""
+    """Write an nbgrader course: one assignment per lesson, and its configuration."""
     made: Counter[str] = Counter()
     for name, data in _lessons("minigrad course"):
         if name.endswith(".ipynb"):
@@ -62,24 +62,24 @@ def course(options: argparse.Namespace) -> int:
             _put(assignment / STYLE, dict(_lessons("minigrad course"))[STYLE], "minigrad course")
     _put(options.folder / "nbgrader_config.py", CONFIG.encode(), "minigrad course")
     folder = printable(str(options.folder))
-    print(f"{folder}: {made['new']} lessons added, {made['kept']} left as they are.")
-    print("Go there, then for each lesson: nbgrader generate_assignment 01_one_neuron")
+    print(f"{folder}: {made['new']} lessons added, {made['kept']} left unchanged.")
+    print("In that folder, run for each lesson: nbgrader generate_assignment 01_one_neuron")
     return 0
 
 
 def _lessons(command: str) -> Iterable[tuple[str, bytes]]:
-    """The files that a reader gets: their names, and what is in them."""
+    """Yield the name and contents of each lesson file."""
     shipped = files("minigrad.lessons").joinpath("notebooks")
     folder = shipped if shipped.is_dir() else Path(__file__).resolve().parents[2] / "notebooks"
     if not folder.is_dir():
-        raise Stop(f"{command}: the lessons are missing from this installation; install minigrad anew")
+        raise Stop(f"{command}: the lessons are missing from this installation; reinstall minigrad")
     for one in sorted(folder.iterdir(), key=lambda one: one.name):
         if one.name == STYLE or one.name.endswith(".ipynb"):
             yield one.name, one.read_bytes()
 
 
 def _copied(folder: Path, command: str = "minigrad lab") -> None:
-    """Bring a folder up to date, but for what the reader has changed there, and say what became of each."""
+    """Update the files in a folder, except those that the user has changed, and print a summary."""
     note = folder / NOTE
     known = _known(note, command)
     states: dict[str, list[str]] = {}
@@ -93,7 +93,7 @@ def _copied(folder: Path, command: str = "minigrad lab") -> None:
         states.setdefault(state, []).append(name)
     _written(note, json.dumps(known, indent=1).encode(), command)
     counts = {state: len([name for name in names if name != STYLE]) for state, names in states.items()}
-    words = {"new": "new", "updated": "updated", "same": "as they were", "yours": "changed by you"}
+    words = {"new": "new", "updated": "updated", "same": "unchanged", "yours": "changed by you"}
     texts = [f"{counts[state]} {text}" for state, text in words.items() if counts.get(state)]
     print(f"{printable(str(folder.resolve()))}: {', '.join(texts) or 'nothing new'}.")
     if states.get("kept"):
@@ -101,9 +101,9 @@ def _copied(folder: Path, command: str = "minigrad lab") -> None:
 
 
 def _known(note: Path, command: str) -> dict[str, str]:
-    """What a note says. One that is half a file, or a reader's, says nothing of what was copied."""
+    """Return the digests in a note; none if it is damaged."""
     if os.path.lexists(note) and (note.is_symlink() or not note.is_file()):
-        raise Stop(f"{command}: {note} is a link, or no file; minigrad keeps a note there: move it away")
+        raise Stop(f"{command}: {note} is a link, or not a file; minigrad stores its digests there: move it away")
     try:
         found = json.loads(note.read_text(encoding="utf-8")) if note.exists() else {}
     except OSError as error:
@@ -115,9 +115,9 @@ def _known(note: Path, command: str) -> dict[str, str]:
 
 
 def _put(path: Path, data: bytes, command: str, before: str = "") -> str:
-    """Write a file, unless one is there that is not what was written `before`: "new", "updated", "same" or "kept".
+    """Write a file unless another one exists whose digest is not `before`. Return "new", "updated", "same" or "kept".
 
-    A link is the reader's, wherever it leads, and so is a folder, or a pipe, which nobody would end to write into.
+    Links, folders and pipes are never overwritten: they belong to the user, and writing to a pipe would block.
     """
     try:
         there = path.read_bytes() if path.is_file() and not path.is_symlink() else None

@@ -1,4 +1,4 @@
-"""What ends a command early."""
+"""The exception that ends a command early."""
 
 from __future__ import annotations
 
@@ -6,4 +6,4 @@ __all__ = ["Stop"]
 
 
 class Stop(Exception):
-    """What a user must put right; told in one line, with exit code 2."""
+    """An error for the user to fix, printed in one line with exit code 2."""

@@ -1,4 +1,4 @@
-"""``minigrad sweep``: what a file asks for, run by Ray's Tune, as a table that is drawn again, a CSV and a picture."""
+"""``minigrad sweep``: run a sweep with Ray Tune, and show it as a live table, a CSV file and a plot."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ __all__ = ["EXAMPLE", "sweep"]
 EXAMPLE = """\
 a file:
   train = "train.py:train"    # def train(lr, width, seed, report): … fit(…, callbacks=[report])
-  goal = "min val_loss"       # what train reports, and whether less or more is better
-  samples = 20                # how often [random] is drawn, for each point of the [grid]
-  workers = 2                 # how many run at once; by default one a core
+  goal = "min val_loss"       # the reported metric, and whether to minimise or maximise it
+  samples = 20                # draws from [random], for each point of the [grid]
+  workers = 2                 # concurrent trials; default: one per core
 
   [random]
   lr = { from = 1e-4, to = 1e-1, log = true }
@@ -25,14 +25,14 @@ a file:
   [grid]
   seed = [0, 1]
 
-  [stop]                      # early: successive halving
-  grace_period = 2            # epochs that each trial has
-  reduction_factor = 3        # of so many trials one goes on
+  [stop]                      # early stopping by successive halving
+  grace_period = 2            # minimum number of epochs of a trial
+  reduction_factor = 3        # one of so many trials continues
 """
 
 
 def sweep(options: argparse.Namespace) -> int:
-    """Run it, or go on with it. The exit code is 1 if a trial failed."""
+    """Run or resume a sweep. Return exit code 1 if a trial failed."""
     from minigrad.distributed.sweeps import asked
     from minigrad.distributed.sweeps import sweep as run
 
@@ -44,7 +44,7 @@ def sweep(options: argparse.Namespace) -> int:
     except (MinigradError, OSError) as error:
         raise Stop(str(error)) from None
     except KeyboardInterrupt:
-        print(f"\nminigrad sweep: stopped. The same command goes on: minigrad sweep {printable(str(options.file))}")
+        print(f"\nminigrad sweep: stopped. To resume, run: minigrad sweep {printable(str(options.file))}")
         return 130
     print(printable(f"{found.folder}: results.csv, parallel.svg"))
     failed = [trial for trial in found.trials if trial.state == "failed"]
@@ -54,7 +54,7 @@ def sweep(options: argparse.Namespace) -> int:
 
 
 class _Picture:
-    """Draws the picture anew whenever a trial has ended."""
+    """Callback that redraws the plot whenever a trial ends."""
 
     def __init__(self) -> None:
         self.ended = -1

@@ -1,4 +1,4 @@
-"""``minigrad ops``, ``data`` and ``torch``: what there is, as tables."""
+"""``minigrad ops``, ``data`` and ``torch``: tables of operations, data sets and PyTorch's names."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["data", "ops", "torch"]
 
 
 def ops(options: argparse.Namespace) -> int:
-    """A line an operation: its name, its formula, which operands have a derivative, and the devices."""
+    """Print a line per operation: its name, formula, differentiable operands, and devices."""
     from importlib.util import find_spec
 
     from minigrad.backends.formula import expression
@@ -49,18 +49,18 @@ def _short(text: str, most: int = 32) -> str:
 
 
 def data(options: argparse.Namespace) -> int:
-    """What is shipped, a line each; then what is read from files of the reader's, and which of them are there."""
+    """Print the shipped data sets, then those read from the user's files, and which of these exist."""
     from importlib.resources import files
 
     from minigrad.data import known
 
-    print("Shipped with minigrad: mg.data.…")
+    print("Shipped with minigrad, in mg.data:")
     for one in known.SHIPPED:
         size = sum(len(files("minigrad.data").joinpath(name).read_bytes()) for name in one.files)
         shown = f"{-(-size // 1000)} kB" if size else ""
         print(f"  {one.call:<19} {one.what:<31} {shown:>6}  {one.source}".rstrip())
-    print(f"\nRead from files of yours, below {_short_path(known.data_folder())}")
-    print("Nothing is ever fetched. The environment variable MINIGRAD_DATA names another folder.")
+    print(f"\nRead from your files, below {_short_path(known.data_folder())}")
+    print("Nothing is downloaded. The environment variable MINIGRAD_DATA sets another folder.")
     for data in known.OFFICIAL:
         there = known.find(data)
         folder = there[0].parent if there else known.places(data)[0]
@@ -76,29 +76,27 @@ def data(options: argparse.Namespace) -> int:
 
 
 def _short_path(path: Path) -> str:
-    """A path with ``~`` for the home folder, where that is known."""
+    """Return a path with ``~`` for the home folder, if it is known."""
     home = os.path.expanduser("~")
     return printable(f"~/{path.relative_to(home).as_posix()}" if path.is_relative_to(home) else str(path))
 
 
 def _state(there: Sequence[Path], name: str, md5: str) -> str:
-    """What is known of a file that may be there."""
+    """Return whether a file exists, and whether its digest is right."""
     from minigrad.data.known import md5_of
 
     path = next((path for path in there if path.name == name), None)
     if path is not None:
-        return "here" if md5_of(path) == md5 else "another MD5"
+        return "here" if md5_of(path) == md5 else "MD5 differs"
     return ""
 
 
 def torch(options: argparse.Namespace) -> int:
-    """How much of each family of PyTorch's is here; or of some names, a line each."""
+    """Print how many names of each family of PyTorch are implemented; or a line for each given name."""
     from importlib.util import find_spec
 
     if not find_spec("numpy"):
-        raise Stop(
-            "minigrad torch: its names are those of tensors, which need NumPy; install it with: pip install numpy"
-        )
+        raise Stop("minigrad torch: the names of tensors require NumPy; install it with: pip install numpy")
     from minigrad.pytorch import look_up, markdown, rows, summary, version
 
     if options.markdown:
@@ -106,10 +104,10 @@ def torch(options: argparse.Namespace) -> int:
         return 0
     asked = {name.removeprefix("torch.").removeprefix("mg.") for name in options.names}
     if not asked:
-        print(f"{'PyTorch ' + version():<26}{'here':>6}{'differs':>9}{'not here':>10}")
+        print(f"{'PyTorch ' + version():<26}{'yes':>6}{'differs':>9}{'no':>10}")
         for family, yes, differs, no in summary(rows()):
             print(f"{family:<26}{yes:>6}{differs:>9}{no:>10}")
-        print("Which: minigrad torch NAME …, a name or a family; all: minigrad torch --markdown")
+        print("Details: minigrad torch NAME …, for names or families; all of them: minigrad torch --markdown")
         return 0
     chosen = look_up(asked)
     if not chosen:

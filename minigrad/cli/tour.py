@@ -1,4 +1,4 @@
-"""``minigrad tour``: a network of Values learns Iris, and the graph of one loss becomes a page."""
+"""``minigrad tour``: train a network of Values on Iris, and save the graph of one loss as a page."""
 
 from __future__ import annotations
 
@@ -35,27 +35,27 @@ def tour(options: argparse.Namespace) -> int:
 
     losses = [cross_entropy(model(x), y).data for x, y in zip(flowers.test_x, flowers.test_y, strict=True)]
     right = [k for k, y in enumerate(flowers.test_y) if _predict(model, flowers.test_x[k]) == y]
-    accuracy = f"{len(right) / len(losses):.1%} ({len(right)} of {len(losses)} flowers that it had not seen)"
+    accuracy = f"{len(right) / len(losses):.1%} ({len(right)} of {len(losses)} unseen flowers)"
     print(f"Test accuracy: {accuracy}.")
 
-    # Right, and yet unsure: its gradients are not all but 0, and its loss is not that of a mistake.
+    # Correct but uncertain, so that its gradients are not almost 0 and its loss is not that of a mistake.
     chosen = max(right or range(len(losses)), key=losses.__getitem__)
     species, sure = flowers.species[flowers.test_y[chosen]], math.exp(-losses[chosen])
-    flower = f"Test flower {chosen}, an Iris {species}. The network gives that species {sure:.0%}"
-    flower += ", the least sure of its right answers." if right else "."
+    flower = f"Test flower {chosen}, an Iris {species}. The network gives that species a probability of {sure:.0%}"
+    flower += ", the lowest among its correct predictions." if right else "."
     loss = _labelled_loss(model, flowers.test_x[chosen], flowers.test_y[chosen], flowers.features)
     model.zero_grad()
     loss.backward()
     _write_page(loss, model, flower, options.out)
     print(flower)
-    print(f"Its loss, value by value and gradient by gradient: {printable(str(options.out.resolve()))}")
+    print(f"Its loss, with every value and gradient: {printable(str(options.out.resolve()))}")
     if options.open and not webbrowser.open(options.out.resolve().as_uri()):
-        print("No browser could be opened here; open the page by hand.")
+        print("No browser could be opened; open the page yourself.")
     return lessons.opened(lessons.FOLDER) if options.lab else 0
 
 
 def _train(model: MLP, xs: list[list[float]], ys: list[int], epochs: int, *, batch: int = 12, lr: float = 0.2) -> None:
-    """Stochastic gradient descent on the mean cross-entropy of `batch` flowers at a time; lr is the learning rate."""
+    """Run SGD with learning rate `lr` on the mean cross-entropy of `batch` flowers."""
     bar = package("tqdm", "minigrad tour").tqdm(range(epochs), desc="epochs", ascii=" =")
     for _ in bar:
         total = 0.0
@@ -76,7 +76,7 @@ def _predict(model: MLP, x: list[float]) -> int:
 
 
 def _labelled_loss(model: MLP, x: list[float], y: int, features: Sequence[str]) -> Value:
-    """The loss at one flower, with names on what a user will look for."""
+    """Return the loss of one flower, with labels on the main nodes."""
     scores = model([Value(number, name) for number, name in zip(x, features, strict=True)])
     for k, score in enumerate(scores):
         score.label = f"score {k}"
@@ -87,35 +87,35 @@ def _labelled_loss(model: MLP, x: list[float], y: int, features: Sequence[str]) 
 
 
 def _captions(model: MLP, flower: str) -> list[tuple[Any, ...]]:
-    """The stops of the tour, which ends at the weight of the largest gradient."""
+    """Return the stops of the tour, which ends at the weight with the largest gradient."""
     weight = max(model.parameters(), key=lambda weight: abs(weight.grad or 0.0))
     up, down = ("up", "down") if (weight.grad or 0.0) > 0 else ("down", "up")
     last = (
-        f"No weight has a larger gradient than {weight.label}, {weight.grad:.3g}: if it goes up, the loss goes {up}: "
-        f"training turns it {down}. Turn it yourself: press W, for “What if”."
+        f"No weight has a larger gradient than {weight.label}, {weight.grad:.3g}: if it goes up, the loss goes {up}, "
+        f"so training moves it {down}. Change it yourself: press W, for “What if”."
     )
     return [
-        ("start", f"{flower} Four measurements, and nothing computed from them yet: go on, or press →."),
-        ("score 2", "They have passed eight neurons, then three: a score for each species. A click opens a stack."),
-        ("loss", "The loss says how wrong the scores are. So much for the forward pass."),
+        ("start", f"{flower} Four measurements, and nothing computed from them yet: press → to continue."),
+        ("score 2", "They have passed through eight neurons, then three: a score per species. Click to open a stack."),
+        ("loss", "The loss measures how wrong the scores are. This ends the forward pass."),
         (
             "seed",
-            "Now back. The gradient of the loss itself is 1; from here each step multiplies by one local derivative.",
+            "Now backward. The gradient of the loss itself is 1; each step multiplies it by one local derivative.",
         ),
-        (("score 2", "backward"), "The first score hears what it should have been: more (−) or less (+)."),
+        (("score 2", "backward"), "The gradient of this score: raising it would lower (−) or raise (+) the loss."),
         ("end", last, weight),
     ]
 
 
 def _ensure_writable(path: Path) -> None:
-    """Find out before the training, not after it, that the page cannot be written."""
+    """Raise Stop before training if the page cannot be written."""
     try:
         existed = os.path.lexists(path)
         with path.open("a", encoding="utf-8"):
             pass
         if not existed:
             path.unlink()
-    except (OSError, ValueError) as error:  # ValueError: a name with a null in it
+    except (OSError, ValueError) as error:  # ValueError: a name with a null character
         raise Stop(f"minigrad tour: cannot write {path}: {getattr(error, 'strerror', error)}") from None
 
 

@@ -1,6 +1,6 @@
-"""What of PyTorch is here: its public names, what differs, and what to write where a name is not here.
+"""Coverage of PyTorch's API: its public names, which of them differ, and replacements for missing ones.
 
-`minigrad torch` prints the table, and ``AttributeError`` of a name that is not here quotes it.
+`minigrad torch` prints the table, and the ``AttributeError`` for a missing name quotes it.
 """
 
 from minigrad.pytorch.advice import advice, missing

@@ -1,4 +1,4 @@
-"""The table of PyTorch's public names: which are here, which differ, and what to write instead of the others."""
+"""The table of PyTorch's public names: which are available, which differ, and replacements for the others."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from minigrad.pytorch.advice import DIFFERS, INERT, REFUSED, advice
 __all__ = ["CoverageRow", "look_up", "markdown", "names", "place_of", "rows", "summary", "version"]
 
 STATES = ("yes", "differs", "no")
-# Said once for the whole table: of tensors that lie otherwise or elsewhere, and what PyTorch's losses have given up.
+# Parameters of layout and placement, noted once for the full table, and deprecated parameters of PyTorch's losses.
 GENERAL = {"layout", "memory_format", "orig_func", "pin_memory"}
 GIVEN_UP = {"reduce", "size_average"}
 
 
 class CoverageRow(NamedTuple):
-    """A name: PyTorch's family, whether it is here ("yes", "differs" or "no"), and how it differs or what to write."""
+    """A name in a family of PyTorch, its state ("yes", "differs" or "no"), and a note."""
 
     family: str
     name: str
@@ -31,11 +31,11 @@ class CoverageRow(NamedTuple):
 
 @cache
 def names(kind: str = "") -> dict[str, dict[str, str]]:
-    """PyTorch's names by the line of ``names.txt`` that they stand in, each with what is said of it there.
+    """Return PyTorch's names by family, as listed in ``names.txt``, each with its annotation.
 
-    `kind` is "" for the families of the table, whose names have the forms in which they are called, "." for the members
-    of their classes, alike, and "+" for all other modules, whose names have the family that has the same thing under
-    that name, if there is one, or "." where they are modules.
+    `kind` selects the lines: "" for the families of the table, annotated with call signatures; "." for the members of
+    their classes, likewise; and "+" for other modules, annotated with the family that has the same object under that
+    name, or "." for a module.
     """
     found = {}
     for line in _lines()[1:]:
@@ -47,19 +47,19 @@ def names(kind: str = "") -> dict[str, dict[str, str]]:
 
 
 def version() -> str:
-    """The version of PyTorch whose names these are."""
+    """Return the version of PyTorch that has these names."""
     return _lines()[0].split()[2].rstrip(":")
 
 
 def rows() -> list[CoverageRow]:
-    """Every name of the table, in the order of its families."""
+    """Return a row for every name, in the order of the families."""
     return [_row(*token) for token in _tokens("")]
 
 
 def look_up(asked: Set[str]) -> list[CoverageRow]:
-    """The rows of names, as ``Linear`` or ``nn.Linear``, or of families, as ``nn``.
+    """Return the rows of names such as ``Linear`` or ``nn.Linear``, or of families such as ``nn``.
 
-    Of the table, or where that has none of them, of the members of its classes and of all other modules.
+    If none is in the table, look among the members of its classes and in all other modules.
     """
     for kinds in ("",), (".", "+"):
         tokens = [token for kind in kinds for token in _tokens(kind) if asked & _spellings(*token[:2])]
@@ -69,7 +69,7 @@ def look_up(asked: Set[str]) -> list[CoverageRow]:
 
 
 def _tokens(kind: str) -> Iterator[tuple[str, str, str, str]]:
-    """Family, name, the forms in which it is called, and the family that has it."""
+    """Yield family, name, call signatures, and the family that defines the name."""
     for family, listed in names(kind).items():
         for name, rest in listed.items():
             home = (rest.strip(".") if kind == "+" else "") or family
@@ -97,9 +97,9 @@ def _row(family: str, name: str, forms: str, home: str) -> CoverageRow:
 
 
 def _lacking(ours: Any, forms: str, bound: bool) -> list[str]:
-    """The options that PyTorch's function has and ours has not; `bound` for a method, which is given itself first.
+    """Return the options of PyTorch's function that ours lacks; `bound` skips the `self` of a method.
 
-    Operands may have any name where there are several forms, or where ours are given by their place alone.
+    Operands are not compared by name if there are several signatures, or if ours are positional-only.
     """
     try:
         own = list(signature(ours).parameters.values())[bound:]
@@ -115,14 +115,14 @@ def _lacking(ours: Any, forms: str, bound: bool) -> list[str]:
 
 
 def _members_lacking(asked: str, ours: Any) -> list[str]:
-    """The methods that a class of PyTorch's has and ours has not, and the options of those that it has."""
+    """Return the methods that our version of a class lacks, and missing options of the others."""
     found = []
     for name, forms in names(".").get(asked, {}).items():
         sign = OPERATORS.get(name.strip("_")) if name.startswith("__") else f"{name}()"
         if not hasattr(ours, name) or f"{asked}.{name}" in REFUSED:
             found.append(f"`{sign or name}`")
         elif not sign or name[0] == "_":
-            continue  # an operator gets its operands by their place
+            continue  # operators take positional operands
         elif options := _lacking(getattr(ours, name), forms, bound=True):
             found.append(f"{', '.join(options)} of `{sign or name}`")
     return found
@@ -134,28 +134,28 @@ OPERATORS = {
 
 
 def summary(table: Sequence[CoverageRow]) -> list[tuple[str, int, int, int]]:
-    """A family a line: how many of its names are here, how many differ, how many are not here."""
+    """Return for each family the counts of names that are available, differ and are missing."""
     families = dict.fromkeys(row.family for row in table)
     counts: dict[str, list[str]] = {family: [row.state for row in table if row.family == family] for family in families}
     return [(family, *(states.count(state) for state in STATES)) for family, states in counts.items()]  # type: ignore[misc]
 
 
 def markdown() -> str:
-    """The table as a page of the book."""
+    """Return the table as a page of the book."""
     table = rows()
     lines = [
-        "# What of PyTorch is here",
+        "# PyTorch coverage",
         "",
-        f"PyTorch {version()} has {len(table)} public names in its families. *Yes*: it is here and means what it",
-        "means there. *Differs*: it is here, the note says how, or which options and methods it is without. *No*: it",
-        "is not here, and where something else can be written, the note says it. Written by `make torch`, which",
-        "compares what each name takes there and here. `minigrad torch NAME` knows PyTorch's other modules, too.",
+        f"PyTorch {version()} has {len(table)} public names in these families. *Yes*: the name is available with the",
+        "same meaning. *Differs*: it is available, and the note describes the difference or lists missing options and",
+        "methods. *No*: it is not available, and the note gives a replacement if there is one. `make torch` writes",
+        "this page by comparing signatures. `minigrad torch NAME` also covers PyTorch's other modules.",
         "",
-        "Nothing here takes `out=`, `layout=`, `memory_format=`, `pin_memory=` of a tensor, or the names of named",
-        "tensors. Where PyTorch raises `RuntimeError`, the error that is raised here is one, too, beside being a",
+        "No function takes `out=`, `layout=`, `memory_format=`, `pin_memory=` of a tensor, or the names of named",
+        "tensors. Where PyTorch raises `RuntimeError`, the error here is a subclass of it and of",
         "`ShapeError`, `DTypeError` or `ArgumentError`; see the [errors](reference/errors.md).",
         "",
-        "| family | yes | differs | no | here |",
+        "| family | yes | differs | no | available |",
         "|---|---:|---:|---:|---:|",
     ]
     for family, yes, differs, no in summary(table):
@@ -166,7 +166,7 @@ def markdown() -> str:
         lines += [f"**Yes:** {', '.join(f'`{row.name}`' for row in own if row.state == 'yes') or 'nothing'}.", ""]
         noted = [row for row in own if row.note]
         if noted:
-            lines += ["| name | here | note |", "|---|---|---|"]
+            lines += ["| name | available | note |", "|---|---|---|"]
             lines += [f"| `{row.name}` | {row.state} | {row.note.replace('|', chr(92) + '|')} |" for row in noted]
             lines += [""]
         rest = [row for row in own if row.state == "no" and not row.note]
@@ -180,7 +180,7 @@ def _lines() -> list[str]:
 
 
 def place_of(family: str) -> Any:
-    """What has here the names of a family of PyTorch's, a module or a class; None if there is no such."""
+    """Return the module or class that corresponds to a family of PyTorch; None if there is none."""
     place: Any = import_module("minigrad")
     for part in family.split(".")[1:]:
         try:

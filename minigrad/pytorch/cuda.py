@@ -1,4 +1,4 @@
-"""What programs ask before they choose a device, and what they tell it. Where there is none, telling does nothing."""
+"""``mg.cuda``: the functions that programs call to select and synchronise a device; no-ops without a GPU."""
 
 from typing import Any
 
@@ -14,26 +14,26 @@ __all__ = [
     "manual_seed_all",
     "synchronize",
 ]
-__path__: list[str] = []  # no folder: what is imported from here and is not here, `pytorch.modules` answers for
+__path__: list[str] = []  # a package without a folder: `pytorch.modules` resolves its submodules
 
 
 def is_available() -> bool:
-    """Whether tensors can be on the device "cuda"."""
+    """Return whether tensors can be on the device "cuda"."""
     return is_there("cuda")
 
 
 def device_count() -> int:
-    """How many such devices there are."""
+    """Return the number of CUDA devices, 0 or 1."""
     return int(is_available())
 
 
 def current_device() -> int:
-    """The number of the device "cuda", of which there is one: 0."""
+    """Return the index of the device "cuda", always 0."""
     return 0
 
 
 def manual_seed(seed: int) -> None:
-    """`mg.manual_seed`, if the device is there: one generator draws the same numbers for all devices."""
+    """Call `mg.manual_seed` if the device exists: one generator draws the same values for all devices."""
     if is_available():
         from minigrad.random import manual_seed
 
@@ -44,12 +44,12 @@ manual_seed_all = manual_seed
 
 
 def synchronize(device: object = None) -> None:
-    """Wait until the device has computed all it was given: `mg.synchronize`."""
+    """Wait until the device has finished all kernels: `mg.synchronize`."""
     dispatch.synchronize()
 
 
 def empty_cache() -> None:
-    """Give back the memory that is kept for later: `mg.empty_cache`."""
+    """Release cached memory: `mg.empty_cache`."""
     if is_available():
         from minigrad.profiling.memory_report import empty_cache
 

@@ -1,7 +1,7 @@
-"""Modules that PyTorch has and minigrad has no file for: imported with those of their names that are here.
+"""Import hooks for modules of PyTorch that have no file in minigrad, with their available names.
 
-``from minigrad.nn.modules.linear import Linear`` is `minigrad.nn.Linear`. Where nothing of a module is here, importing
-it raises ModuleNotFoundError with the advice that ``mg.amp`` gives; importing a name that is not here, ImportError.
+``from minigrad.nn.modules.linear import Linear`` is `minigrad.nn.Linear`. If nothing in a module is available, the
+import raises ModuleNotFoundError with the advice of ``mg.amp``; importing a missing name raises ImportError.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ __all__ = ["absent", "spec_of"]
 
 
 def spec_of(name: str) -> ModuleSpec | None:
-    """How to import ``minigrad.…``, for which there is no file: as a module with what is here of PyTorch's; None if
-    PyTorch has no such name either, or it is here. Raises ImportError with advice if it is a name that is not here."""
+    """Return a spec for the module ``minigrad.…`` without a file, with the available names of PyTorch's module; None
+    if PyTorch has no such name, or it is available. Raises ImportError with advice for a missing name."""
     asked = name.replace("minigrad", "torch", 1)
     family, _, last = asked.rpartition(".")
     if _here(asked):
@@ -35,8 +35,8 @@ def spec_of(name: str) -> ModuleSpec | None:
 
 
 def absent(home: str, name: str) -> Any:
-    """A module of PyTorch's that is asked for as an attribute of the module `home`. Raises AttributeError, with advice,
-    for any other name."""
+    """Return a submodule of `home` that corresponds to one of PyTorch. Raises AttributeError, with advice, for any
+    other name."""
     asked = f"{home.replace('minigrad', 'torch', 1)}.{name}"
     if _here(asked):
         return import_module(f"{home}.{name}")
@@ -46,9 +46,9 @@ def absent(home: str, name: str) -> Any:
 
 
 def _here(module: str) -> dict[str, str]:
-    """The names of a module of PyTorch's that are here, each with the family that has it.
+    """Return the available names of a module of PyTorch, each with the family that defines it.
 
-    None of one that lies beside a function of its name, which it would stand in place of: ``nn.utils.weight_norm``.
+    A module named like a function, which it would hide, has none: ``nn.utils.weight_norm``.
     """
     family, _, last = module.rpartition(".")
     if names().get(family, {}).get(last):
@@ -58,14 +58,14 @@ def _here(module: str) -> dict[str, str]:
 
 
 class _Loader(Loader):
-    """Makes a module of what is here."""
+    """Loader that fills a module with the available names."""
 
     def create_module(self, spec: ModuleSpec) -> None:
-        """Leave that to Python."""
+        """Use Python's default module creation."""
 
     def exec_module(self, module: ModuleType) -> None:
-        """Give the module its names."""
+        """Add the names to the module."""
         asked = module.__name__.replace("minigrad", "torch", 1)
         found = {name: getattr(place_of(home), name) for name, home in _here(asked).items()}
-        module.__doc__ = f"What is here of PyTorch's ``{asked}``."
+        module.__doc__ = f"The available names of PyTorch's ``{asked}``."
         vars(module).update(found, __all__=sorted(found), __getattr__=lambda name: absent(module.__name__, name))

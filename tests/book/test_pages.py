@@ -346,5 +346,5 @@ def test_the_pages_show_what_was_made(site):
     operation = (site / "how" / "one_operation.html").read_text(encoding="utf-8")
     assert '<figure class="minigrad"' in operation
     assert "tanh_kernel" in operation
-    assert "joined into" in operation
+    assert "merged into" in operation
     assert "Traceback" not in operation

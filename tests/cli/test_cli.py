@@ -1,4 +1,4 @@
-"""The command: what it prints, what it writes, and how it refuses."""
+"""The command: its output, the files it writes, and its errors."""
 
 import re
 import subprocess
@@ -25,10 +25,10 @@ def test_tour_learns_iris_and_writes_the_graph_of_one_loss(capsys, tmp_path):
     code, out, err = run(capsys, "tour", "--out", str(page))
     assert code == 0
     assert out.startswith("Training MLP(4 -> 8 -> 3, 'tanh', 67 parameters) on 120 Iris flowers.\n")
-    accuracy = re.search(r"Test accuracy: ([\d.]+)% \((\d+) of 30 flowers that it had not seen\)\.", out)
+    accuracy = re.search(r"Test accuracy: ([\d.]+)% \((\d+) of 30 unseen flowers\)\.", out)
     assert accuracy is not None
     assert float(accuracy[1]) >= 90.0
-    assert out.endswith(f"gradient by gradient: {page}\n")
+    assert out.endswith(f"with every value and gradient: {page}\n")
     assert "epochs: 100%" in err  # the progress bar
     html = page.read_text(encoding="utf-8")
     for name in ("petal length", "layers[0].neurons[0].w[0]", "layers[1] · Layer(8→3)", "score 2", "loss"):
@@ -51,7 +51,7 @@ def test_open_opens_the_page(capsys, tmp_path, monkeypatch):
     page = tmp_path / "tour.html"
     _, out, _ = run(capsys, "tour", "--epochs", "1", "--out", str(page), "--open")
     assert opened == [page.as_uri()]
-    assert out.endswith("No browser could be opened here; open the page by hand.\n")
+    assert out.endswith("No browser could be opened; open the page yourself.\n")
 
 
 @pytest.mark.parametrize(
@@ -61,7 +61,7 @@ def test_open_opens_the_page(capsys, tmp_path, monkeypatch):
         (("tour", "--speed", "9"), "minigrad: unrecognized arguments: --speed 9; see minigrad --help"),
         (
             ("tour", "--epochs", "0"),
-            "minigrad tour: argument --epochs: '0' is not a whole number above 0; see minigrad tour --help",
+            "minigrad tour: argument --epochs: '0' is not a positive integer; see minigrad tour --help",
         ),
         (
             ("tour", "--seed", "x"),
@@ -138,7 +138,7 @@ COMMANDS = [
 @pytest.mark.parametrize("buffering", [1, -1])
 @pytest.mark.parametrize("command", COMMANDS)
 def test_output_that_cannot_be_written_is_told_in_one_line(capsys, tmp_path, monkeypatch, command, buffering):
-    needs("numpy", "Linux")  # which has /dev/full
+    needs("numpy", "Linux")  # for /dev/full
     from minigrad.distributed import sweeps
 
     monkeypatch.chdir(tmp_path)
@@ -160,7 +160,7 @@ def test_where_standard_output_is_closed_nothing_is_done(capsys, tmp_path, monke
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "stdout", None)
     assert cli.main(command.split()) == 1
-    assert capsys.readouterr().err == "minigrad: standard output is closed, so nothing was done.\n"
+    assert capsys.readouterr().err == "minigrad: standard output is closed; exiting.\n"
     assert not any(tmp_path.iterdir())
 
 

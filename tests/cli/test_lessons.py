@@ -1,4 +1,4 @@
-"""`minigrad lab`, `course` and `doctor`: what they copy, what they leave alone, and what they say."""
+"""`minigrad lab`, `course` and `doctor`: the files they copy, the files they leave alone, and their output."""
 
 import hashlib
 import json
@@ -36,7 +36,7 @@ def test_lab_copies_every_lesson_and_what_it_draws_with(run, tmp_path):
     assert sorted(path.name for path in folder.glob("[0-9]*")) == LESSONS
     for name in (*LESSONS, "lessons.mplstyle"):
         assert (folder / name).read_bytes() == (NOTEBOOKS / name).read_bytes()
-    assert run("lab", "--copy") == (0, f"{folder}: {len(LESSONS)} as they were.\n", "")
+    assert run("lab", "--copy") == (0, f"{folder}: {len(LESSONS)} unchanged.\n", "")
 
 
 def test_lab_never_overwrites_what_a_reader_has_written(run, tmp_path):
@@ -45,12 +45,12 @@ def test_lab_never_overwrites_what_a_reader_has_written(run, tmp_path):
     (folder / LESSONS[0]).write_text("my work", encoding="utf-8")
     (folder / LESSONS[1]).unlink()
     told = run("lab", "mine", "--copy")[1]
-    assert told == f"{folder}: 1 new, {len(LESSONS) - 2} as they were, 1 changed by you.\n"
+    assert told == f"{folder}: 1 new, {len(LESSONS) - 2} unchanged, 1 changed by you.\n"
     assert (folder / LESSONS[0]).read_text(encoding="utf-8") == "my work"
 
 
 def test_lab_brings_a_newer_lesson_but_keeps_one_that_was_changed(run, tmp_path):
-    """As after an update of minigrad: what was copied before is told by its digest."""
+    """An update of minigrad recognises earlier copies by their digests."""
     folder = tmp_path / "minigrad-lessons"
     run("lab", "--copy")
     note = folder / ".minigrad.json"
@@ -63,7 +63,7 @@ def test_lab_brings_a_newer_lesson_but_keeps_one_that_was_changed(run, tmp_path)
     (folder / LESSONS[1]).write_text("an old lesson, with answers", encoding="utf-8")
     note.write_text(json.dumps(known), encoding="utf-8")
     told = run("lab", "--copy")[1].splitlines()
-    assert told[0] == f"{folder}: 1 updated, {len(LESSONS) - 2} as they were."
+    assert told[0] == f"{folder}: 1 updated, {len(LESSONS) - 2} unchanged."
     assert told[1] == f"Changed by you, and newer in minigrad: {LESSONS[1]}. Rename yours to get the new ones."
     assert (folder / LESSONS[0]).read_bytes() == (NOTEBOOKS / LESSONS[0]).read_bytes()
     assert (folder / LESSONS[1]).read_text(encoding="utf-8") == "an old lesson, with answers"
@@ -106,7 +106,7 @@ def test_lab_writes_its_note_through_no_link(run, tmp_path):
     note.symlink_to(tmp_path / "precious")
     code, _, told = run("lab", "--copy")
     assert code == 2
-    assert told.endswith(".minigrad.json is a link, or no file; minigrad keeps a note there: move it away\n")
+    assert told.endswith(".minigrad.json is a link, or not a file; minigrad stores its digests there: move it away\n")
     assert (tmp_path / "precious").read_text(encoding="utf-8") == "precious"
 
 
@@ -135,12 +135,12 @@ def test_a_folder_that_cannot_be_written_is_told_in_one_line(run, tmp_path):
 
 def test_course_is_a_folder_for_nbgrader_and_is_not_overwritten_either(run, tmp_path):
     code, out, _ = run("course", "course")
-    assert (code, out.splitlines()[0]) == (0, f"course: {len(LESSONS)} lessons added, 0 left as they are.")
+    assert (code, out.splitlines()[0]) == (0, f"course: {len(LESSONS)} lessons added, 0 left unchanged.")
     source = tmp_path / "course" / "source"
     assert sorted(path.name for path in source.iterdir()) == [name.removesuffix(".ipynb") for name in LESSONS]
     first = source / LESSONS[0].removesuffix(".ipynb") / LESSONS[0]
     first.write_text("a teacher's own", encoding="utf-8")
-    assert run("course", "course")[1].startswith("course: 0 lessons added, 1 left as they are.\n")
+    assert run("course", "course")[1].startswith("course: 0 lessons added, 1 left unchanged.\n")
     assert first.read_text(encoding="utf-8") == "a teacher's own"
 
 
@@ -153,7 +153,7 @@ def test_doctor_says_what_is_there(run):
     for what in ("NumPy", "device numpy", "matplotlib", "JupyterLab", "anywidget", "ipywidgets", "the player"):
         assert any(re.match(rf"ok +{what}", line) for line in lines), what
     assert any(re.match(r"(ok|no) +device cuda", line) for line in lines) == any("ok      Taichi" in x for x in lines)
-    assert lines[-1] == "Every lesson runs here. To begin: minigrad lab"
+    assert lines[-1] == "All lessons can run here. To start: minigrad lab"
 
 
 def test_doctor_says_which_versions_work_where_another_is_installed(monkeypatch):
@@ -166,7 +166,7 @@ def test_doctor_says_which_versions_work_where_another_is_installed(monkeypatch)
 def test_doctor_says_what_makes_pictures_or_how_to_get_it(monkeypatch):
     versions = {"typst": "0.15.2", "av": "18.1.0"}
     monkeypatch.setattr(doctor, "_version", versions.get)
-    assert doctor._pictures() == ("ok", "pictures and films, by typst 0.15.2 and av 18.1.0", "")
+    assert doctor._pictures() == ("ok", "images and videos, by typst 0.15.2 and av 18.1.0", "")
     versions["av"] = "9.0"
     assert doctor._pictures()[:2] == (
         "no",
@@ -185,26 +185,28 @@ def test_doctor_says_what_to_do_about_what_is_missing(run, monkeypatch):
     code, out, _ = run("doctor")
     assert code == 1
     assert (
-        "  missing NumPy\n          Without it there are Values and no tensors. Install it with: pip install 'numpy'"
+        "  missing NumPy\n          Without it there are Values but no tensors. Install it with: pip install 'numpy'"
         in out
     )
-    assert "  no      Taichi\n          Tensors are computed by NumPy." in out
+    assert "  no      Taichi\n          NumPy runs the tensor kernels instead." in out
     assert "  no      device numpy: no kernel\n" in out
     assert (
         "  missing JupyterLab\n          Or open the lessons in VS Code or Jupyter Notebook. Install it with: pip"
         in out
     )
-    assert "  missing anywidget\n          Players and sliders stay pictures. Install it with: pip install" in out
-    assert "  no      dot, of Graphviz\n          Only drawings by Graphviz need it" in out
-    assert out.endswith("\nLessons need what is missing.\n")
+    assert (
+        "  missing anywidget\n          Players and sliders remain static images. Install it with: pip install" in out
+    )
+    assert "  no      dot, from Graphviz\n          Only drawings by Graphviz require it" in out
+    assert out.endswith("\nLessons require the missing packages.\n")
 
 
 @pytest.mark.parametrize(
     ("code", "why"),
     [
-        ("print(1.0)", "its process ended with code 0"),
+        ("print(1.0)", "the process exited with code 0"),
         ("raise ValueError('cuda: no driver')", "no driver"),
-        ("import os; os._exit(3)", "its process ended with code 3"),
+        ("import os; os._exit(3)", "the process exited with code 3"),
     ],
     ids=["another number", "an error", "a crash"],
 )

@@ -1,4 +1,4 @@
-"""Tape: training by it, in batches too, what it writes into the graph, and how it looks."""
+"""Tape: training with it, batches, what it writes to the graph, and how it is printed."""
 
 import math
 
@@ -77,7 +77,7 @@ def test_batches_of_any_size_give_each_sample_its_number(count, device):
     tape.backward([[2.0, 0.0]] * count)
     assert tape.gradients == {w: 2.0 * column.sum(), x: 6.0 * count}
     tape.step(0.5)
-    tape.backward([0.0, 1.0])  # of the samples again, with the new w
+    tape.backward([0.0, 1.0])  # for the samples again, with the new w
     assert tape.gradients == {w: 0.0, x: 2.0 * column.sum()}
 
 
@@ -127,19 +127,19 @@ def test_a_graph_that_was_changed_after_the_tape_was_made_is_told_of(device):
     a, b = Value(2.0, "a"), Value(3.0, "b")
     tape = mg.Tape(a * b, device=device)
     a.data = 5.0
-    words = r"Value\(5.0, label='a'\) was given that number after the tape was made, which is a copy and still has 2.0"
+    words = r"Value\(5.0, label='a'\) was modified after the tape copied the graph; the tape still has 2.0"
     assert tape.batch({a: [1.0]}).tolist() == [3.0]
     for call in (tape.forward, lambda: tape.batch({b: [1.0]})):
         with pytest.raises(GraphError, match=words):
             call()
-    assert tape.forward({a: 4.0}) == 12.0  # the reader says which
+    assert tape.forward({a: 4.0}) == 12.0  # an explicit value
     assert tape.forward() == 12.0
     b.data = 10.0
     tape.read()
     assert tape.forward() == 50.0
 
 
-# --- what a reader declares, and sees ---
+# --- printing and inspection ---
 
 
 def test_printed_it_is_a_table_of_its_rows():
@@ -168,14 +168,14 @@ def test_a_long_table_is_cut_in_the_middle():
     assert lines[2].split() == ["0", "leaf", "0"]
     tape.batch({tape.inputs[0]: [5.0, 6.0]})
     tape.backward()
-    assert str(tape).splitlines()[2].split() == ["0", "leaf", "0", "2"]  # of leaves, the sum over the samples
+    assert str(tape).splitlines()[2].split() == ["0", "leaf", "0", "2"]  # for leaves, the sum over the samples
 
 
 @pytest.mark.needs("taichi")
 def test_the_text_that_runs_can_be_read():
     a = Value(2.0)
     assert "if kind == 1:  # tanh" in mg.Tape((a * 3.0).tanh(), device="cpu").source
-    with pytest.raises(DeviceError, match="on numpy there is no text"):
+    with pytest.raises(DeviceError, match="numpy has no kernel source"):
         _ = mg.Tape(a * 3.0, device="numpy").source
 
 

@@ -1,4 +1,4 @@
-"""What a tape is given: leaves by place and by label, numbers, samples, outputs; and what it refuses."""
+"""Arguments of a tape: leaves by position and by label, values, samples and outputs; and errors."""
 
 import numpy as np
 import pytest
@@ -15,7 +15,7 @@ def test_leaves_are_found_by_place_and_by_label(device):
     assert tape.inputs["a"] is a
     assert tape.inputs[1:] == (b,)
     assert b in tape.inputs
-    assert Value(2.0) not in tape.inputs  # == compares numbers, and this is no leaf
+    assert Value(2.0) not in tape.inputs  # == compares data, but membership is by identity
 
 
 def test_numbers_are_given_by_value_by_label_or_in_order_and_stay(device):
@@ -35,17 +35,21 @@ def test_what_does_not_fit_is_refused_in_words_and_changes_nothing(device):
     c = a * b
     tape = mg.Tape(c + 1.0, device=device)
     refusals = [
-        (lambda: tape.forward([1.0]), ShapeError, r"1 numbers were given, and the tape has 2 leaves \(tape.inputs\)"),
-        (lambda: tape.forward({"q": 1.0}), ArgumentError, r"no leaf is called 'q'; there are 'a', 'b'"),
+        (lambda: tape.forward([1.0]), ShapeError, r"got 1 values for 2 leaves \(tape.inputs\)"),
+        (lambda: tape.forward({"q": 1.0}), ArgumentError, r"no leaf has the label 'q'; the labels are 'a', 'b'"),
         (lambda: tape.forward({"a": 9.0, other: 1.0}), ArgumentError, r"Value\(1.0, label='c'\) is not on this tape"),
-        (lambda: tape.forward({c: 1.0}), GraphError, r"was computed by mul, and only leaves have numbers to choose"),
-        (lambda: tape.forward({0: 1.0}), DTypeError, r"0 is an int; a leaf is named by its Value or its label"),
-        (lambda: tape.forward({"a": "x"}), DTypeError, r"'x' is a str, not a real number"),
-        (lambda: tape.forward(3.0), DTypeError, r"3.0 is neither a mapping nor a sequence"),
-        (lambda: tape.step(0.1), GraphError, r"step: there are no gradients yet"),
-        (lambda: tape.gradients, GraphError, r"gradients: there are none yet"),
-        (lambda: tape.backward([1.0, 2.0]), ShapeError, r"gradient has shape \(2,\); what was computed has shape \(\)"),
-        (lambda: tape.backward("one"), DTypeError, r"backward: 'one' is no array of real numbers"),
+        (lambda: tape.forward({c: 1.0}), GraphError, r"was computed by mul, and only the values of leaves can be set"),
+        (lambda: tape.forward({0: 1.0}), DTypeError, r"expected a leaf as a Value or a label, but got 0, an int"),
+        (lambda: tape.forward({"a": "x"}), DTypeError, r"expected a real number, but got 'x', a str"),
+        (
+            lambda: tape.forward(3.0),
+            DTypeError,
+            r"expected a mapping or a sequence with one value per leaf, but got 3.0",
+        ),
+        (lambda: tape.step(0.1), GraphError, r"step: no gradients have been computed"),
+        (lambda: tape.gradients, GraphError, r"gradients: no gradients have been computed"),
+        (lambda: tape.backward([1.0, 2.0]), ShapeError, r"gradient has shape \(2,\), but the outputs have shape \(\)"),
+        (lambda: tape.backward("one"), DTypeError, r"backward: cannot convert 'one' to an array of real numbers"),
     ]
     for call, error, words in refusals:
         with pytest.raises(error, match=words):
@@ -54,11 +58,11 @@ def test_what_does_not_fit_is_refused_in_words_and_changes_nothing(device):
 
 
 def test_only_values_of_a_graph_make_a_tape():
-    with pytest.raises(DTypeError, match=r"Tape: 3\.0 is a float, not a Value"):
+    with pytest.raises(DTypeError, match=r"Tape: expected the outputs to be Values, but got 3\.0, a float"):
         mg.Tape(3.0)
-    with pytest.raises(DTypeError, match="is a Tensor, not a Value"):
+    with pytest.raises(DTypeError, match=r"expected the outputs to be Values, but got tensor.*, a Tensor"):
         mg.Tape(mg.tensor([1.0]))
-    with pytest.raises(ShapeError, match="there is no output"):
+    with pytest.raises(ShapeError, match="expected at least one output"):
         mg.Tape([])
     with pytest.raises(ArgumentError, match=r"parameters: .* is not on this tape"):
         mg.Tape(Value(1.0) * 2.0, parameters=[Value(1.0)])
@@ -68,7 +72,7 @@ def test_only_values_of_a_graph_make_a_tape():
 
 def test_labels_that_two_leaves_share_name_neither():
     tape = mg.Tape(Value(1.0, "a") * Value(2.0, "a"))
-    with pytest.raises(ArgumentError, match=r"2 leaves are called 'a'\. Say which by the Value itself"):
+    with pytest.raises(ArgumentError, match=r"2 leaves have the label 'a'\. Pass the Value itself"):
         tape.forward({"a": 1.0})
 
 
@@ -76,7 +80,7 @@ def test_several_outputs_need_a_gradient_each(device):
     a = Value(2.0)
     tape = mg.Tape([a * 3.0, a * a], device=device)
     assert tape.forward() == [6.0, 4.0]
-    with pytest.raises(GraphError, match=r"has 2 outputs, and each needs a gradient: tape.backward\(\[…\]\)"):
+    with pytest.raises(GraphError, match=r"has 2 outputs; pass a gradient for each: tape.backward\(\[…\]\)"):
         tape.backward()
     tape.backward([1.0, 10.0])
     assert tape.gradients == {a: 43.0}
@@ -86,12 +90,12 @@ def test_samples_that_do_not_fit_are_refused_in_words():
     w, x = Value(3.0, "w"), Value(1.0, "x")
     tape = mg.Tape(w * x, parameters=[w])
     for samples, error, words in [
-        (np.ones((3, 2)), ShapeError, r"samples of shape \(3, 2\) have 2 columns, for 1 leaves \(x\)"),
-        (np.ones(3), ShapeError, r"an array of shape \(3,\) was given, and \(samples, columns\) is asked for"),
-        ({"w": [1.0], "x": [1.0, 2.0]}, ShapeError, r"columns of \[1, 2\] numbers were given"),
-        ({}, ShapeError, r"columns of no numbers were given"),
-        (np.ones((0, 1)), ShapeError, "there are no samples"),
-        ([["a"]], DTypeError, r"batch: \[\['a'\]\] is no array of real numbers"),
+        (np.ones((3, 2)), ShapeError, r"samples of shape \(3, 2\) have 2 columns for 1 leaves \(x\)"),
+        (np.ones(3), ShapeError, r"expected an array of shape \(samples, columns\), but got shape \(3,\)"),
+        ({"w": [1.0], "x": [1.0, 2.0]}, ShapeError, r"expected columns of equal length.* but got \[1, 2\]"),
+        ({}, ShapeError, r"expected columns of equal length.* but got none"),
+        (np.ones((0, 1)), ShapeError, "expected at least one sample, but got none"),
+        ([["a"]], DTypeError, r"batch: cannot convert \[\['a'\]\] to an array of real numbers"),
     ]:
         with pytest.raises(error, match=words):
             tape.batch(samples)

@@ -1,4 +1,4 @@
-"""What a tape computes: the numbers and gradients of the graph, for each operation and for random graphs."""
+"""Results of a tape: the values and gradients of the graph, for each operation and for random graphs."""
 
 import math
 import random
@@ -17,12 +17,12 @@ from tiers import NIGHTLY
 
 inf, nan = math.inf, math.nan
 
-# --- the whole table, from its declarations ---
+# --- the full table of operations ---
 
 
 @pytest.fixture(scope="module", params=DEVICES)
 def whole_table(request):
-    """For each op its results at its sample points, and the gradients of operands: by the graph, and by one tape."""
+    """Return for each op its results at sample points and the gradients of operands, by the graph and by one tape."""
     called = {op.name: [([Value(x) for x in point]) for point in points(op)] for op in DIFFERENTIABLE}
     outputs = [(op.name, applied(op)(*values)) for op in DIFFERENTIABLE for values in called[op.name]]
     tape = mg.Tape([y for _, y in outputs], device=request.param)
@@ -53,7 +53,7 @@ def test_each_operation_has_the_value_and_gradients_of_the_graph(op, whole_table
 
 @pytest.mark.slow
 def test_operations_in_a_batch_have_the_numbers_of_their_samples(device):
-    some = DIFFERENTIABLE[:: 1 if NIGHTLY else 12]  # to compile all of them takes a third of a minute
+    some = DIFFERENTIABLE[:: 1 if NIGHTLY else 12]  # compiling all of them takes 20 seconds
     places = {op.name: points(op, 3) for op in some}
     leaves = {op.name: [Value(x) for x in places[op.name][0]] for op in some}
     tape = mg.Tape([applied(op)(*leaves[op.name]) for op in some], device=device)
@@ -61,7 +61,7 @@ def test_operations_in_a_batch_have_the_numbers_of_their_samples(device):
         leaf: [place[k] for place in places[name]]
         for name, operands in leaves.items()
         for k, leaf in enumerate(operands)
-        if leaf in tape.inputs  # but conditions
+        if leaf in tape.inputs  # excludes conditions
     }
     found = tape.batch(columns)
     tape.backward([1.0] * len(leaves))
@@ -151,12 +151,14 @@ def test_a_leaf_as_an_output_and_an_output_given_twice_get_their_gradients(devic
 def test_where_no_gradient_arrives_none_is_computed(device):
     a, b, c = Value(0.0, "a"), Value(2.0, "b"), mg.Value(5.0, "c")
     y = b * mg.ops.sqrt(a).detach() + b * c.detach() + mg.ops.where(mg.ops.sqrt(a), b, c)
-    held_to_graph(y, mg.Tape(y, device=device))  # the slope of sqrt at 0 is inf, and 0 * inf is nan
+    held_to_graph(y, mg.Tape(y, device=device))  # the derivative of sqrt at 0 is inf, and 0 * inf is nan
     with mg.no_grad():
         z = a * b
     tape = mg.Tape(z, device=device)
     assert tape.forward() == 0.0
-    with pytest.raises(GraphError, match=r"need no gradient: they were made by detach\(\), inside no_grad\(\)"):
+    with pytest.raises(
+        GraphError, match=r"do not require grad: they were computed with detach\(\), inside no_grad\(\)"
+    ):
         tape.backward()
 
 
@@ -189,12 +191,12 @@ def test_two_runs_have_equal_bits(device):
     assert results[0] == results[1]
 
 
-# --- what a reader declares, and sees ---
+# --- custom operations ---
 
 
 @pytest.fixture
 def declared():
-    """Declare operations, which are gone afterwards."""
+    """Declare operations, and remove them afterwards."""
     names = []
 
     def declare(name, formula, rule, kernel):

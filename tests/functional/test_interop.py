@@ -174,7 +174,7 @@ def test_a_write_through_data_is_noticed_where_a_gradient_needs_the_old_values(s
 def test_pytorch_lets_such_a_write_pass_and_computes_with_the_new_values(torch, statement):
     found, of_new = written_between(torch, statement)
     assert found == of_new != [2.0, 4.0]
-    assert "PyTorch makes another gradient" in DIFFERS["torch.Tensor.data"]
+    assert "PyTorch silently computes another gradient" in DIFFERS["torch.Tensor.data"]
 
 
 # --- NumPy ---

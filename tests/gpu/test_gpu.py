@@ -302,7 +302,7 @@ def test_a_recorded_step_becomes_one_kernel_and_computes_what_eager_does():
 
     (expected, _), (found, function) = trained(lambda step: step), trained(mg.jit)
     assert found == expected
-    assert re.search(r" of which are fused into \d+, joined into step_", function.program)
+    assert re.search(r" of which are fused into \d+, merged into step_", function.program)
 
 
 def test_what_computes_number_by_number_is_one_launch_that_stores_what_others_read():
@@ -322,7 +322,7 @@ def test_what_computes_number_by_number_is_one_launch_that_stores_what_others_re
     for _ in range(20):
         found = jitted(x)
     np.testing.assert_allclose(found.numpy(), chain(x).numpy(), rtol=1e-6, atol=1e-6)
-    assert re.search(r" \d+ of which are fused into [12], joined into step_", jitted.program)
+    assert re.search(r" \d+ of which are fused into [12], merged into step_", jitted.program)
 
     step, start = mg.jit(updated), w.detach().numpy()
     for _ in range(20):
@@ -332,7 +332,7 @@ def test_what_computes_number_by_number_is_one_launch_that_stores_what_others_re
     for _ in range(20):
         updated(x)
     np.testing.assert_allclose(found, w.detach().numpy(), rtol=1e-5, atol=1e-5)
-    assert re.search(r" of which are fused into \d, joined into step_", step.program)
+    assert re.search(r" of which are fused into \d, merged into step_", step.program)
 
 
 def test_a_recorded_step_moves_no_numbers_but_those_it_is_given():
@@ -353,7 +353,7 @@ def test_a_recorded_step_moves_no_numbers_but_those_it_is_given():
     before = dict(transfers)
     losses = [step(x) for x in given[3:]]
     assert moved(before) == (3, 0)
-    assert "launches, one by one" in step.program
+    assert "launches, not merged" in step.program
     expected = np.arange(6.0, dtype=np.float32).reshape(2, 3)
     for k, loss in enumerate(losses, start=3):
         before_it = expected - np.float32(0.1) * 4 * sum(range(k))

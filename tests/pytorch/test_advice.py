@@ -1,4 +1,4 @@
-"""What an import or a name that is not here is told: what to write instead."""
+"""Errors for missing names of PyTorch, with a replacement."""
 
 import re
 import warnings
@@ -19,15 +19,15 @@ MODULES = sorted(
 
 
 def test_every_module_of_pytorch_can_be_imported_or_says_what_to_write():
-    """Each is a file of ours, or a module with those of its names that are here, or is refused with its name."""
+    """Each is a file of ours, or a module with its available names, or raises an error with its name."""
     refused, made = [], []
     for path in MODULES:
         ours = path.replace("torch", "minigrad", 1)
         family, _, name = path.rpartition(".")
-        if path == "torch.Tensor" or coverage.names().get(family, {}).get(name):  # a class, or a function
+        if path == "torch.Tensor" or coverage.names().get(family, {}).get(name):  # a class or a function
             continue
         try:
-            with warnings.catch_warnings():  # an old path of ours that is a module of PyTorch's too
+            with warnings.catch_warnings():  # an old path of ours that is also a module of PyTorch
                 warnings.filterwarnings("ignore", message=r"minigrad\.storage is minigrad\.core\.storage now")
                 module = import_module(ours)
         except ModuleNotFoundError as error:
@@ -41,7 +41,10 @@ def test_every_module_of_pytorch_can_be_imported_or_says_what_to_write():
         made
     )
     for path, said in refused:
-        assert re.match(r"No module named 'minigrad[\w.]*'\.\n  PyTorch's torch[\w.]* is not here", said), (path, said)
+        assert re.match(r"No module named 'minigrad[\w.]*'\.\n  PyTorch's torch[\w.]* is not available", said), (
+            path,
+            said,
+        )
     gone = {"torch.amp", "torch.utils.checkpoint", "torch.utils.tensorboard", "torch.nn.parallel", "torch.onnx"}
     assert gone <= {path for path, _ in refused}
     from minigrad.distributions.categorical import Categorical
@@ -58,8 +61,8 @@ def test_every_module_of_pytorch_can_be_imported_or_says_what_to_write():
             "from minigrad.amp import autocast",
             ModuleNotFoundError,
             (
-                "No module named 'minigrad.amp'.\n  PyTorch's torch.amp is not here: numbers are float32 or float64: "
-                "leave autocast and GradScaler out."
+                "No module named 'minigrad.amp'.\n  PyTorch's torch.amp is not available: dtypes are float32 and "
+                "float64: remove autocast and GradScaler."
             ),
         ),
         (
@@ -70,14 +73,14 @@ def test_every_module_of_pytorch_can_be_imported_or_says_what_to_write():
         (
             "from minigrad import compile",
             ImportError,
-            "cannot import name 'compile' from 'minigrad'.\n  PyTorch's torch.compile is not here: leave the line out",
+            "cannot import name 'compile' from 'minigrad'.\n  PyTorch's torch.compile is not available: remove the",
         ),
         (
             "from minigrad.nn.functional import ctc_loss",
             ImportError,
             "cannot import name 'ctc_loss' from 'minigrad.nn.functional'.\n  PyTorch's torch.nn.functional.ctc_loss is",
         ),
-        ("from minigrad.nn.modules import Conv3d", ImportError, "images of two dimensions are the most there is."),
+        ("from minigrad.nn.modules import Conv3d", ImportError, "images have at most two spatial dimensions."),
         ("import minigrad.nonsense", ModuleNotFoundError, "No module named 'minigrad.nonsense'"),
         ("from minigrad.nn import nonsense", ImportError, "cannot import name 'nonsense' from 'minigrad.nn' ("),
     ],
@@ -91,10 +94,10 @@ def test_an_import_of_what_is_not_here_says_what_to_write_instead(statement, kin
 
 def test_an_attribute_of_a_module_that_was_made_says_what_to_write_instead():
     with pytest.raises(
-        AttributeError, match=r"no attribute 'Conv3d'\.\n  PyTorch's torch\.nn\.modules\.Conv3d is not here"
+        AttributeError, match=r"no attribute 'Conv3d'\.\n  PyTorch's torch\.nn\.modules\.Conv3d is not available"
     ):
         mg.nn.modules.Conv3d  # noqa: B018 -- asking is the test
-    with pytest.raises(AttributeError, match=r"PyTorch's torch\.distributions\.Gamma is not here\."):
+    with pytest.raises(AttributeError, match=r"PyTorch's torch\.distributions\.Gamma is not available\."):
         mg.distributions.Gamma  # noqa: B018 -- asking is the test
 
 
@@ -104,30 +107,30 @@ def test_an_attribute_of_a_module_that_was_made_says_what_to_write_instead():
         (
             lambda: mg.compile,
             (
-                "module 'minigrad' has no attribute 'compile'.\n  PyTorch's torch.compile is not here: leave the "
-                "line out; mg.jit records a whole step of training."
+                "module 'minigrad' has no attribute 'compile'.\n  PyTorch's torch.compile is not available: remove the "
+                "line; mg.jit compiles a training step."
             ),
         ),
-        (lambda: mg.fft, "torch.fft is not here: there are no Fourier transforms, and no complex numbers."),
+        (lambda: mg.fft, "torch.fft is not available: there are no Fourier transforms and no complex dtypes."),
         (
             lambda: mg.amp,
-            "torch.amp is not here: numbers are float32 or float64: leave autocast and GradScaler out.",
+            "torch.amp is not available: dtypes are float32 and float64: remove autocast and GradScaler.",
         ),
-        (lambda: mg.autocast, "leave autocast and GradScaler out."),
-        (lambda: mg.float16, "torch.float16 is not here: float32 is the smallest float."),
+        (lambda: mg.autocast, "remove autocast and GradScaler."),
+        (lambda: mg.float16, "torch.float16 is not available: float32 is the smallest float dtype."),
         (lambda: mg.FloatTensor, "mg.tensor(data, dtype=mg.float32), or mg.empty(sizes)."),
-        (lambda: mg.relu_, "torch.relu_ is not here: the method: x.relu_(…)."),
-        (lambda: mg.nn.DataParallel, "one device computes: leave it out, and use the module itself."),
-        (lambda: mg.nn.Conv3d, "images of two dimensions are the most there is."),
+        (lambda: mg.relu_, "torch.relu_ is not available: use the method x.relu_(…)."),
+        (lambda: mg.nn.DataParallel, "there is one device: remove it, and use the module itself."),
+        (lambda: mg.nn.Conv3d, "images have at most two spatial dimensions."),
         (lambda: mg.nn.functional.leaky_relu_, "F.leaky_relu(x, inplace=True)."),
-        (lambda: mg.optim.LBFGS, "torch.optim.LBFGS is not here: optim.Adam, or SGD."),
+        (lambda: mg.optim.LBFGS, "torch.optim.LBFGS is not available: optim.Adam, or SGD."),
         (
             lambda: mg.linalg.qr,
-            "products, solve, inv, det, cholesky, svdvals are here; else take NumPy: np.linalg on x.numpy().",
+            "products, solve, inv, det, cholesky, svdvals are available; else use np.linalg on x.numpy().",
         ),
         (
             lambda: mg.cuda.amp,
-            "torch.cuda.amp is not here: numbers are float32 or float64: leave autocast and GradScaler out.",
+            "torch.cuda.amp is not available: dtypes are float32 and float64: remove autocast and GradScaler.",
         ),
     ],
 )

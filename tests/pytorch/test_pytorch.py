@@ -1,4 +1,4 @@
-"""What of PyTorch is here: the committed table is what the package has, options and defaults are PyTorch's."""
+"""PyTorch coverage: the committed table matches the package, and options and defaults are PyTorch's."""
 
 import inspect
 import os
@@ -29,7 +29,7 @@ ROWS = pytorch.rows()
 
 def test_the_page_of_the_book_is_what_the_package_has():
     same = PAGE.read_text(encoding="utf-8") == pytorch.markdown()
-    assert same, "book/pytorch.md is not what the package has; run: make torch"
+    assert same, "book/pytorch.md does not match the package; run: make torch"
 
 
 def test_the_page_has_every_name_once():
@@ -77,13 +77,13 @@ def test_what_is_called_there_is_called_here_and_what_is_a_module_there_is_one_h
 @pytest.mark.parity
 @pytest.mark.nightly
 def test_the_whole_file_of_names_is_that_of_this_pytorch(torch):
-    """In a process of its own: it imports every module of PyTorch's."""
+    """Run in a subprocess, since it imports every module of PyTorch."""
     code = "import torch_names; assert torch_names.text() == torch_names.FILE.read_text(encoding='utf-8')"
     path = os.pathsep.join(sys.path)
     subprocess.run([sys.executable, "-c", code], check=True, timeout=300, env={**os.environ, "PYTHONPATH": path})
 
 
-# A call for each option that only the notes know of: PyTorch computes it, and here it is refused.
+# One call for each option that only the notes mention: PyTorch computes it, and minigrad refuses it.
 OPTIONS = {
     "torch.nn.Embedding sparse": "t.nn.Embedding(3, 2, sparse=True)",
     "torch.nn.EmbeddingBag sparse": "t.nn.EmbeddingBag(3, 2, sparse=True)",
@@ -131,7 +131,7 @@ def test_each_option_that_is_here_to_be_refused_is_tried():
     ],
 )
 def test_options_and_methods_are_compared(monkeypatch, name, note):
-    """With a function and a class that take no more than these: ours may have come to take more."""
+    """Compare with a function and a class that take no more than these, since ours may have gained options."""
 
     class Bare:
         def __init__(self, *given):
@@ -156,7 +156,7 @@ def test_options_and_methods_are_compared(monkeypatch, name, note):
 
 
 def test_what_takes_anything_by_keyword_is_known():
-    """Of these the options cannot be compared; each was looked at."""
+    """Options of these cannot be compared; each was checked manually."""
     found = set()
     for row in ROWS:
         ours = getattr(coverage.place_of(row.family), row.name, None) if row.state != "no" else None
@@ -235,10 +235,10 @@ def test_the_command_prints_counts_a_family_and_the_rows_of_a_name(capsys):
     code, out, _ = run(capsys, "torch")
     lines = out.splitlines()
     assert code == 0
-    assert lines[0].split() == ["PyTorch", pytorch.version(), "here", "differs", "not", "here"]
+    assert lines[0].split() == ["PyTorch", pytorch.version(), "yes", "differs", "no"]
     assert [(a, int(b), int(c), int(d)) for a, b, c, d in map(str.split, lines[1:-1])] == pytorch.summary(ROWS)
     assert run(capsys, "torch", "nn.Linear", "compile")[1].splitlines() == [
-        "torch.compile    no       leave the line out; mg.jit records a whole step of training",
+        "torch.compile    no       remove the line; mg.jit compiles a training step",
         "torch.nn.Linear  yes",
     ]
     assert {line.split()[0].rpartition(".")[0] for line in run(capsys, "torch", "optim")[1].splitlines()} >= {
@@ -293,10 +293,10 @@ def test_defaults_are_pytorch_s(torch, family):
 
 
 def defaults(function):
-    """The parameters that have a default, but for functions: an activation is of either library."""
+    """Return the parameters with a default other than a function: an activation belongs to its library."""
     called = function.__init__ if isinstance(function, type) else function
     try:
         parameters = inspect.signature(called).parameters.values()
-    except (TypeError, ValueError):  # no function, or one that is written in C++
+    except (TypeError, ValueError):  # not a function, or written in C++
         return {}
     return {one.name: one.default for one in parameters if one.default is not one.empty and not callable(one.default)}

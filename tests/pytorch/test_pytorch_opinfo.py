@@ -1,7 +1,7 @@
 """Each sample of PyTorch's own tests, `op_db`, gives PyTorch's result, gradient and second gradient, or is refused.
 
-What differs on purpose is listed in `tests/pytorch/exceptions.txt`, with its reason; a line that no sample needs fails.
-A part of the operations, chosen by hash, is compared in `make test`, all of them in `make nightly`.
+Intended differences are listed in `tests/pytorch/exceptions.txt`, with reasons; a line that no sample needs fails.
+A subset of the operations, chosen by hash, is compared in `make test`, all of them in `make nightly`.
 """
 
 import pytest

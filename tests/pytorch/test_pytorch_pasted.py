@@ -1,4 +1,4 @@
-"""PyTorch's names, which code that was written for it asks for: each means here what it means there."""
+"""PyTorch's names that existing code uses have the same meaning in minigrad."""
 
 import math
 

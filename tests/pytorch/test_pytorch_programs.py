@@ -1,6 +1,6 @@
-"""Programs written for PyTorch run with their imports changed, and compute what they compute there.
+"""Programs written for PyTorch run with only their imports changed, and compute the same.
 
-Each stands once, in `tests/torch_code`, and is loaded for either library. PyTorch's starting weights are carried over.
+Each program in `tests/torch_code` is loaded for either library. PyTorch's initial weights are copied.
 """
 
 import numpy as np
@@ -12,7 +12,7 @@ from strategies import PROGRAM
 from tiers import NIGHTLY
 from torch_programs import HERE, PROGRAMS, deterministic, loaded
 
-# Where PyTorch is there, all of them are trained beside it below.
+# With PyTorch installed, all of them are also trained by both libraries below.
 ALONE = PROGRAMS[:: 1 if NIGHTLY or not is_here("torch") else 6]
 EACH = pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.name)
 
@@ -22,7 +22,7 @@ def numbers(x):
 
 
 def apart(mine, its):
-    """How far two results are apart, beside the largest number of PyTorch's, or beside 1 where all are small."""
+    """Return the largest absolute difference, relative to PyTorch's largest magnitude if that is above 1."""
     mine, its = numbers(mine), numbers(its)
     assert mine.shape == its.shape
     finite = np.isfinite(its)
@@ -32,7 +32,7 @@ def apart(mine, its):
 
 
 def carried(program, torch):
-    """The program's model by either library with the same weights, and what it learns from."""
+    """Return the program's model in either library with the same weights, and its training data."""
     torch.manual_seed(0)
     arrays = program.arrays(np.random.default_rng(3))
     codes = [loaded(program.file, "minigrad"), loaded(program.file, "torch")]
@@ -79,7 +79,7 @@ def test_the_program_trains_as_in_pytorch(program, torch, monkeypatch):
 
 
 def flat(result):
-    """What a snippet found, as numbers and texts in a row."""
+    """Return the results of a snippet as a flat list."""
     if isinstance(result, dict):
         result = list(result.items())
     if isinstance(result, list | tuple):
@@ -91,7 +91,7 @@ NAMES = [line.strip().rstrip(",") for line in (HERE / "snippets.py").read_text()
 
 
 @pytest.mark.parity
-@pytest.mark.filterwarnings("ignore:.*weight_norm:FutureWarning")  # PyTorch would have it written otherwise
+@pytest.mark.filterwarnings("ignore:.*weight_norm:FutureWarning")  # deprecated in PyTorch
 @pytest.mark.parametrize("name", [name for name in NAMES if name.isidentifier()])
 def test_the_snippet_finds_what_it_finds_in_pytorch(name, torch):
     mine, its = (flat(getattr(loaded("snippets", library), name)()) for library in ("minigrad", "torch"))

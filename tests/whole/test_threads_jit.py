@@ -193,7 +193,7 @@ def test_threads_capture_compile_replay_and_merge_at_once(monkeypatch, own_opera
             x = mg.full((6 + k,), float(i % 3))
             found += [step(x).item(), shared(x).item(), own_operations[k // 2](x).sum().item()]
         if jit is mg.jit:
-            assert "joined into" in step.program
+            assert "merged into" in step.program
         return found
 
     def plain(x):

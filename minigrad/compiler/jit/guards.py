@@ -179,7 +179,7 @@ def absence(table: Mapping[str, Any], names: frozenset[str], what: str) -> Guard
 def size(of: Any, what: str) -> Guard:
     """Guard the length of a container."""
     test = f"len({{0}}) == {len(of)}" if len(of) else EMPTY
-    return Guard(test, (of,), lambda: len(of), len(of), f"the length of {what}")
+    return Guard(test, (of,), lambda: len(of), len(of), f"the number of {what}")
 
 
 def entries(of: Any, what: str) -> Guard:

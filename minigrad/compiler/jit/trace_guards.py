@@ -155,7 +155,7 @@ def _of_optimizer(optimizer: Any) -> Iterator[Guard]:
                 yield entry(group, name, f"{name} of {of}")
                 if isinstance(x, list) and name != "params":
                     yield entries(x, f"{name} of {of}")
-    yield size(optimizer.state, f"state of {of}")
+    yield size(optimizer.state, f"parameters with state in {of}")
     for p, kept in tuple(optimizer.state.items()):
         yield entry(optimizer.state, p, f"the state of a parameter in {of}")
         for name, x in tuple(kept.items()):

@@ -1,4 +1,4 @@
-"""Arguments of a recorded step: structures, scalars and objects select a trace, tensors and floats are inputs."""
+"""Arguments of a jitted step: structures, scalars and objects select a trace, tensors and floats are inputs."""
 
 import collections
 import dataclasses
@@ -36,12 +36,12 @@ class Table(collections.UserDict):
 
 
 def elements(result):
-    """A result as text: nan is equal to itself there, and 0.0 is not -0.0."""
+    """Return a result as a string: nan equals itself there, and 0.0 is not -0.0."""
     return repr(pytree.tree_map(lambda x: (x.dtype, x.tolist()) if isinstance(x, mg.Tensor) else x, result))
 
 
 def both(function, *calls, traces):
-    """Call a function and a recorded one with each of the arguments, (args, kwargs), and compare what they return."""
+    """Call a function and its jitted version with each of the (args, kwargs), and compare the results."""
     jitted = mg.jit(function, max_traces=100)
     for args, kwargs in calls:
         expected, found = function(*args, **kwargs), jitted(*args, **kwargs)
@@ -87,7 +87,7 @@ def test_other_structures_are_traced_apart():
 
 
 def scalars():
-    """Values of which no two are of the same type and value."""
+    """Return values of which no two have the same type and value."""
     return [
         *[
             True,
@@ -125,7 +125,7 @@ def scalars():
 
 
 def test_scalars_are_values_of_their_types():
-    """1 is not True, nor 1.0 of NumPy's; 0.0 is not -0.0; nan is equal to itself. Each value is traced once."""
+    """1 is not True, nor NumPy's 1.0; 0.0 is not -0.0; nan equals itself. Each value is traced once."""
     given, step = scalars(), mg.jit(lambda x, value: (x * 2, repr(value)), max_traces=100)
     for _ in range(2):
         for value in given:
@@ -141,7 +141,7 @@ def test_scalars_are_values_of_their_types():
         complex(0, math.nan),
     ):
         step(mg.ones(1), again)
-    assert step.captures[len(given) :] == ["the first call with tensors of shapes (1,)"]  # of the float
+    assert step.captures[len(given) :] == ["the first call with tensors of shapes (1,)"]  # for the float
 
 
 def test_a_float_is_read_at_each_call_with_its_sign_nan_and_infinity():
@@ -248,15 +248,24 @@ class Foreign:
 CYCLE = []
 CYCLE.append(CYCLE)
 REFUSED = {
-    "an array": (lambda: np.ones((5, 4)), r"`x` is a NumPy array of shape \(5, 4\).*\n  Make it a tensor: mg.tensor"),
+    "an array": (
+        lambda: np.ones((5, 4)),
+        r"`x` is a NumPy array of shape \(5, 4\).*\n  Convert it to a tensor: mg.tensor",
+    ),
     "an array of objects": (lambda: np.array([object()]), "`x` is a NumPy array"),
-    "a generator": (made, r"`x` is a generator, of which a replay would not take the next item.\n  Take it outside"),
-    "an iterator": (lambda: iter([1]), "`x` is a list_iterator, of which"),
+    "a generator": (made, r"`x` is a generator, and a replay would not call next\(\) on it.\n  Call it outside"),
+    "an iterator": (lambda: iter([1]), "`x` is a list_iterator, and a replay"),
     "bytes that can be written": (lambda: bytearray(b"1"), "`x` is a bytearray, whose bytes a replay would not read"),
-    "a tensor of another library": (Foreign, r"`x` is a Foreign, whose elements.*\n  Make it a tensor: mg.tensor"),
+    "a tensor of another library": (
+        Foreign,
+        r"`x` is a Foreign, whose elements.*\n  Convert it to a tensor: mg.tensor",
+    ),
     "an array in a dict": (lambda: {"a": [np.ones(40)]}, r"`x\['a'\]\[0\]` is a NumPy array"),
     "a cycle": (lambda: CYCLE, "jit: of the arguments, a list is inside of itself"),
-    "a tensor with a graph": (lambda: [mg.ones(2, requires_grad=True) * 2], r"`x\[0\]`, of shape \(2,\), was computed"),
+    "a tensor with a graph": (
+        lambda: [mg.ones(2, requires_grad=True) * 2],
+        r"`x\[0\]`, of shape \(2,\), has a grad_fn",
+    ),
 }
 
 
@@ -316,7 +325,7 @@ def test_a_step_that_changes_a_container_among_its_arguments_is_refused(name):
         change(x, tree)
         return x
 
-    with pytest.raises(CaptureError, match=r"jit: the step changes its argument `tree`, a \w+, which a replay would"):
+    with pytest.raises(CaptureError, match=r"jit: the step mutates its argument `tree`, a \w+, and a replay would not"):
         mg.jit(step)(mg.ones(1), tree())
 
 
@@ -350,7 +359,7 @@ def test_a_jitted_step_in_another_takes_its_floats():
 
 
 def test_arguments_like_the_last_ones_are_known_at_once_and_others_are_not():
-    """Called twice with the same kind of arguments, a step does not look its recording up; whatever differs is seen."""
+    """Arguments like those of the last call skip the lookup of a trace; any difference is noticed."""
 
     @mg.jit
     def double(x, y):
@@ -366,7 +375,7 @@ def test_arguments_like_the_last_ones_are_known_at_once_and_others_are_not():
         assert double(*arguments).tolist() == expected.tolist()
         found = len(double.captures)
         for _ in range(3):
-            double(x, y)  # the last ones are these again
+            double(x, y)  # the last call has these arguments again
         assert len(double.captures) == found
         return found
 
@@ -382,5 +391,5 @@ def test_arguments_like_the_last_ones_are_known_at_once_and_others_are_not():
     whole = mg.ones(4, 4) * 1
     assert captured(whole[:2], whole[2:]) == 8
     assert captured(whole[:2], whole[:2]) == 9
-    with pytest.raises(CaptureError, match="was computed, and has a graph"):
+    with pytest.raises(CaptureError, match="has a grad_fn, so it is not a leaf"):
         double(x, mg.ones(2, 4, requires_grad=True) * 2)

@@ -1,4 +1,4 @@
-"""Capturing a step: what of gradients it takes along, and what it refuses, with the line."""
+"""Capturing a step: the gradients that a trace includes, and graph breaks, which name the line."""
 
 import numpy as np
 import pytest
@@ -24,9 +24,11 @@ READS = {
 @pytest.mark.parametrize("how", READS)
 def test_to_read_a_value_is_refused_with_the_line(how):
     function = mg.jit(lambda x: READS[how](x + 1))
-    with pytest.raises(CaptureError, match=r"a value is read while the step is captured, at .*test_capture\.py:"):
+    with pytest.raises(
+        CaptureError, match=r"an element of a tensor is read while the step is traced, at .*test_capture\.py:"
+    ):
         function(mg.ones(2))
-    assert mg.ones(2).tolist() == [1.0, 1.0]  # and all is as before
+    assert mg.ones(2).tolist() == [1.0, 1.0]  # and nothing else is affected
 
 
 def branching(x):
@@ -70,7 +72,7 @@ def test_a_step_whose_own_leaves_get_gradients_is_captured_once():
     optimizer = mg.optim.SGD([w], lr=0.015625)
 
     def siren(x):
-        """The loss of a gradient by coordinates, which are a leaf of the step's own."""
+        """Return the loss of a gradient with respect to coordinates, a leaf that the step creates."""
         coordinates = x.clone().detach().requires_grad_(True)
         (slope,) = mg.grad((w @ coordinates).sin().sum(), coordinates, create_graph=True)
         optimizer.zero_grad()
@@ -80,7 +82,7 @@ def test_a_step_whose_own_leaves_get_gradients_is_captured_once():
         return loss
 
     def maml(x):
-        """One step of an inner loop on a copy of the weights, which gets its gradient by backward."""
+        """Take one step of an inner loop on a copy of the weights, whose gradient comes from backward."""
         fast = w.detach().clone().requires_grad_(True)
         ((fast @ x) ** 2).sum().backward()
         inner = fast - 0.25 * fast.grad
@@ -99,13 +101,13 @@ def test_a_step_whose_own_leaves_get_gradients_is_captured_once():
                 [function(mg.tensor([[0.5, k], [0.25, 1.0]])).item() for k in range(20)] + w.flatten().tolist()
             )
         assert found[0] == pytest.approx(found[1], rel=1e-6)
-        assert len(jitted.captures) <= 2, jitted.captures  # the first ones find gradients that are None
+        assert len(jitted.captures) <= 2, jitted.captures  # the gradients are None in the first call
 
 
 def test_shapes_that_depend_on_numbers_are_refused():
     function = mg.jit(lambda x: x[x > 0])
     with pytest.raises(
-        CaptureError, match=r"nonzero makes a tensor whose shape depends on the numbers, at .*test_capture\.py"
+        CaptureError, match=r"the output shape of nonzero depends on the elements, at .*test_capture\.py"
     ):
         function(mg.ones(2))
 
@@ -159,7 +161,7 @@ def test_a_gradient_that_is_only_read_may_be_exchanged_come_or_go():
     w = mg.ones(2, requires_grad=True)
     optimizer = mg.optim.SGD([w], lr=1.0)
     update, scaled = mg.jit(optimizer.step), mg.jit(lambda: None if w.grad is None else w.grad * 2)
-    for k in range(4):  # the same memory, with other numbers
+    for k in range(4):  # the same memory with other elements
         w.grad = mg.zeros(2) if k == 0 else w.grad
         w.grad.fill_(k)
         update()
@@ -175,7 +177,7 @@ def test_a_gradient_that_is_only_read_may_be_exchanged_come_or_go():
     update()
     assert w.tolist() == [-15.0] * 2
     assert scaled() is None
-    assert update.captures[2:] == ["a gradient is None that was not"]
+    assert update.captures[2:] == ["a gradient that existed is None"]
 
 
 def test_a_gradient_that_is_kept_is_not_written_over():
@@ -195,12 +197,12 @@ def test_a_gradient_that_is_kept_is_not_written_over():
 
 def test_an_argument_with_a_graph_is_refused():
     w = mg.ones(2, requires_grad=True)
-    with pytest.raises(CaptureError, match=r"the argument `x`, of shape \(2,\), was computed, and has a graph"):
+    with pytest.raises(CaptureError, match=r"the argument `x`, of shape \(2,\), has a grad_fn, so it is not a leaf"):
         mg.jit(lambda x: x)(w * 2)
     function = mg.jit(lambda x: x)
     function(w)
-    with pytest.raises(CaptureError, match="was computed, and has a graph"):
-        function(w * 2)  # of the same kind as one that was recorded
+    with pytest.raises(CaptureError, match="has a grad_fn, so it is not a leaf"):
+        function(w * 2)  # with the key of an existing trace
 
 
 @pytest.mark.parametrize("device", ["numpy", "cpu"])

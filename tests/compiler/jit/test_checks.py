@@ -1,4 +1,4 @@
-"""Checks: the code that recognises arguments says yes only where keys are equal, and finds what a trace reads."""
+"""Checks: the generated code accepts arguments only if their keys are equal, and finds what a trace reads."""
 
 import itertools
 from types import SimpleNamespace
@@ -12,7 +12,7 @@ from minigrad.compiler.jit.checks import compile_check
 
 
 def function(*args, **kwargs):
-    """Any step."""
+    """Stand in for a step."""
 
 
 def tensors():
@@ -109,7 +109,7 @@ def test_a_tensor_that_has_a_graph_by_now_is_not_passed():
     check = compile_check(Arguments(function, (view,), {}), [])
     assert check((view,), {})[0] is view
     base.mul_(mg.cat([w, w]))
-    assert check((view,), {}) is None  # by its base
+    assert check((view,), {}) is None  # because of its base
     x = mg.zeros(2)
     check = compile_check(Arguments(function, (x,), {}), [])
     x.add_(w)

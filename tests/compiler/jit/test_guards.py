@@ -1,4 +1,4 @@
-"""Guards: what counts as the same, and what an expression of guards sees."""
+"""Guards: values that count as the same, and changes that a compiled expression of guards notices."""
 
 import enum
 import math
@@ -68,14 +68,14 @@ class Slotted:
 
 
 def changes():
-    """Guards, a change that breaks each, and what it says then."""
+    """Return guards, a change that breaks each, and the reason that it then reports."""
     table, empty, values, long, pairs = {"a": 1}, [], [1, 2], list(range(9)), {"k": object()}
     of, slotted, raw, numbers = CellType(2.0), Slotted(), np.zeros(2), array("d", [1.0])
     slotted.x = 1
     return [
         (guards.entry(table, "a", "a"), lambda: table.update(a=2), "a changed from 1 to 2"),
-        (guards.entry(table, "b", "b"), lambda: table.update(b=2), "b was not there"),
-        (guards.entry(pairs, "k", "k"), pairs.clear, "k is no longer there"),
+        (guards.entry(table, "b", "b"), lambda: table.update(b=2), "b was added"),
+        (guards.entry(pairs, "k", "k"), pairs.clear, "k was deleted"),
         (guards.entries(empty, "empty"), lambda: empty.append(1), "empty changed"),
         (guards.entries(values, "values"), lambda: values.reverse(), "values changed"),
         (guards.entries(long, "long"), lambda: long.__setitem__(8, 9), "long changed"),

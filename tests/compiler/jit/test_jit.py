@@ -1,4 +1,4 @@
-"""`mg.jit`: a step that was recorded computes what it does without, whatever changes between its calls."""
+"""`mg.jit`: a jitted step computes the same as the plain function, whatever changes between its calls."""
 
 import collections
 import itertools
@@ -55,7 +55,7 @@ OPTIMIZERS = {
 
 
 def trained(model, optimizer, wrap, steps=8):
-    """What there is after some steps of training, and the function that made them."""
+    """Return the state after some steps of training, and the function that ran them."""
     mg.manual_seed(7)
     net = MODELS[model]()
     made = OPTIMIZERS[optimizer](net.parameters())
@@ -325,7 +325,7 @@ def test_memory_stays_as_it_was():
 
 
 SAMPLES = all_samples()
-READERS = {  # what looks at values, or gives shapes that depend on them
+READERS = {  # operations that read elements, or whose output shape depends on them
     "counting": ("bincount", "unique"),
     "distance": ("gaussian_nll_loss",),
     "draws": ("multinomial",),
@@ -356,7 +356,7 @@ def test_every_call_and_its_gradient_are_the_same_recorded_with_some_numbers_and
         return outputs
 
     jitted = mg.jit(function)
-    for sign in (1.0, 0.5, 1.0):  # recorded as calls, then as launches, which then run
+    for sign in (1.0, 0.5, 1.0):  # traced call by call, then recorded as launches, then replayed
         found = []
         for each in (function, jitted):
             mg.manual_seed(1)
@@ -375,7 +375,7 @@ def test_every_call_and_its_gradient_are_the_same_recorded_with_some_numbers_and
 
 
 def assert_alike(a, b):
-    """Texts, None and structure equal, numbers to their rounding."""
+    """Assert that strings, None and structure are equal, and arrays up to rounding."""
     if isinstance(a, tuple | list):
         assert type(a) is type(b)
         for x, y in zip(a, b, strict=True):

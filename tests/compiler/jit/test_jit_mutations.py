@@ -1,6 +1,6 @@
-"""A recorded step whose surroundings change between calls does what the plain function does: see tests/adversary.
+"""A jitted step whose closure, globals or modules change between calls acts like the plain function: tests/adversary.
 
-Each kind of change by itself, and random combinations: 2,000 of them by `make nightly`, 100 by `make test`.
+Each kind of change alone, and random combinations: 2,000 of them with `make nightly`, 100 with `make test`.
 """
 
 import pytest
@@ -19,7 +19,7 @@ HUNDREDS = [0, *[pytest.param(k, marks=pytest.mark.nightly) for k in range(1, 20
 
 
 def failures(cases, **options):
-    """Return in words what fails among cases."""
+    """Return a report of the cases that fail."""
     found = [(case, case.run(**options)) for case in cases]
     return "\n".join([f"{case}: {outcome.verdict}: {outcome.why}" for case, outcome in found if outcome.failed])
 

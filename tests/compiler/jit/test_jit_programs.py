@@ -1,6 +1,6 @@
-"""Random programs: what `mg.jit` runs, call by call, by launches and fused into one kernel, is what eager computes.
+"""Random programs: `mg.jit`, call by call, by launches and fused into one kernel, computes what eager mode does.
 
-500 of them by `make nightly`, 42 by `make test`.
+500 of them with `make nightly`, 42 with `make test`.
 """
 
 import numpy as np
@@ -16,7 +16,7 @@ from tiers import NIGHTLY
 needs("hypothesis")
 
 RUNS = 6
-ROUNDS = mg.get_default_device() == "cuda"  # where a product and a sum of two kernels are one instruction when fused
+ROUNDS = mg.get_default_device() == "cuda"  # fusion contracts a product and a sum into one instruction there
 UNARY = {
     "tanh": mg.tanh,
     "sin": mg.sin,
@@ -67,14 +67,14 @@ programs = st.tuples(
 
 
 class Program:
-    """A step of training made of `lines`: each applies a function to what lines before it gave."""
+    """A training step made of `lines`: each applies a function to results of earlier lines."""
 
     def __init__(self, shape, lines, seed):
         mg.manual_seed(seed)
         self.shape, self.lines = shape, lines
         self.w = mg.randn(*shape).requires_grad_()
         self.b = mg.randn(shape[-1]).requires_grad_()
-        update = mg.optim.SGD if ROUNDS else mg.optim.Adam  # which makes a step of what is 0 but for rounding
+        update = mg.optim.SGD if ROUNDS else mg.optim.Adam  # Adam amplifies rounding errors around 0
         self.optimizer = update([self.w, self.b], lr=0.01)
 
     def __call__(self, x):
@@ -95,7 +95,7 @@ class Program:
 
 
 def trained(program, wrap):
-    """What comes of the program in some runs; or why it is refused."""
+    """Return the results of the program in some runs; or why it is refused."""
     shape, lines, seed = program
     made = Program(shape, lines, seed)
     step, found = wrap(made), []

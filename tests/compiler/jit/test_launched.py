@@ -1,4 +1,4 @@
-"""Steps of `mg.jit` as launches, and as one kernel of many: the same numbers, and it is said where it cannot be."""
+"""Steps of `mg.jit` replayed as launches, and merged into one kernel: the same values, and reports of why not."""
 
 import copy
 import threading
@@ -19,12 +19,12 @@ compiles = pytest.mark.needs("the device cpu")
 
 @pytest.fixture
 def soon(monkeypatch):
-    """Joined on the third run, not after many."""
+    """Merge launches in the third run instead of later."""
     monkeypatch.setattr(recording, "JOINED", 1)
 
 
 def how(function):
-    """What a jitted function says of how it is run."""
+    """Return how a jitted function reports that it is executed."""
     return function.program.partition("\n\n")[2]
 
 
@@ -57,9 +57,9 @@ def test_a_step_is_calls_then_launches_then_one_kernel_and_the_same_to_the_bit(o
     plain, _, _ = trained(optimizer, lambda step: step)
     jitted, told, function = trained(optimizer, mg.jit)
     assert jitted == plain
-    assert "Run call by call: it ran once, and it is recorded when it runs again." in told
-    assert any("launches, one by one: it has not run often enough to be worth compiling." in one for one in told)
-    assert "joined into step_" in told[-1]
+    assert "Replayed call by call: it ran once, and its launches are recorded at the next call." in told
+    assert any("launches, not merged: it has not run often enough to be worth compiling." in one for one in told)
+    assert "merged into step_" in told[-1]
     assert function.source.count("@ti.kernel") == 1
 
 
@@ -67,7 +67,7 @@ def test_what_is_not_on_cpu_is_run_call_by_call():
     function = mg.jit(lambda x: x + 1)
     for _ in range(3):
         function(mg.ones(2, device="numpy"))
-    assert how(function) == "Run call by call: what is on numpy is not launched."
+    assert how(function) == "Replayed call by call: kernels on numpy have no launches to record."
     assert function.source == ""
 
 
@@ -81,18 +81,18 @@ def test_a_reader_s_kernel_an_argument_that_is_written_and_arguments_in_one_piec
             hyperbolic(mg.ones(4))
     finally:
         mg.kernel("sinh", "cpu")(ours)
-    assert how(hyperbolic) == "Run call by call: the kernel of sinh is a reader's own."
+    assert how(hyperbolic) == "Replayed call by call: the kernel of sinh is user-defined."
     x = mg.ones(4)
     writes = mg.jit(lambda x: x.add_(1))
     for _ in range(3):
         writes(x)
     assert x.tolist() == [4.0] * 4
-    assert how(writes) == "Run call by call: it writes to an argument."
+    assert how(writes) == "Replayed call by call: it writes to an argument."
     adds = mg.jit(lambda a, b: a + b)
     whole = mg.arange(64.0)
     for _ in range(3):
         assert adds(whole[:32], whole[16:48]).tolist() == [2.0 * k + 16 for k in range(32)]
-    assert how(adds) == "Run call by call: arguments that share memory."
+    assert how(adds) == "Replayed call by call: arguments that share memory."
 
 
 @compiles
@@ -104,7 +104,7 @@ def test_arguments_that_lie_otherwise_are_computed_call_by_call_and_are_right():
         x = whole[start : start + 64]
         assert function(x).tolist() == [2 * v + 1 for v in range(start, start + 64)]
     assert len(function.captures) == 1
-    assert "joined" in how(function)
+    assert "merged" in how(function)
     turned = mg.jit(lambda x: (x * 2, x[1:]))
     whole = mg.arange(40.0).reshape(8, 5).T
     for start in (0, 0, 0, 1, 0):
@@ -149,8 +149,8 @@ def test_a_class_that_is_not_there_raises_and_ignored_ones_are_ignored():
     for classes in ([0, 1, 2, 0], [0, 1, 2, 0], [0, -100, 2, 0], [1, 1, -100, -100]):
         y = mg.tensor(classes)
         assert function(x, y).item() == F.cross_entropy(x, y).item()
-    assert "joined" in how(function)
-    with pytest.raises(IndexError, match="cross_entropy: target is out of bounds"):
+    assert "merged" in how(function)
+    with pytest.raises(IndexError, match="names a class that is not there"):
         function(x, mg.tensor([0, 1, 7, 0]))
     assert function(x, mg.tensor([0, 1, 2, 0])).item() == F.cross_entropy(x, mg.tensor([0, 1, 2, 0])).item()
 
@@ -188,7 +188,7 @@ def test_what_a_kernel_asks_of_a_number_holds_or_the_step_is_recorded_as_launche
         step()
         assert w.tolist() == expected.tolist()
     assert len(step.captures) == 1
-    assert how(step).startswith("Run as")
+    assert how(step).startswith("Replayed as")
 
 
 @compiles
@@ -198,7 +198,7 @@ def test_a_step_of_many_launches_is_not_compiled(monkeypatch):
     function = mg.jit(lambda x: x.exp().sin().cos())
     for _ in range(4):
         function(mg.ones(5))
-    assert "3 launches, one by one: more than 2 take too long to compile as one." in how(function)
+    assert "3 launches, not merged: more than 2 launches take too long to compile as one kernel." in how(function)
 
 
 @compiles
@@ -209,7 +209,7 @@ def test_random_numbers_and_numbers_of_any_size_are_read_anew_by_one_kernel():
     found = [[x.tolist() for x in draw()] for _ in range(5)]
     mg.manual_seed(3)
     assert found == [[x.tolist() for x in (mg.rand(3), mg.randn(2), mg.randint(0, 10, (4,)))] for _ in range(5)]
-    assert "joined into step_" in how(draw)
+    assert "merged into step_" in how(draw)
 
 
 @given(st.lists(st.tuples(st.integers(1, 9), st.integers(0, 20), st.integers(0, 5)), max_size=12))
@@ -264,7 +264,7 @@ def test_what_is_given_back_lies_in_the_same_memory_again_once_nobody_has_it(hol
 
 
 def test_what_is_written_to_a_part_leaves_the_rest_of_its_line():
-    """Kernels take sixteen numbers at once where whole lines are an array's own: a part has none."""
+    """Kernels process vectors of sixteen elements if an array owns its cache lines; a slice does not."""
 
     @mg.jit
     def step(x):

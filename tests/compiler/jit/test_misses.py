@@ -1,4 +1,4 @@
-"""The cache of a recorded step: it has an end, one warning says what keeps changing, and nothing else stays of it."""
+"""The cache of a jitted step: it is bounded, one warning names what keeps changing, and evicted traces are freed."""
 
 import gc
 import json
@@ -19,7 +19,7 @@ from minigrad.core.errors import ArgumentError, DTypeError
 
 
 def called(function, *calls, **options):
-    """A recorded step after calls, and what it warned of."""
+    """Return a jitted step after some calls, and its warnings."""
     step = mg.jit(function, **options)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -41,10 +41,7 @@ def named(tree, x):
     return x * 1
 
 
-KEPT = (
-    "\n  The 16 traces used last are kept (max_traces=16); for others it is traced again, which takes longer than to "
-    "call the function."
-)
+KEPT = "\n  The cache holds the last 16 traces used (max_traces=16); a retrace takes longer than to call the function."
 CHANGING = {
     "an integer": (
         lambda x, n: x * n,
@@ -64,12 +61,12 @@ CHANGING = {
     "an object": (
         lambda x, o: x * 1,
         lambda k: lambda step: step(mg.ones(1), Object()),
-        r"17 different objects of the argument `o` \(…, <Object at \w+>, .*\)\. Give the same object each time",
+        r"17 different objects of the argument `o` \(…, <Object at \w+>, .*\)\. Pass the same object each time",
     ),
     "a float that is looked at": (
         looked,
         lambda k: lambda step: step(mg.ones(1), k + 0.5),
-        r"looked was traced for 17 different values of the argument `by` \(…, 14\.5, 15\.5, 16\.5\)\. The step looks",
+        r"looked was traced for 17 different values of the argument `by` \(…, 14\.5, 15\.5, 16\.5\)\. The step reads",
     ),
     "a structure": (
         named,
@@ -111,7 +108,7 @@ def test_one_warning_names_the_guard_that_keeps_failing():
 
     _, said = called(lambda x: model(x), *map(exchange, range(20)))
     assert len(said) == 1
-    assert re.search("was traced 17 times, the last time because weight of Linear .*Keep that as it is", said[0])
+    assert re.search("was traced 17 times, the last time because weight of Linear .*Keep it unchanged", said[0])
 
 
 def test_a_step_of_which_no_trace_can_be_kept_is_named_too():
@@ -195,9 +192,9 @@ def test_a_variable_that_the_step_changes_back_is_changed_at_each_call():
 
 
 def test_how_many_traces_are_kept_is_an_integer_from_1():
-    with pytest.raises(ArgumentError, match="jit: max_traces is 0, and has to be at least 1"):
+    with pytest.raises(ArgumentError, match="jit: expected max_traces to be at least 1, but got 0"):
         mg.jit(lambda x: x, max_traces=0)
-    with pytest.raises(DTypeError, match="jit: max_traces is a float, not an integer"):
+    with pytest.raises(DTypeError, match="jit: expected max_traces to be an integer, but got a float"):
         mg.jit(lambda x: x, max_traces=2.0)
 
     @mg.jit(max_traces=1)
@@ -207,9 +204,9 @@ def test_how_many_traces_are_kept_is_an_integer_from_1():
     assert step(mg.ones(1)).item() == 2.0
 
 
-# --- nothing stays of what changes, over thousands of calls ---
+# --- no leaks over thousands of calls ---
 
-WARM, GROWTH = 5_000, 6 << 20  # calls until memory has its size; bytes that 20,000 more may add: 300 a call
+WARM, GROWTH = 5_000, 6 << 20  # calls until memory is stable; bytes that 20,000 more calls may add: 300 per call
 Batch = namedtuple("Batch", "x y")
 
 
@@ -315,7 +312,7 @@ ONCE = {"named_tuples": 1, "dataclasses": 1, "floats": 1, "alternating_modules":
 
 
 def there():
-    """How many objects there are of each class of minigrad's, and of this module's."""
+    """Return the count of live objects of each class of minigrad and of this module."""
     gc.collect()
     return Counter(
         f"{type(x).__module__}.{type(x).__name__}"
@@ -328,7 +325,7 @@ def there():
 def test_nothing_stays_of_what_changes(name):
     import minigrad as mg
 
-    gc.freeze()  # neither collected nor counted: a million objects of a long run
+    gc.freeze()  # neither collect nor count the million objects of a long test run
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
         step, call = LASTING[name](mg)
@@ -344,7 +341,7 @@ def test_nothing_stays_of_what_changes(name):
 
 
 def grown(name, device, calls):
-    """For a child: how many bytes the process has before so many calls, and after them."""
+    """Print, in a child process, the bytes of the process before and after `calls` calls."""
     import minigrad as mg
 
     warnings.simplefilter("ignore", UserWarning)

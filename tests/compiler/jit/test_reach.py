@@ -1,4 +1,4 @@
-"""Reach: which links of what a step reaches are guarded, and what cannot be."""
+"""Reach: which links of reachable objects are guarded, and which objects cannot be."""
 
 import itertools
 from types import SimpleNamespace
@@ -12,7 +12,7 @@ from minigrad.compiler.jit.watch import EntryWatch
 
 
 def read(step, *args):
-    """What `step` read when it ran: what is guarded, the names of its tensors, and what is refused."""
+    """Return what `step` read when it ran: the guards, the names of its tensors, and what is refused."""
     reach = Reach()
     reach.add(step, "step")
     with EntryWatch(reach.enter) as watch:
@@ -52,11 +52,11 @@ def test_tensors_are_gathered_by_name_wherever_they_are():
 @pytest.mark.parametrize(
     ("thing", "said"),
     [
-        (itertools.count(), "thing, a count: what it gives next cannot be known"),
-        ((k for k in range(3)), "thing, a generator: what it gives next cannot be known"),
-        (iter([1]), "thing, a list_iterator: what it gives next cannot be known"),
-        ([0] * 20_000, "thing, a list of 20,000 entries: to compare them would take longer than a step"),
-        (np.zeros(200_000), "thing, a ndarray of 1,600,000 bytes: to compare them would take longer than a step"),
+        (itertools.count(), "thing, a count: its next item cannot be guarded"),
+        ((k for k in range(3)), "thing, a generator: its next item cannot be guarded"),
+        (iter([1]), "thing, a list_iterator: its next item cannot be guarded"),
+        ([0] * 20_000, "thing, a list of 20,000 entries: comparing them would take longer than a step"),
+        (np.zeros(200_000), "thing, a ndarray of 1,600,000 bytes: comparing them would take longer than a step"),
     ],
     ids=["count", "generator", "iterator", "list", "array"],
 )

@@ -1,4 +1,4 @@
-"""Results of a recorded step: every container is built around fresh tensors, and what cannot be is refused by name."""
+"""Results of a jitted step: containers are rebuilt around new tensors, and what cannot be is refused by name."""
 
 import collections
 import dataclasses
@@ -32,7 +32,7 @@ class Slotted:
 
 
 class Output(collections.OrderedDict):
-    """As some libraries return outputs: what is in it is there as attributes too."""
+    """Output class as in some libraries: entries are also attributes."""
 
     def __setitem__(self, name, value):
         super().__setitem__(name, value)
@@ -110,7 +110,7 @@ def test_built_around_fresh_tensors_at_each_call_is(name):
         assert described(found) == described(function(x))
         assert not any(x.requires_grad for x in tree_flatten(found)[0] if isinstance(x, mg.Tensor))
         kept.append((found, described(found)))
-    assert all(described(found) == then for found, then in kept)  # what was returned before is as it was
+    assert all(described(found) == then for found, then in kept)  # earlier results are unchanged
     assert jitted.trace_count == 1
 
 
@@ -153,7 +153,7 @@ def test_a_returned_float_is_one():
 
 
 class Cell:
-    """Holds what is in a list in an object."""
+    """An object that contains a list with an object."""
 
     def __init__(self, y):
         self.inner = types.SimpleNamespace(parts=[Held(y)])
@@ -181,23 +181,23 @@ def model(x):
 
 
 REFUSED = {
-    "an object": (lambda x: Held(x * 1), "a Held that holds tensors"),
-    "an object in a tuple": (lambda x: (1, {"a": Held(x * 1)}), "a Held that holds tensors"),
-    "an object in a list in an object": (lambda x: Cell(x * 1), "a Cell that holds tensors"),
-    "an object in a dataclass": (lambda x: Plain(Held(x * 1)), "a Held that holds tensors"),
-    "an object with an argument": (Held, "a Held that holds tensors"),
-    "a function that closes over one": (lambda x: closed_over(x * 1), "a function that holds tensors"),
-    "a function with a default": (lambda x: default(x * 1), "a function that holds tensors"),
-    "a partial function": (lambda x: functools.partial(max, x * 1), "a partial that holds tensors"),
-    "a method of a tensor": (lambda x: (x * 1).sum, "a method that holds tensors"),
+    "an object": (lambda x: Held(x * 1), "a Held with tensors"),
+    "an object in a tuple": (lambda x: (1, {"a": Held(x * 1)}), "a Held with tensors"),
+    "an object in a list in an object": (lambda x: Cell(x * 1), "a Cell with tensors"),
+    "an object in a dataclass": (lambda x: Plain(Held(x * 1)), "a Held with tensors"),
+    "an object with an argument": (Held, "a Held with tensors"),
+    "a function that closes over one": (lambda x: closed_over(x * 1), "a function with tensors"),
+    "a function with a default": (lambda x: default(x * 1), "a function with tensors"),
+    "a partial function": (lambda x: functools.partial(max, x * 1), "a partial with tensors"),
+    "a method of a tensor": (lambda x: (x * 1).sum, "a method with tensors"),
     "a factory of defaults": (
         lambda x: collections.defaultdict(closed_over(x * 1)),
-        "a defaultdict whose keys hold a tensor",
+        "a defaultdict with a tensor in its keys",
     ),
-    "a key": (lambda x: {x * 1: 1}, "a dict whose keys hold a tensor"),
-    "a module that the step makes": (model, "a Linear that holds tensors"),
-    "a generator": (lambda x: yielding(x * 1), r"a generator, which can be used once.\n  Return list\(x\)"),
-    "a map": (lambda x: map(abs, [x * 1]), "a map, which can be used once"),
+    "a key": (lambda x: {x * 1: 1}, "a dict with a tensor in its keys"),
+    "a module that the step makes": (model, "a Linear with tensors"),
+    "a generator": (lambda x: yielding(x * 1), r"a generator, which can be consumed only once.\n  Return list\(x\)"),
+    "a map": (lambda x: map(abs, [x * 1]), "a map, which can be consumed only once"),
 }
 
 
@@ -206,12 +206,12 @@ def test_refused_with_its_type_and_what_to_do_is(name):
     function, words = REFUSED[name]
     with pytest.raises(CaptureError, match=f"jit: the step returns {words}") as caught:
         mg.jit(function)(mg.ones(1))
-    if "that holds" in words:
+    if "with tensors" in words:
         assert "register_pytree_node(" in str(caught.value)
 
 
 def test_an_object_with_a_float_of_the_arguments_is_refused_too():
-    with pytest.raises(CaptureError, match="a Held that holds tensors, or floats of arguments"):
+    with pytest.raises(CaptureError, match="a Held with tensors or float arguments"):
         mg.jit(lambda x, by: Held([by * 2]))(mg.ones(1), 0.5)
     step = mg.jit(lambda x, by: Own(x * by, "note"))
     assert [step(mg.ones(1), by).y.item() for by in (1.0, 2.0)] == [1.0, 2.0]
@@ -246,10 +246,10 @@ register_pytree_node(Odd, lambda x: ([x.y], None), lambda children, _: Odd(child
 
 
 def test_what_cannot_be_built_again_is_named():
-    with pytest.raises(CaptureError, match=r"jit: a Strict cannot be built .*: ValueError: not like this") as caught:
+    with pytest.raises(CaptureError, match=r"jit: a Strict cannot be rebuilt .*: ValueError: not like this") as caught:
         mg.jit(lambda x: [Strict(x * 1)])(mg.ones(1))
     assert isinstance(caught.value.__cause__, ValueError)
-    with pytest.raises(CaptureError, match="jit: the step returns a list, in which are other things when it is built"):
+    with pytest.raises(CaptureError, match="jit: the step returns a list, which has other leaves after it is rebuilt"):
         mg.jit(lambda x: [Odd(x * 1)])(mg.ones(1))
 
 

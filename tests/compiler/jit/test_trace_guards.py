@@ -1,4 +1,4 @@
-"""What a trace is guarded by: where something that the step reads has changed, it is captured again, or refused."""
+"""The guards of a trace: if anything that the step reads has changed, it is retraced, or refused."""
 
 import copy
 
@@ -14,8 +14,7 @@ nn = mg.nn
 
 
 def agree(run):
-    """What `run` finds with steps that are called as they are and with recorded ones, which must be the same; why
-    there were recordings."""
+    """Check that `run` returns the same with plain and with jitted steps, and return the reasons for retracing."""
     mg.manual_seed(5)
     plain = run(lambda step: step)
     made = []
@@ -30,7 +29,7 @@ def agree(run):
 
 
 def calls(net, change, shape=(1, 2)):
-    """What a module gives twice, and twice again after a change to it."""
+    """Return a function that calls a module twice, changes it and calls it twice again."""
 
     def run(wrap):
         model = net()
@@ -114,7 +113,7 @@ OPTIMIZERS = {
         lambda m, o: m[0].weight.requires_grad_(False),
         "requires_grad of weight of Linear changed from True to False",
     ),
-    "it forgets": (lambda m, o: o.state.clear(), "the number of parameters that {} has a state of changed from 4 to 0"),
+    "it forgets": (lambda m, o: o.state.clear(), "the number of parameters with state in {} changed from 4 to 0"),
     "a parameter is taken from it": (
         lambda m, o: o.param_groups[0]["params"].pop(),
         "the parameters in a group of {} changed",
@@ -280,8 +279,8 @@ def test_arguments_are_told_apart_by_how_they_lie_in_memory():
 
     assert "the first call with tensors of shapes (6,) and (6,)" in agree(columns)
     agree(written)
-    assert "an argument is another part of the memory that it shares with data" in agree(beside)
-    assert agree(parameter)[0] == "an argument was weight of Linear, and is another tensor now"
+    assert "an argument lies at another offset in the memory that it shares with data" in agree(beside)
+    assert agree(parameter)[0] == "an argument that was weight of Linear is now another tensor"
 
 
 def test_a_write_to_what_an_outer_graph_saved_is_noticed_by_its_backward():
@@ -309,7 +308,7 @@ def test_a_write_to_what_an_outer_graph_saved_is_noticed_by_its_backward():
     read()
     y = (w * x[:2]).sum()
     read()
-    y.backward()  # what is only read may be saved
+    y.backward()  # tensors that are only read may be saved
 
 
 def test_a_tensor_from_elsewhere_is_given_no_graph():
@@ -319,7 +318,7 @@ def test_a_tensor_from_elsewhere_is_given_no_graph():
         memory.zero_()
         memory.add_(w * 2)
 
-    with pytest.raises(CaptureError, match=r"of shape \(2,\), from elsewhere, what has a gradient: by AddBackward"):
+    with pytest.raises(CaptureError, match=r"of shape \(2,\) from outside the step, by AddBackward"):
         mg.jit(step)()
 
     def quiet():
@@ -366,14 +365,14 @@ def test_a_generator_may_be_seeded_between_two_draws_of_a_step():
 @pytest.mark.parametrize("what", ["seed", "initial_seed", "get_rng_state"])
 def test_asking_a_generator_for_its_state_is_refused(what):
     asked = what.replace("rng_", "")
-    with pytest.raises(CaptureError, match=rf"jit: {asked} is asked of a generator .*, at .*test_trace_guards\.py:"):
+    with pytest.raises(CaptureError, match=rf"jit: {asked} of a generator is read .*, at .*test_trace_guards\.py:"):
         mg.jit(lambda: getattr(mg, what)())()
 
 
 def test_a_tensor_from_elsewhere_keeps_its_shape_in_a_recorded_step():
     kept = mg.ones(2, 2)
     for step in (mg.jit(lambda x: x.t_() * 1), mg.jit(lambda x: kept.unsqueeze_(0) * x)):
-        with pytest.raises(CaptureError, match=r"jit: (t|unsqueeze)_ gives a tensor from elsewhere, of shape"):
+        with pytest.raises(CaptureError, match=r"jit: (t|unsqueeze)_ changes the shape of a tensor from outside"):
             step(mg.ones(2, 2))
     assert kept.shape == (2, 2)
     inside = mg.jit(lambda x: (x + 1).t_().unsqueeze_(0) * 2)

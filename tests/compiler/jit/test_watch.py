@@ -1,4 +1,4 @@
-"""Watch: which functions are entered while a step is captured, and what is called that cannot be guarded."""
+"""Watch: which functions are entered while a step is traced, and which calls cannot be guarded."""
 
 import functools
 import gc

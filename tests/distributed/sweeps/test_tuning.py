@@ -216,7 +216,7 @@ def test_the_same_command_goes_on_after_an_end_and_no_process_stays(how, tmp_pat
     assert sorted(log.read_text(encoding="utf-8").split()) == ["1", "2", "3", "4"]
     if how == signal.SIGINT:
         assert (child.returncode, errors) == (130, "")
-        assert f"The same command goes on: minigrad sweep {file}" in said
+        assert f"To resume, run: minigrad sweep {file}" in said
         assert Sweep.read(tmp_path / "sweep").trials[2].state == "interrupted"
     assert [row["trial"] for row in read(tmp_path / "sweep" / "results.csv")] == ["1", "2", "4"]
 

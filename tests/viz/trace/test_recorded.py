@@ -97,7 +97,7 @@ def test_a_step_is_its_ways_and_each_compiled_kernel_the_block_of_its_calls():
     }
     assert of["cross_entropy"] == "forward"
     assert of["relu_backward"] == "backward"
-    assert re.search(r"joined into step_[0-9a-f]{8} of \d+ launches", trace.how)
+    assert re.search(r"merged into step_[0-9a-f]{8} of \d+ launches", trace.how)
 
 
 def test_calls_come_in_the_order_in_which_they_run_and_say_what_they_compute():

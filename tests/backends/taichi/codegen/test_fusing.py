@@ -32,22 +32,22 @@ def test_a_chain_is_one_launch_that_reads_once_and_stores_once():
         return (0.5 * x * (1.0 + mg.tanh(0.7978845608028654 * (x + 0.044715 * x * x * x))),)
 
     jitted, how = same(gelu, mg.randn(64, 48))
-    assert how.startswith("Run as 9 launches, 9 of which are fused into 1, joined into step_")
-    assert "Memory: 0 bytes of its own, 12,288 in what is given back." in how
+    assert how.startswith("Replayed as 9 launches, 9 of which are fused into 1, merged into step_")
+    assert "Memory: 0 bytes of temporaries, 12,288 bytes of results." in how
     loop = jitted.source.rpartition("for l0_i in")[2]
     assert (len(re.findall(r"= A1\[", loop)), len(re.findall(r"A0\[.*\] = ", loop))) == (1, 1)
 
 
 def test_what_a_launch_of_another_kind_reads_is_stored_too():
     _, how = same(lambda x: ((x.tanh() * 2), x.tanh().cumsum(-1)), mg.randn(8, 64))
-    assert how.startswith("Run as 3 launches, 2 of which are fused into 1,")
+    assert how.startswith("Replayed as 3 launches, 2 of which are fused into 1,")
     assert "Memory: 2,048 bytes of its own" in how
 
 
 @pytest.mark.parametrize("shape", [(48,), (64, 1), (1, 48), ()], ids=str)
 def test_operands_that_are_broadcast_along_rows_or_to_them_go_along(shape):
     _, how = same(lambda x, b: (((x + b).tanh() * x).sigmoid(),), mg.randn(64, 48), mg.randn(*shape))
-    assert how.startswith("Run as 4 launches, 4 of which are fused into 1,")
+    assert how.startswith("Replayed as 4 launches, 4 of which are fused into 1,")
 
 
 @pytest.mark.parametrize("name", ["exp", "log", "tanh", "sigmoid", "log1p"])
@@ -66,8 +66,8 @@ def test_writes_in_place_are_in_turn():
         return y, z
 
     _, how = same(function, mg.randn(4, 32))
-    assert how.startswith("Run as 5 launches, 5 of which are fused into 1,")
-    assert "Memory: 0 bytes of its own, 1,024 in what is given back." in how
+    assert how.startswith("Replayed as 5 launches, 5 of which are fused into 1,")
+    assert "Memory: 0 bytes of temporaries, 1,024 bytes of results." in how
 
 
 def test_nothing_goes_past_a_launch_that_reads_what_it_overwrites():
@@ -78,14 +78,14 @@ def test_nothing_goes_past_a_launch_that_reads_what_it_overwrites():
         return y, total, y.sum()
 
     _, how = same(function, mg.randn(4, 32))
-    assert how.startswith("Run as 4 launches, 2 of which are fused into 1, joined")
+    assert how.startswith("Replayed as 4 launches, 2 of which are fused into 1, merged")
     assert how.count("of 3 launches") == 1
 
 
 def test_what_comes_first_waits_for_what_it_goes_with():
     w = mg.randn(3, 5)
     _, how = same(lambda x: ((x.exp() * w.sum()),), mg.randn(4, 32))
-    assert how.startswith("Run as 3 launches, 2 of which are fused into 1,")
+    assert how.startswith("Replayed as 3 launches, 2 of which are fused into 1,")
 
 
 def test_parts_of_one_memory_that_are_not_the_same_are_apart():
@@ -106,14 +106,14 @@ def test_sizes_that_are_no_whole_vectors_and_gradients():
         return (w.grad,)
 
     _, how = same(function, mg.randn(5, 7))
-    assert re.match(r"Run as \d+ launches, ([5-9]|\d\d) of which are fused into [1-9],", how)
+    assert re.match(r"Replayed as \d+ launches, ([5-9]|\d\d) of which are fused into [1-9],", how)
 
 
 def test_a_step_too_long_to_be_joined_is_fused_all_the_same(monkeypatch):
     monkeypatch.setattr(recording, "MOST", 1)
     jitted, how = same(lambda x: ((x.exp() + 1).cumsum(-1), (x.tanh() * 2).cumsum(-1)), mg.randn(8, 64))
     assert how.startswith(
-        "Run as 6 launches, 4 of which are fused into 1, one by one: more than 1 take too long to compile"
+        "Replayed as 6 launches, 4 of which are fused into 1, not merged: more than 1 launches take too long to compile"
     )
     assert jitted.source.count("def fused_") == 1
 
@@ -125,7 +125,7 @@ def test_many_are_several_launches_and_what_cannot_be_compiled_stays_as_it_was(m
         return (x,)
 
     _, how = same(many, mg.randn(64))
-    assert how.startswith("Run as 60 launches, 60 of which are fused into 3, joined")
+    assert how.startswith("Replayed as 60 launches, 60 of which are fused into 3, merged")
 
     from minigrad.backends.taichi.runtime.kernel import Kernel
 
@@ -134,7 +134,7 @@ def test_many_are_several_launches_and_what_cannot_be_compiled_stays_as_it_was(m
 
     monkeypatch.setattr(Kernel, "prepare", refuse)
     _, how = same(lambda x: (x.exp() + 1,), mg.randn(64))
-    assert re.match(r"Run as 2 launches, one by one: step_\w+: no\.", how)
+    assert re.match(r"Replayed as 2 launches, not merged: step_\w+: no\.", how)
 
 
 def norm(x):
@@ -156,7 +156,7 @@ def softmax(x):
 def test_what_is_made_of_rows_and_computed_with_that_goes_through_each_once_more(function, launches, passes, shape):
     x = mg.randn(*shape)
     jitted, how = same(function, x)
-    assert how.startswith(f"Run as {launches} launches, {launches} of which are fused into 1, joined into step_")
+    assert how.startswith(f"Replayed as {launches} launches, {launches} of which are fused into 1, merged into step_")
     loop = jitted.source.rpartition("l0_i = l0_t")[2]
     assert len(re.findall(r"for l0_k in", loop)) == passes
     assert len(re.findall(r"(?:\+|\() *l0_k\)\] = ", loop)) == 2  # the result, and a row of what the last pass reads
@@ -171,7 +171,7 @@ def test_numbers_of_rows_are_given_back_and_shared_by_what_else_reads_them():
         return top, total, scaled, scaled.sum(0), total * 2 + top
 
     _, how = same(function, mg.randn(64, 32), mg.randn(32))
-    assert re.match(r"Run as 8 launches, 7 of which are fused into 1,", how), how
+    assert re.match(r"Replayed as 8 launches, 7 of which are fused into 1,", how), how
 
 
 def test_extremes_of_what_is_no_number_and_of_infinities():
@@ -205,7 +205,7 @@ def test_a_function_of_one_number_a_row_is_compiled_for_processors_with_avx_512_
     x = mg.randn(32, 32)
     x[0, 0], x[1, 1] = math.nan, math.inf
     _, how = same(lambda x: (OF_A_ROW[name](x),), x)
-    assert "joined into step_" in how
+    assert "merged into step_" in how
 
 
 @pytest.mark.nightly
@@ -230,7 +230,7 @@ def test_what_is_computed_of_a_product_goes_with_it_tile_by_tile(shape):
         return hidden, F.gelu(hidden) * 0.5 + residual
 
     jitted, how = same(function, x)
-    assert ", 4 of which are fused into 1, joined into step_" in how
+    assert ", 4 of which are fused into 1, merged into step_" in how
     tile = jitted.source.rpartition("for l")[2]
     assert len(re.findall(r"A\d+\[.*\] = ", tile)) == 1, "the gelu and its half stay in registers"
 
@@ -245,7 +245,7 @@ def test_a_product_of_each_of_a_batch_and_what_is_overwritten():
         return (y,)
 
     _, how = same(function, a)
-    assert ", 3 of which are fused into 1, joined into step_" in how
+    assert ", 3 of which are fused into 1, merged into step_" in how
 
 
 def test_a_product_does_not_wait_for_what_overwrites_its_operands_or_lies_otherwise():
@@ -279,7 +279,7 @@ def test_what_is_computed_of_a_convolution_goes_with_it_tile_by_tile(function, l
     n, channels, size, count = shape
     x, w = mg.randn(n, channels, size, size), mg.randn(count, channels, 3, 3)
     jitted, how = same(function, x, w, mg.randn(count), mg.randn(n, count, size, size))
-    assert how.startswith(f"Run as {launches} launches, {launches} of which are fused into 1, joined into step_")
+    assert how.startswith(f"Replayed as {launches} launches, {launches} of which are fused into 1, merged into step_")
     tile = jitted.source.rpartition("for l")[2]
     assert "ti.max(" in tile or "ti.select(" in tile
 
@@ -289,7 +289,7 @@ def test_exponentials_and_places_that_are_no_whole_vectors_stay_apart_from_a_con
     """Its vectors are of eight numbers, and exponentials of sixteen."""
     x, w = mg.randn(64, 16, 8, 8), mg.randn(32, 16, 3, 3)
     _, how = same(lambda x: (F.gelu(F.conv2d(x, w, padding=1)),), x)
-    assert how.startswith("Run as 2 launches, joined into")
+    assert how.startswith("Replayed as 2 launches, merged into")
     same(lambda x: (F.relu(F.conv2d(x, w)),), x[:3])
 
 

@@ -183,7 +183,7 @@ def step(x, y):
     return loss
 for _ in range(20):
     loss = step(x, y)
-print(loss.item(), "joined into" in step.program)
+print(loss.item(), "merged into" in step.program)
 """
 
 
