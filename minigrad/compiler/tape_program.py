@@ -115,7 +115,7 @@ def _rules(kind: Kind) -> tuple[str | None, ...]:
 
 
 def _refused(op: Op, why: str) -> DeviceError:
-    return DeviceError(f"Tape: {op.name} cannot be on a tape. {why}")
+    return DeviceError(f"Tape: {op.name} is not supported on a tape. {why}")
 
 
 # --- from the graph to arrays ----------------------------------------------------------------------------------------

@@ -220,7 +220,9 @@ def test_operations_of_the_reader_are_computed_from_their_declaration(declared, 
 
 def test_what_cannot_be_said_in_numbers_is_refused_by_name_when_the_tape_is_made(declared):
     chosen = declared("chosen_by_if", "{a}", lambda g, a: g if a > 0 else 0.0, lambda a: a)
-    with pytest.raises(DeviceError, match=r"chosen_by_if cannot be on a tape. A derivative rule of chosen_by_if is no"):
+    with pytest.raises(
+        DeviceError, match=r"chosen_by_if is not supported on a tape. A derivative rule of chosen_by_if is not a"
+    ):
         mg.Tape(chosen(Value(1.0)))
 
 
@@ -228,6 +230,6 @@ def test_what_cannot_be_said_in_numbers_is_refused_by_name_when_the_tape_is_made
 def test_a_formula_that_taichi_cannot_compute_is_numpys(declared):
     gamma = declared("half_gamma", r"\Gamma({a})", lambda g, y: g * y, lambda a: math.gamma(a) / 2.0)
     y = gamma(Value(3.0)) * 2.0
-    with pytest.raises(DeviceError, match=r'half_gamma cannot be on a tape.*\n.*mg.Tape\(…, device="numpy"\)'):
+    with pytest.raises(DeviceError, match=r'half_gamma is not supported on a tape.*\n.*mg.Tape\(…, device="numpy"\)'):
         mg.Tape(y, device="cpu")
     held_to_graph(y, mg.Tape(y, device="numpy"))

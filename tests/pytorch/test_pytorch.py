@@ -93,7 +93,7 @@ OPTIONS = {
         f"torch.optim.{name} differentiable": f"t.optim.{name}([t.ones(1, requires_grad=True)], differentiable=True)"
         for name in ("Adadelta", "Adagrad", "Adam", "AdamW", "Adamax", "NAdam", "RAdam", "RMSprop", "SGD")
     },
-    "torch.repeat_interleave counts alone": "t.repeat_interleave(t.tensor([1, 2]))",
+    "torch.repeat_interleave repeat_interleave(repeats)": "t.repeat_interleave(t.tensor([1, 2]))",
 }
 
 

@@ -1,6 +1,6 @@
-"""The face that prints: a `Formula` is what an operation returns when its operands are names instead of numbers.
+"""Symbolic formulas: a `Formula` is the result of an operation on symbols instead of values.
 
-Run a derivative rule on formulas and it prints itself, so what a reader sees cannot drift from what is computed:
+A derivative rule applied to formulas prints itself, so the displayed formula cannot differ from the computation:
 
 >>> from minigrad import OPS
 >>> local_derivative(OPS["tanh"], 0, "y", ["a"]).latex()
@@ -8,8 +8,8 @@ Run a derivative rule on formulas and it prints itself, so what a reader sees ca
 >>> local_derivative(OPS["mul"], 0, "c", ["a", -3.0]).text()
 '−3'
 
-An op declares its formula in a little LaTeX. `reading` reads that; LaTeX, MathML, plain text and JavaScript are written
-from what it read. Only formulas of ops are parsed: names and numbers of users are put in afterwards, escaped.
+An op declares its formula in a subset of LaTeX, which `reading` parses; LaTeX, MathML, plain text and JavaScript are
+generated from the result. Only formulas of ops are parsed: names and values of users are inserted afterwards, escaped.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ __all__ = ["Formula", "Phrase", "expression", "local_derivative", "product"]
 
 
 class Phrase(NamedTuple):
-    """A formula that is no operation's: what an op shows for a rule that is too long to print itself."""
+    """A formula without an operation: what an op displays for a rule that is too long to print itself."""
 
     formula: str
     inputs: tuple[str, ...]
@@ -36,7 +36,7 @@ class Phrase(NamedTuple):
 
 
 class Formula(Operand):
-    """An expression: a name, a number, or an operation on expressions."""
+    """An expression: a symbol, a constant, or an operation on expressions."""
 
     __slots__ = ("args", "attrs", "op", "value")
 
@@ -61,32 +61,32 @@ class Formula(Operand):
         return Formula(op=op, args=args, attrs=attrs) if simpler is None else simpler
 
     def latex(self) -> str:
-        """LaTeX, for math mode."""
+        """Return LaTeX for math mode."""
         return write(self, LATEX)[0].replace("‖", r"\|")
 
     def mathml(self) -> str:
-        """A whole ``<math>`` element, which browsers draw by themselves."""
+        """Return a complete ``<math>`` element."""
         return f'<math xmlns="http://www.w3.org/1998/Math/MathML">{write(self, MATHML)[0]}</math>'
 
     def text(self) -> str:
-        """One line of Unicode text."""
+        """Return one line of Unicode text."""
         return write(self, TEXT)[0]
 
     def __bool__(self) -> NoReturn:
         raise TypeError(
-            f"{self.text()} is a formula, neither true nor false.\n"
-            "  A rule that chooses is written where(condition, a, b), not with if, and, or, not."
+            f"The truth value of the formula {self.text()} is undefined.\n"
+            "  Write where(condition, a, b) in a rule instead of if, and, or, not."
         )
 
     def __repr__(self) -> str:
         return f"Formula({self.text()})"
 
 
-_ONE = Formula(1.0)  # the g of a local derivative, known by identity: a user's own 1.0 stays on the page
+_ONE = Formula(1.0)  # the g of a local derivative, compared by identity: a user's own 1.0 is not simplified
 
 
 def expression(op: Op, operands: Sequence[str | float], static: Mapping[str, Any] | None = None) -> Formula:
-    """`op` applied to `operands`, each a name or a number; `static` may give its attributes.
+    """Return `op` applied to `operands`, each a symbol or a Python scalar; `static` may give its attributes.
 
     >>> from minigrad import OPS
     >>> expression(OPS["div"], ["a", 2.0]).latex()
@@ -98,20 +98,20 @@ def expression(op: Op, operands: Sequence[str | float], static: Mapping[str, Any
 def local_derivative(
     op: Op, slot: int, output: str | float, operands: Sequence[str | float], static: Mapping[str, Any] | None = None
 ) -> Formula | None:
-    """The derivative of `op` by its operand number `slot`, from the op's own rule; None where there is no rule.
+    """Return the local derivative of `op` with respect to operand `slot`, by the op's own rule; None without a rule.
 
-    `output` and `operands` are names, to get the formula, or numbers, to get it with the numbers plugged in. The op's
-    attributes and auxiliary results appear under their names, unless `static` gives their numbers.
+    `output` and `operands` are symbols, to get the formula, or Python scalars to substitute. The op's attributes and
+    auxiliary outputs appear as symbols, unless `static` gives their values.
     """
     if isinstance(op.shown[0 if op.variadic else slot], str):
-        return None  # what it shows is the whole product
+        return None  # it displays the full product
     return _run(op, slot, _ONE, output, operands, static or {})
 
 
 def product(
     op: Op, slot: int, output: str | float, operands: Sequence[str | float], static: Mapping[str, Any] | None = None
 ) -> Formula | None:
-    """What operand number `slot` gets from g, the gradient of the output; None where there is no rule.
+    """Return the gradient of operand `slot` in terms of g, the gradient of the output; None without a rule.
 
     The arguments are those of `local_derivative`.
 
@@ -145,14 +145,14 @@ def _run(
 
 
 def _shown(x: Any) -> Formula:
-    """What a reader reads of an attribute, whatever it is."""
+    """Return an attribute as a formula, whatever its type."""
     if isinstance(x, Formula):
         return x
     return Formula(float(x) if isinstance(x, int) and not isinstance(x, bool) else str(x))
 
 
 def _simpler(op: Op, args: tuple[Formula, ...]) -> Any:
-    """What an operation on `args` reduces to, where writing it out would only be noise; else None."""
+    """Return the simplified result of an operation on `args` if the full form would be noise; else None."""
     match op.name, args:
         case "mul", (x, y) if x is _ONE or y is _ONE:
             return y if x is _ONE else x
@@ -165,5 +165,5 @@ def _simpler(op: Op, args: tuple[Formula, ...]) -> Any:
             power = getattr(operator, f)(b, c)  # the b - 1 of a constant power
             return x if power == 1.0 else Formula(op=op, args=(x, Formula(power)))
         case name, (Formula(value=float(a)), Formula(value=float(b))) if name in ("lt", "le", "gt", "ge", "eq", "ne"):
-            return getattr(operator, name)(a, b)  # True or False, so that `where` can choose
+            return getattr(operator, name)(a, b)  # a bool, so that `where` can select
     return None

@@ -1,8 +1,8 @@
-"""Writing an operation on numbers as text that a machine computes: what its formula is, and what its rules make.
+"""Code generation for scalar operations: their formulas as forward code, and their rules as backward code.
 
-Forward it is the op's formula; backward the op's own rules, run on formulas. So an op that a reader declares needs no
-line in any other language, if its formula is made of functions that the language has. Around each sign and what it
-joins there are brackets, so that nobody needs to know of precedence.
+The forward code comes from the op's formula; the backward code from its rules, applied to formulas. So a custom op
+needs no code in another language if that language has the functions in its formula. Every subexpression is in
+parentheses, so precedence does not matter.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from minigrad.core.op import Op
 
 __all__ = ["LETTERS", "OURS", "Language", "Unwritable", "applied", "check", "rule_text"]
 
-LETTERS = "abcdefhijk"  # what operands are called, whatever the op calls them
+LETTERS = "abcdefhijk"  # names of operands in generated code
 OURS = "erf round sign max min remainder clamp isnan isinf isfinite not"
 OURS += " relu relu6 hardtanh leakyrelu prelu step elu selu"
 _TRUTHS = {"isnan", "isinf", "isfinite", "not"}
@@ -29,37 +29,37 @@ _FAILURES = (ArithmeticError, AssertionError, AttributeError, LookupError, Runti
 
 
 class Language(NamedTuple):
-    """How a language spells what formulas are made of. Templates have ``{}`` for each part."""
+    """The syntax of a target language. Templates have ``{}`` for each operand."""
 
     reader: str
-    """Who computes, for words about what cannot be written."""
+    """The name of the system that runs the code, for error messages."""
     functions: Mapping[str, str]
-    """What the functions of formulas are called."""
+    """The function names in formulas, with their names in the language."""
     helpers: Mapping[str, str]
-    """What is called that a formula draws, or that is exact where a composition is not: sqrt, abs, exp, pow, …"""
+    """Functions without a name in formulas, or exact ones that replace a composition: sqrt, abs, exp, pow, …"""
     constants: Mapping[str, str]
     comparisons: Mapping[str, str]
     logic: Mapping[str, str]
-    """Loosest first."""
+    """By increasing precedence."""
     choice: str
-    """Of a condition, what there is if it holds, and else."""
+    """Conditional expression of a condition and two values."""
     truth: str
-    """Of a number: whether it is true."""
+    """Test of whether a value is true."""
     null: Callable[[str], str]
-    """Of the name of an attribute that is None: what stands in its place."""
+    """Function that returns the replacement for an attribute that is None, from its name."""
     literal: Callable[[float], str]
 
 
 class Unwritable(Exception):
-    """Why something cannot be written, as a sentence."""
+    """Why code cannot be generated, as a sentence."""
 
 
 class _Truth(str):
-    """Text for what is true or false."""
+    """Code of a boolean expression."""
 
 
 class _Exp(str):
-    """Text for e to a power, which ln and − 1 know how to take up without loss."""
+    """Code of an exponential, which ln and − 1 combine with without loss of accuracy."""
 
     __slots__ = ("power",)
     power: str
@@ -72,50 +72,50 @@ class _Exp(str):
 
 
 def check(op: Op) -> None:
-    """Raise Unwritable unless `op` is of single numbers, and its rules read nothing but those."""
+    """Raise Unwritable unless `op` is defined on scalars, and its rules read only operands, output and gradient."""
     if "python" not in kernels_of(op.name) or op.outputs > 1 or op.variadic:
-        raise Unwritable(f"{op.name} works on whole tensors, not on single numbers.")
+        raise Unwritable(f"{op.name} is not defined on scalars.")
     if op.joint or op.aux:
-        raise Unwritable(f"The rules of {op.name} read what its kernel keeps, which is not in its formula.")
+        raise Unwritable(f"The rules of {op.name} read tensors saved by its kernel, which its formula does not define.")
 
 
 def rule_text(
     op: Op, rule: Callable[..., Any], names: Mapping[str, str], attrs: Mapping[str, Any], language: Language
 ) -> str:
-    """What a rule of `op` makes of g, y and its operands, called by `names`. Raises Unwritable if that is no text."""
+    """Return code for a rule of `op` on g, y and its operands, called by `names`. Raises Unwritable if it fails."""
     operands = [Formula(names[name]) for name in op.inputs]
     try:
         made = rule(Formula("g"), Formula("y"), *operands, **attrs, **dict.fromkeys(op.shapes, ()))
     except _FAILURES as error:
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise Unwritable(f"A derivative rule of {op.name} is no formula: {reason}") from None
+        raise Unwritable(f"A derivative rule of {op.name} is not a formula: {reason}") from None
     return _formula(made if isinstance(made, Formula) else Formula(made), language)
 
 
 def _formula(formula: Formula, language: Language) -> str:
-    """A formula whose names are names in the language."""
+    """Return code for a formula whose symbols are names in the language."""
     op, value = formula.op, formula.value
     if op is None:
         return value if isinstance(value, str) else language.literal(float(value or 0.0))
     if isinstance(op, Phrase) or (not op.domain and "python" not in kernels_of(op.name)):
-        raise Unwritable(f"{op.name} works on whole tensors, not on single numbers.")
+        raise Unwritable(f"{op.name} is not defined on scalars.")
     attrs = {name: _formula(x, language) if isinstance(x, Formula) else x for name, x in formula.attrs.items()}
     operands = [_formula(x, language) for x in formula.args]
     return applied(op, dict(zip(op.inputs, operands, strict=True)), attrs, language)
 
 
 def applied(op: Op, operands: Mapping[str, str], attrs: Mapping[str, Any], language: Language) -> str:
-    """The op's formula of `operands`. If it is one function of ours, it gets the attributes left out, too."""
+    """Return code for the op's formula on `operands`. A single function of ours also gets omitted attributes."""
     whole: dict[str, str] = {}
     for name in op.attrs:
         x = attrs[name]
         if not isinstance(x, str | int | float | None):
-            raise Unwritable(f"{op.name} has an attribute that is no number, {name}={x!r}.")
+            raise Unwritable(f"{op.name} has an attribute that is not a number, {name}={x!r}.")
         whole[name] = x if isinstance(x, str) else language.null(name) if x is None else language.literal(float(x))
     try:
         part = parse(op.formula, (*op.inputs, *op.attrs))
     except (IndexError, ValueError):
-        raise Unwritable(f"The formula of {op.name} cannot be read.") from None
+        raise Unwritable(f"The formula of {op.name} cannot be parsed.") from None
     writer = _FormulaWriter(op, {**operands, **whole}, language)
     if part.kind == "call" and part.parts[0].text.removeprefix("\\") in OURS.split():
         left_out = [whole[name] for name in op.attrs if not re.search(rf"\\{name}\b|\{{{name}\}}", op.formula)]
@@ -124,7 +124,7 @@ def applied(op: Op, operands: Mapping[str, str], attrs: Mapping[str, Any], langu
 
 
 class _FormulaWriter:
-    """Writes the formula of one op, given what its names stand for."""
+    """Code generator for the formula of one op, given the code of its names."""
 
     def __init__(self, op: Op, names: Mapping[str, str], language: Language) -> None:
         self.op, self.names, self.language = op, names, language
@@ -132,7 +132,7 @@ class _FormulaWriter:
     def refuse(self, what: str) -> Unwritable:
         what = what.removeprefix("\\")
         return Unwritable(
-            f"The formula of {self.op.name} has “{what}” in it, which {self.language.reader} cannot compute."
+            f"The formula of {self.op.name} contains “{what}”, which {self.language.reader} does not support."
         )
 
     def write(self, part: Part) -> str:
@@ -172,7 +172,7 @@ class _FormulaWriter:
         return self.helped("pow", raised, exponent)
 
     def helped(self, name: str, *given: str) -> str:
-        """A call of what the language calls one of its helpers."""
+        """Return a call of one of the language's helpers."""
         return f"{self.language.helpers[name]}({', '.join(given)})"
 
     def call(self, name: Part, argument: Part, more: tuple[str, ...] = ()) -> str:
@@ -182,10 +182,10 @@ class _FormulaWriter:
         if name.kind != "name" or word not in self.language.functions:
             raise self.refuse(word or name.kind)
         inner = argument.parts[0] if argument.kind == "fence" and argument.text == "()" else argument
-        if word == "floor" and inner.kind == "frac":  # rounded, a quotient may be a whole number too large
+        if word == "floor" and inner.kind == "frac":  # a rounded quotient may be too large by 1
             return self.helped("quotient", self.write(inner.parts[0]), self.write(inner.parts[1]))
         if word == "ln" and inner.parts[:2] == (Part("number", "1"), Part("sign", "+")) and len(inner.parts) == 3:
-            added = self.write(inner.parts[2])  # exact for what is small beside 1
+            added = self.write(inner.parts[2])  # accurate for small values
             if isinstance(added, _Exp):
                 return self.helped("softplus", added.power)
             return self.helped("log1p", added)
@@ -203,7 +203,7 @@ class _FormulaWriter:
         return text
 
     def truth(self, part: Part) -> str:
-        """`part` as a condition: every number but 0 is true, NaN too."""
+        """Return `part` as a condition: every value except 0 is true, including NaN."""
         text = self.write(part)
         return text if isinstance(text, _Truth) else _Truth(self.language.truth.format(text))
 
@@ -239,7 +239,7 @@ class _FormulaWriter:
         return f"({first} {_ARITHMETIC[sign]} {second})"
 
     def between_ends(self, start: str, end: str, weight: str) -> str:
-        """The way from `start` to `end`, exact at each: at the weights 0 and 1."""
+        """Return the linear interpolation from `start` to `end`, exact at weights 0 and 1."""
         language = self.language
         near = _Truth(language.comparisons["<"].format(self.helped("abs", weight), language.literal(0.5)))
         away = f"({end} - {start})"
@@ -248,7 +248,7 @@ class _FormulaWriter:
 
 
 def _weighed(left: tuple[Part, ...], right: tuple[Part, ...]) -> tuple[Part, Part, Part] | None:
-    """Start, end and weight where two summands are a and w·(b − a)."""
+    """Return start, end and weight if two summands are a and w·(b − a)."""
     match left, right:
         case (start,), (weight, Part("sign", sign), Part("fence", "()", (Part("row", _, (end, minus, same)),))):
             if _ARITHMETIC.get(sign) == "*" and minus == Part("sign", "-") and same == start:
@@ -257,7 +257,7 @@ def _weighed(left: tuple[Part, ...], right: tuple[Part, ...]) -> tuple[Part, Par
 
 
 def _split(part: Part) -> list[Part]:
-    """The arguments between commas."""
+    """Return the arguments between commas."""
     if part.kind != "row":
         return [part]
     commas = [-1, *(k for k, x in enumerate(part.parts) if x == Part("sign", ",")), len(part.parts)]

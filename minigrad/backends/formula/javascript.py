@@ -1,7 +1,7 @@
-"""Writing an operation on numbers as JavaScript, so that a page can compute it again with no Python behind it.
+"""JavaScript code for scalar operations, so that a page can recompute them without Python.
 
-Functions in FUNCTIONS are those of JavaScript's Math, and those that the player brings along because Math lacks them or
-has them with other corners (no dot in their name). The player reads nothing but what `calculating` writes.
+FUNCTIONS are those of JavaScript's Math, and those that the player defines because Math lacks them or handles special
+values differently (no dot in their name). The player accepts only the output of `calculating`.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ FUNCTIONS |= {name: name for name in OURS.split()} | {"sigma": "sigmoid"}
 
 
 def literal(x: float) -> str:
-    """A number."""
+    """Return a float literal."""
     if not math.isfinite(x):
         return "NaN" if math.isnan(x) else "Infinity" if x > 0 else "(-Infinity)"
     text = repr(x).removesuffix(".0")
@@ -55,14 +55,14 @@ JAVASCRIPT = Language(
 
 
 def javascript(op: Op) -> dict[str, Any]:
-    """`op` for plain numbers: "js", an expression of its operands a, b, … and its attributes, and its "rules", one for
-    each operand, of g and y too; None where there is no derivative. Where they cannot be written, "why" says why.
+    """Return code of `op` on scalars: "js", an expression of the operands a, b, … and attributes, and "rules", one per
+    operand, of g and y too; None without a derivative. If no code can be generated, "why" gives the reason.
 
     >>> from minigrad import OPS
     >>> javascript(OPS["tanh"])
     {'js': 'Math.tanh(a)', 'rules': ['(g * (1 - (y * y)))'], 'why': None}
     >>> javascript(OPS["softmax"])["why"]
-    'softmax works on whole tensors, not on single numbers.'
+    'softmax is not defined on scalars.'
     """
     try:
         check(op)
@@ -78,7 +78,7 @@ def javascript(op: Op) -> dict[str, Any]:
 
 
 def applied(op: Op, operands: Mapping[str, str], attrs: Mapping[str, Any]) -> str:
-    """The op's formula of `operands`. If it is one function of the player's, it gets the attributes left out, too."""
+    """Return code for the op's formula on `operands`. A single function of the player also gets omitted attributes."""
     return applied_in(op, operands, attrs, JAVASCRIPT)
 
 
@@ -91,7 +91,7 @@ def _rule(op: Op, rule: Callable[..., Any], names: Mapping[str, str]) -> str:
 
 
 def _by_presence(op: Op, write: Callable[[dict[str, None]], str]) -> str:
-    """What `write` makes, for each choice of the attributes that may be None: those it is told are."""
+    """Return code that branches on which optional attributes are None; `write` is called for each combination."""
 
     def choose(names: list[str], given: dict[str, None]) -> str:
         if not names:

@@ -1,4 +1,4 @@
-"""Reading the little LaTeX in which an op declares its formula: `parse` makes a tree of parts of it."""
+"""Parser for the subset of LaTeX in which ops declare their formulas: `parse` returns a tree of parts."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["DOT", "NEXT_TO", "SIGNS", "SYMBOLS", "Part", "binding", "infix", "pa
 
 
 class Part(NamedTuple):
-    """A piece of a formula: a symbol or an operand (`text`), or a construct (frac, power, row, …) of parts."""
+    """A node of a formula: a symbol or an operand (`text`), or a construct (frac, power, row, …) of parts."""
 
     kind: str
     text: str = ""
@@ -20,7 +20,7 @@ class Part(NamedTuple):
 
     @property
     def base(self) -> Part:
-        """What stands first: of a power, what is raised to it."""
+        """The base of a power or subscript; other parts themselves."""
         return self.parts[0].base if self.kind in ("power", "sub") else self
 
 
@@ -35,7 +35,7 @@ SYMBOLS |= {r"\mathrm{NaN}": "NaN", r"\land": "∧", r"\lor": "∨", r"\oplus": 
 SYMBOLS |= {r"\sum": "Σ", r"\prod": "∏", r"\bigvee": "\u22c1", r"\bigwedge": "⋀", r"\partial": "∂"}
 _FENCES = {"(": r"\left(", ")": r"\right)"}
 
-# How tightly a sign between operands binds. Others, such as =, bind loosest; nothing at all between two is a product.
+# Precedence of signs between operands. Others, such as =, bind loosest; adjacent operands are a product.
 SIGNS = {"+": Op.SUM, "-": Op.SUM, "/": Op.PRODUCT, r"\cdot": Op.PRODUCT, r"\times": Op.PRODUCT, "": Op.PRODUCT}
 SIGNS[r"\odot"] = Op.PRODUCT
 NEXT_TO, DOT = Part("sign", ""), Part("sign", r"\cdot")
@@ -43,7 +43,7 @@ NEXT_TO, DOT = Part("sign", ""), Part("sign", r"\cdot")
 
 @lru_cache(maxsize=1000)
 def parse(latex: str, names: tuple[str, ...]) -> Part:
-    """The parts of an op's formula, in which a group ``{a}`` around an operand's name stands for that operand."""
+    """Parse an op's formula, in which a group ``{a}`` around an operand's name stands for that operand."""
     tokens = [_FENCES.get(token, token) for token in _TOKEN.findall(latex)]
     row, rest = _row(tokens, 0, names)
     if rest != len(tokens):
@@ -52,7 +52,7 @@ def parse(latex: str, names: tuple[str, ...]) -> Part:
 
 
 def _row(tokens: list[str], i: int, names: tuple[str, ...]) -> tuple[Part, int]:
-    """The parts from token `i` to the end of the group that it is in."""
+    """Parse from token `i` to the end of the enclosing group."""
     parts: list[Part] = []
     while i < len(tokens) and not tokens[i].startswith((r"\right", r"\end", "}", "&", r"\\")):
         token = tokens[i]
@@ -79,7 +79,7 @@ def _row(tokens: list[str], i: int, names: tuple[str, ...]) -> tuple[Part, int]:
         else:
             part, i = _group(tokens, i, names)
             parts.append(part)
-    joined: list[Part] = []  # from the right, for in ln sin a the sine comes first
+    joined: list[Part] = []  # right to left: in ln sin a the sine is applied first
     for part in reversed(parts):
         follows = bool(joined) and part.kind != "sign" and joined[-1].kind != "sign"
         if follows and part.base.kind == "name":
@@ -90,7 +90,7 @@ def _row(tokens: list[str], i: int, names: tuple[str, ...]) -> tuple[Part, int]:
 
 
 def _group(tokens: list[str], i: int, names: tuple[str, ...]) -> tuple[Part, int]:
-    """A braced group, such as an operand, or a single token."""
+    """Parse a braced group, such as an operand, or a single token."""
     token = tokens[i]
     if token[0] == "{" and token[1:-1] in names:
         return Part("operand", token[1:-1]), i + 1
@@ -108,7 +108,7 @@ def _group(tokens: list[str], i: int, names: tuple[str, ...]) -> tuple[Part, int
 
 
 def _cases(tokens: list[str], i: int, names: tuple[str, ...]) -> tuple[list[Part], int]:
-    """The cells of ``value & condition \\\\ value & condition``, in reading order."""
+    """Parse the cells of ``value & condition \\\\ value & condition``, in reading order."""
     cells = []
     while True:
         cell, i = _row(tokens, i, names)
@@ -119,12 +119,12 @@ def _cases(tokens: list[str], i: int, names: tuple[str, ...]) -> tuple[list[Part
 
 
 def infix(row: tuple[Part, ...], k: int) -> bool:
-    """Whether part `k` is a sign between two operands, not one before or after an operand."""
+    """Return whether part `k` is a sign between two operands, rather than a prefix or postfix sign."""
     return row[k].kind == "sign" and 0 < k < len(row) - 1 and row[k - 1].kind != "sign"
 
 
 def binding(row: tuple[Part, ...], k: int) -> int:
-    """How tightly part `k` holds on to its neighbours, if it is a sign."""
+    """Return the precedence of part `k`, if it is a sign."""
     if infix(row, k):
         return SIGNS.get(row[k].text, Op.COMPARISON)
     if row[k].text == r"\partial":

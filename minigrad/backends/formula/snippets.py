@@ -1,7 +1,7 @@
-"""Writing an operation on numbers as snippets of Taichi's Python, which compute it and its rules in float64.
+"""Taichi code for scalar operations: snippets that compute an operation and its rules in float64.
 
-What is called ``…_of`` is a kernel of the table, one line of text for ``cpu``; other names are Taichi's (``ti.``) or
-those of `backends/taichi/codegen/functions.py`. The loops around the snippets are of `backends/taichi/kernels/tape.py`.
+Functions named ``…_of`` are kernels of the table for ``cpu``, one line each; other names are Taichi's (``ti.``) or
+those of `backends/taichi/codegen/functions.py`. `backends/taichi/kernels/tape.py` has the loops around the snippets.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ FUNCTIONS |= {"ln": "ti.log", "trunc": "truncated", "round": "rounded", "remaind
 
 
 def literal(x: float) -> str:
-    """A number: never a whole one, of which Taichi makes whole numbers."""
+    """Return a float literal, never an integer literal, which Taichi would give an integer type."""
     if not math.isfinite(x):
         return "nan" if math.isnan(x) else "inf" if x > 0 else "(-inf)"
     text = repr(float(x))
@@ -50,15 +50,15 @@ TAICHI = Language(
     logic={r"\lor": "({} | {})", r"\land": "({} & {})", r"\oplus": "(({} == {}) == 0)"},
     choice="ti.select({}, {}, {})",
     truth="(({} == 0.0) == 0)",
-    null=lambda name: {"min": "(-inf)", "max": "inf"}.get(name, "nan"),  # a bound that nothing is beyond
+    null=lambda name: {"min": "(-inf)", "max": "inf"}.get(name, "nan"),  # a missing bound
     literal=literal,
 )
 
 
 def value(op: Op, fixed: Mapping[str, Any]) -> str:
-    """What `op` computes, of a, b, …: its operands and then its attributes, but those that are `fixed`.
+    """Return code for `op` on a, b, …: its operands, then its attributes except those that are `fixed`.
 
-    Raises Unwritable where its formula has what Taichi cannot compute.
+    Raises Unwritable if Taichi does not support its formula.
 
     >>> from minigrad import OPS
     >>> value(OPS["softsign"], {})
@@ -70,10 +70,10 @@ def value(op: Op, fixed: Mapping[str, Any]) -> str:
 
 
 def rules(op: Op, fixed: Mapping[str, Any]) -> tuple[str | None, ...]:
-    """What each operand gets, of g and y too; None where there is no derivative. Raises Unwritable.
+    """Return code for the gradient of each operand, of g and y too; None without a derivative. Raises Unwritable.
 
     >>> from minigrad import OPS
-    >>> rules(OPS["elu"], {})     # its attribute alpha is called b
+    >>> rules(OPS["elu"], {})     # the attribute alpha is called b
     ('ti.select((a <= 0.0), (g * (b * ti.exp(ti.select((a < 0.0), a, 0.0)))), g)',)
     """
     check(op)

@@ -1,9 +1,9 @@
-"""Writing formulas as LaTeX, MathML and plain text: each piece with how tightly it binds.
+"""Printers of formulas as LaTeX, MathML and plain text: each returns the text and its precedence.
 
-So who takes a piece up knows whether it needs brackets. In a *template* operands are still to come: each is a hole, a
-character of the private use area, ``HOLES + 8 * number + least``. What is put in gets brackets if it binds less tightly
-than `least`. The other marks of a template are for what depends on the text that is put in: APART becomes a dot in
-front of a digit, and what stands between RAISED and END becomes small digits if it is a whole number.
+The caller adds brackets by precedence. In a *template* operands are placeholders: each is a hole, a character of the
+private use area, ``HOLES + 8 * number + least``. The inserted text gets brackets if its precedence is below `least`.
+Two marks depend on the inserted text: APART becomes a dot in front of a digit, and the text between RAISED and END
+becomes superscript digits if it is an integer.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ from minigrad.core.op import Op, Operand
 
 __all__ = ["APART", "END", "HOLES", "LATEX", "MATHML", "RAISED", "TEXT", "Writer", "template", "write"]
 
-_FENCED = Op.ATOM + 1  # what the argument of a function must be
-_OPEN = 99  # how tightly a hole binds: that is not known yet
+_FENCED = Op.ATOM + 1  # the precedence that the argument of a function needs
+_OPEN = 99  # the precedence of a hole, which is unknown
 HOLES, APART, RAISED, END = 0xE000, "\uf8f0", "\uf8f1", "\uf8f2"
 _HOLE = re.compile("[\ue000-\uf8ef]")
 
 
 class Writer(NamedTuple):
-    """How one notation spells a name, a construct of parts whose shape is always the same, and any other part.
+    """The spelling of names, of constructs with a fixed shape, and of all other parts in one notation.
 
-    `needs` says how tightly the parts of a construct must bind to stand there without brackets, and `binds` how tightly
-    the whole does. Where all is written `flat`, what LaTeX groups by drawing, as a fraction, may need brackets too.
+    `needs` is the precedence that each part of a construct needs to omit brackets, and `binds` the precedence of the
+    construct. In a `flat` notation, constructs that LaTeX groups visually, such as a fraction, may need brackets too.
     """
 
     name: Callable[[str], str]
@@ -42,14 +42,14 @@ class Writer(NamedTuple):
 
 
 _WORD = r"[\w\u0300-\u036f.'\"′…()\[\]]+"
-_KEYS = r"(?:\.\w+\([^()]*\)|\[[^\[\]]*\])+"  # of an index, or the way to a view
-_ATOMIC = re.compile(rf"{_KEYS}|(?!.*[²³¹⁰-⁹]){_WORD}(?: {_WORD})*")  # a label may be more: x1*w1 + b
+_KEYS = r"(?:\.\w+\([^()]*\)|\[[^\[\]]*\])+"  # an index, or the path to a view
+_ATOMIC = re.compile(rf"{_KEYS}|(?!.*[²³¹⁰-⁹]){_WORD}(?: {_WORD})*")  # other labels, such as x1*w1 + b, need brackets
 _APART = re.compile(r"(?:<[^>]*>)*[\d|‖]")
 _HOLE_FIRST = re.compile(f"(?:<[^>]*>)*{_HOLE.pattern}")
 
 
 def write(formula: Any, writer: Writer) -> tuple[str, int]:
-    """The text of `formula`, and how tightly it binds."""
+    """Return the text of `formula`, and its precedence."""
     op, value = formula.op, formula.value
     if op is not None:
         operands = {name: formula.attrs.get(name, name) for name in op.attrs} | dict(
@@ -61,7 +61,7 @@ def write(formula: Any, writer: Writer) -> tuple[str, int]:
 
 
 def _leaf(value: Any, writer: Writer) -> tuple[str, int]:
-    """A name, a number, or what else an attribute may be."""
+    """Return the text and precedence of a name, a number or another attribute."""
     if isinstance(value, str):
         if writer.holes and _HOLE.fullmatch(value):
             return value, _OPEN
@@ -80,7 +80,7 @@ def _assemble(part: Part, operands: Mapping[str, Any], writer: Writer) -> tuple[
     texts = []
     for piece, least in zip(part.parts, needs, strict=True):
         text, binds = _assemble(piece, operands, writer)
-        # What was written as LaTeX has the brackets it needs there; what is put in for an operand may need more.
+        # A formula has brackets where LaTeX needs them; an inserted operand may need more.
         may_need = writer.flat or piece.kind == "operand" or part.kind == "call"
         if binds == _OPEN and may_need:
             number, known = divmod(ord(text) - HOLES, 8)
@@ -96,12 +96,12 @@ def _assemble(part: Part, operands: Mapping[str, Any], writer: Writer) -> tuple[
     shape = writer.shapes.get(part.kind)
     text = writer.other(part, texts) if shape is None else shape.format(*texts, *part.text)
     if part.kind == "sub" and writer.flat and texts[1].startswith(("[", ".")):
-        text = "".join(texts)  # as in Python
+        text = "".join(texts)  # Python's syntax
     return text, min((binding(row, k) for k in range(len(row))), default=writer.binds.get(part.kind, Op.ATOM))
 
 
 def _needs(row: tuple[Part, ...], k: int) -> int:
-    """How tightly part `k` must bind to stand between its neighbours without brackets."""
+    """Return the precedence that part `k` needs to stand between its neighbours without brackets."""
     least = 0
     if row[k].kind != "sign" and k + 1 < len(row) and row[k + 1].text != ",":
         after = binding(row, k + 1)
@@ -113,7 +113,7 @@ def _needs(row: tuple[Part, ...], k: int) -> int:
 
 
 def _number(x: float, flat: bool) -> Part:
-    """A number as a formula: six significant digits; a zero has no sign; 2.5e-7 is 2.5 · 10⁻⁷, unless `flat`."""
+    """Return a number as a formula: six significant digits, unsigned zero; 2.5e-7 is 2.5 · 10⁻⁷, unless `flat`."""
     if x < 0:
         return Part("row", parts=(Part("sign", "-"), _number(-x, flat)))
     if not math.isfinite(x):
@@ -121,17 +121,17 @@ def _number(x: float, flat: bool) -> Part:
     digits, _, power = f"{abs(x):.6g}".partition("e")
     if not power:
         return Part("number", digits)
-    if flat:  # as on the cards and in the tables beside it
+    if flat:  # as on node cards and in tables
         return Part("scientific", f"{digits}e{power.replace('-', '−')}")
     tens = Part("power", parts=(Part("number", "10"), _number(float(power), flat)))
     return tens if digits == "1" else Part("row", parts=(Part("number", digits), DOT, tens))
 
 
 def _spaced(row: tuple[Part, ...], texts: list[str]) -> str:
-    """Spaces around a sign between operands, none after one before an operand."""
+    """Join a row with spaces around signs between operands, and none after prefix signs."""
     out = ""
     for k, text in enumerate(texts):
-        word = row[k].kind == "sign" and k < len(row) - 1 and text not in ("-", "−", "+", "∂")  # Σ, say
+        word = row[k].kind == "sign" and k < len(row) - 1 and text not in ("-", "−", "+", "∂")  # such as Σ
         out += ", " if row[k].text == "," else f" {text} ".replace("  ", " ") if infix(row, k) else text + " " * word
     return out
 
@@ -155,7 +155,7 @@ def _latex(part: Part, inner: list[str]) -> str:
             rows = r" \\ ".join(f"{inner[k]} & {inner[k + 1]}" for k in range(0, len(inner), 2))
             return rf"\begin{{cases}} {rows} \end{{cases}}"
         case "name" if not part.text.startswith("\\"):
-            name = re.sub(r"\w*\d\w*", r"\\text{\g<0>}", part.text)  # MathJax 3 sets a space before a bare digit
+            name = re.sub(r"\w*\d\w*", r"\\text{\g<0>}", part.text)  # MathJax 3 inserts a space before a bare digit
             return rf"\operatorname{{{name}}}"
         case "word" if not part.text.startswith("\\"):
             return rf"\text{{{part.text}}}"
@@ -244,6 +244,6 @@ TEXT = Writer(
 
 
 def template(formula: Any) -> dict[str, str]:
-    """`formula`, in which one-letter names from HOLES on are holes: as text, MathML (without its element) and LaTeX."""
+    """Return `formula` as text, MathML (without its element) and LaTeX; one-letter names from HOLES on are holes."""
     notations = {"text": TEXT, "mathml": MATHML, "latex": LATEX}
     return {name: write(formula, writer._replace(holes=True))[0] for name, writer in notations.items()}

@@ -149,8 +149,8 @@ def test_rule_that_asks_a_formula_for_its_truth_is_told_to_write_where(declare):
     with pytest.raises(TypeError) as error:
         local_derivative(op, 0, "y", ["x"])
     assert str(error.value) == (
-        "x > 0 is a formula, neither true nor false.\n"
-        "  A rule that chooses is written where(condition, a, b), not with if, and, or, not."
+        "The truth value of the formula x > 0 is undefined.\n"
+        "  Write where(condition, a, b) in a rule instead of if, and, or, not."
     )
     assert local_derivative(op, 0, 4.0, [2.0]).text() == "2 · 2"
 

@@ -92,7 +92,7 @@ def test_a_reader_s_kernel_an_argument_that_is_written_and_arguments_in_one_piec
     whole = mg.arange(64.0)
     for _ in range(3):
         assert adds(whole[:32], whole[16:48]).tolist() == [2.0 * k + 16 for k in range(32)]
-    assert how(adds) == "Replayed call by call: arguments that share memory."
+    assert how(adds) == "Replayed call by call: arguments overlap in memory."
 
 
 @compiles

@@ -262,12 +262,12 @@ def test_what_cannot_be_computed_again_says_why(declare):
     bare = mg.Op("test_bare", "{a}", vjp=(lambda g: g,))
     del mg.OPS["test_bare"]
     assert [javascript(op)["why"] for op in (ifs, unknown, unread, named, bare, mg.OPS["matmul"])] == [
-        "A derivative rule of test_ifs is no formula: a > 0 is a formula, neither true nor false.",
-        "The formula of test_unknown has “Ai” in it, which the player cannot compute.",
-        "The formula of test_unread cannot be read.",
+        "A derivative rule of test_ifs is not a formula: The truth value of the formula a > 0 is undefined.",
+        "The formula of test_unknown contains “Ai”, which the player does not support.",
+        "The formula of test_unread cannot be parsed.",
         "test_named has an attribute with the name of an operand, or too many operands.",
-        "test_bare works on whole tensors, not on single numbers.",
-        "matmul works on whole tensors, not on single numbers.",
+        "test_bare is not defined on scalars.",
+        "matmul is not defined on scalars.",
     ]
     (found,) = compare(graphs=[{"trace": single(wrong, (2.0,), {}), "runs": [[(0, 5.0)]]}])["graphs"]
     assert found["why"][1] == "Its formula gives 4.0 here, and Python computed 6.0."

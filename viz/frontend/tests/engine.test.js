@@ -18,7 +18,7 @@ const twice = () =>
 function opaque() {
   const trace = twice();
   const mul = trace.ops.find((op) => op.name === "mul");
-  Object.assign(mul, { js: null, rules: [null, null], why: "mul works on whole tensors, not on single numbers." });
+  Object.assign(mul, { js: null, rules: [null, null], why: "mul is not defined on scalars." });
   return trace;
 }
 
@@ -49,7 +49,7 @@ test("what an opaque operation makes has no number once its operand is changed, 
   const numbers = run(new Map([[1, 7]]));
   assert.deepEqual(numbers.value, [2, 7, null, null]);
   assert.deepEqual([able(0), able(2), able(3)], [true, false, false]);
-  assert.equal(why(2), "mul works on whole tensors, not on single numbers.");
+  assert.equal(why(2), "mul is not defined on scalars.");
   assert.equal(why(3), `It is computed from v₂, which cannot be computed again. ${why(2)}`);
 });
 

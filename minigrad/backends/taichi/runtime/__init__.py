@@ -1,1 +1,1 @@
-"""Taichi as it runs: memory, arrays, and kernels that are compiled, launched and recorded."""
+"""Taichi runtime: memory, arrays, and kernels that are compiled, launched and recorded."""

@@ -1,7 +1,7 @@
-"""Arrays whose arithmetic is that of Taichi's kernels: NumPy's as far as shapes and views go, in blocks of memory.
+"""Arrays with Taichi's kernels as operators: NumPy arrays in shape, strides and views, over pooled blocks of memory.
 
-On the device ``cpu`` a block is memory of our own, aligned to 64 bytes and a multiple of that long, so that kernels may
-load sixteen numbers at once; `buffers` has those of GPUs. A block comes back to a pool when no array is on it.
+On the device ``cpu`` a block is host memory, aligned to 64 bytes and a multiple of that size, so that kernels may load
+vectors of sixteen elements; `buffers` defines the blocks of GPUs. A block returns to its pool when no array uses it.
 """
 
 from __future__ import annotations
@@ -47,13 +47,13 @@ __all__ = [
     "target",
 ]
 
-DEVICE = "taichi"  # where the registry has Taichi's kernels, whatever they are compiled for
+DEVICE = "taichi"  # the registry's name for Taichi's kernels on every architecture
 DOUBLE, FLOAT = np.dtype(np.float64), np.dtype(np.float32)
-LINE = 64  # bytes: a line of the cache, and a vector of sixteen floats
+LINE = 64  # bytes of a cache line, and of a vector of sixteen float32
 
 
 class PoolBlock(np.ndarray):
-    """Bytes that go back to the pool when nobody looks at them any more."""
+    """Bytes that return to the pool when no array references them."""
 
     address = 0
 
@@ -63,14 +63,14 @@ class PoolBlock(np.ndarray):
 
 
 def block_of(array: Any) -> Any:
-    """The block that an array lies in; None where its memory is not ours."""
+    """Return the block that contains an array; None if its memory is not from a pool."""
     while array is not None and not isinstance(array, PoolBlock):
         array = array.base
     return array
 
 
 class Pool:
-    """Memory that is not in use, by size.
+    """Free memory, by size.
 
     It takes no lock: garbage collection frees blocks at any point of any thread. Each update is one statement without a
     call, during which Python neither switches threads nor collects garbage.
@@ -78,16 +78,16 @@ class Pool:
 
     def __init__(self, limit: int = 1 << 28) -> None:
         self.limit = limit
-        self.held = self.used = self.peak = 0  # bytes: kept here, given out, the most that ever was
+        self.held = self.used = self.peak = 0  # bytes: free in the pool, in use, maximum in use
         self._free: dict[int, list[Any]] = {}
 
     @property
     def place(self) -> str:
-        """The device whose memory it is."""
+        """The device that the memory belongs to."""
         return "cpu"
 
     def take(self, count: int) -> Any:
-        """At least `count` bytes, aligned, and as many as fill whole lines."""
+        """Allocate an aligned block of at least `count` bytes, rounded up to full cache lines."""
         raw, address = self.entry(self.size_of(count))
         block = raw.view(PoolBlock)
         block.address = address
@@ -96,8 +96,8 @@ class Pool:
         return block
 
     def size_of(self, count: int) -> int:
-        """How many bytes are taken for so many: whole lines; above a page a power of two or one and a half; of what is
-        very large as many as need be, to 64 KiB."""
+        """Return the size of a block for `count` bytes: full cache lines; above 4 KiB a power of two or 1.5 times one;
+        above 4 GiB a multiple of 64 KiB."""
         if count <= 4096 or count > 1 << 32:
             line = LINE if count <= 4096 else 1 << 16
             return -(-count // line) * line or LINE
@@ -105,11 +105,11 @@ class Pool:
         return power if count > power * 3 // 4 else power * 3 // 4
 
     def entry(self, size: int) -> Any:
-        """What was given back of that size, or something new."""
+        """Return free memory of that size, or allocate it."""
         try:
             found = self._free[size].pop()
             self.held -= size
-        except (KeyError, IndexError):  # none was given back
+        except (KeyError, IndexError):  # no free memory of this size
             found = obtained(lambda: self.new(size), size, self, self.place)
         self.used += size
         if self.used > self.peak:  # without max(): a call may switch threads
@@ -117,27 +117,27 @@ class Pool:
         return found
 
     def new(self, size: int) -> Any:
-        """Memory that was not here before: what has it, and where it begins."""
+        """Allocate memory, and return its owner and its address."""
         return shaped_memory(size)
 
     def give(self, entry: Any, size: int) -> None:
-        """Take memory back, for the next who asks."""
+        """Return memory to the pool."""
         self.used -= size
         if self.held + size <= self.limit:
             self.held += size
             self._free.setdefault(size, []).append(entry)
 
     def clear(self) -> None:
-        """Give what is not in use back to the machine."""
+        """Release free memory to the operating system."""
         for size, entries in tuple(self._free.items()):
-            with contextlib.suppress(IndexError):  # empty: other threads take entries too
+            with contextlib.suppress(IndexError):  # another thread may take the last entry
                 while True:
                     entries.pop()
                     self.held -= size
 
 
 def shaped_memory(size: int) -> tuple[Any, int]:
-    """So many bytes, and where they begin: at a multiple of a line."""
+    """Allocate bytes that are aligned to a cache line, and return them with their address."""
     raw = np.empty(size + LINE, np.uint8)
     address = raw.ctypes.data
     start = -address % LINE
@@ -152,15 +152,15 @@ def _compute(place: str, name: str, *operands: Any) -> Any:
 
 
 class TaichiArray(np.ndarray):
-    """An array whose operators are operations of the table, on its device, `place`."""
+    """An array whose operators dispatch to operations of the table on its device, `place`."""
 
     place = ""
-    address = 0  # where it begins, known of one that `empty` made; views have to ask
+    address = 0  # the data address if `empty` allocated the array; 0 for views, which compute it
     __array_priority__ = 100.0
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> NoReturn:
         raise TypeError(
-            f"{ufunc.__name__} of NumPy's was asked for on the device {self.place}; use x.numpy() for its numbers."
+            f"{ufunc.__name__}: a NumPy ufunc cannot run on the device {self.place}; convert with x.numpy() first."
         )
 
     def _binary(name: str) -> Any:  # type: ignore[misc]
@@ -181,11 +181,11 @@ class TaichiArray(np.ndarray):
 
     @property
     def host(self) -> Any:
-        """The numbers as an array of NumPy's, to be read."""
+        """The elements as a read-only NumPy array on the host."""
         return target.seen(self)
 
     def copy(self, order: Any = "C") -> Any:
-        """The same numbers in memory of their own, row by row."""
+        """Return a contiguous copy."""
         return _compute(self.place, "contiguous", self)
 
     def __copy__(self) -> Any:
@@ -205,37 +205,37 @@ class CpuArray(TaichiArray):
 
 
 class Target(NamedTuple):
-    """What kernels make arrays of: those of the architecture that they are compiled for."""
+    """The types and functions for arrays of one architecture."""
 
     array: type[TaichiArray]
     pool: Any
     below: Callable[[Any, Any], Any]
-    """Copies an array of NumPy's into one of these."""
+    """Copies a NumPy array into such an array."""
     seen: Callable[[Any], Any]
-    """The numbers of an array of these as one of NumPy's."""
+    """Returns the elements of such an array as a NumPy array."""
     block: type[PoolBlock] = PoolBlock
-    """What its memory is an array of."""
+    """The type of its memory."""
     narrow: bool = False
-    """Whether there is no float64: what kernels make of it, for themselves, is float32."""
+    """Whether float64 is unsupported, so that kernels use float32 in its place."""
 
 
 class _Here(threading.local):
-    """What this thread is doing."""
+    """State of the current thread."""
 
-    recording: Any = None  # what notes the launches of a step; see `recording`
+    recording: Any = None  # the recorder of a step's launches; see `recording`
 
 
 _here = _Here()
 
 
 def recorder() -> Any:
-    """What notes the launches of this thread, None if nothing does."""
+    """Return the recorder of this thread's launches, None if there is none."""
     return _here.recording
 
 
 @contextlib.contextmanager
 def recording_by(listener: Any) -> Iterator[None]:
-    """A block in which `listener` is told of memory that is taken, and of what the host reads and writes."""
+    """Return a context in which `listener` is notified of allocations, and of reads and writes by the host."""
     before, _here.recording = _here.recording, listener
     try:
         yield
@@ -243,24 +243,24 @@ def recording_by(listener: Any) -> Iterator[None]:
         _here.recording = before
 
 
-_lasting: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()  # by where they begin
+_lasting: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()  # by address
 
 
 def lasting(array: Any) -> Any:
-    """`array`, a table for kernels that nobody writes to any more: known to those who launch the same again."""
+    """Register `array`, a constant table for kernels, so that recorded launches may refer to it."""
     _lasting[array.__array_interface__["data"][0]] = array
     return array
 
 
 def lasting_at(address: int) -> Any:
-    """The table that begins at an address, None if there is none."""
+    """Return the constant table at an address, None if there is none."""
     return _lasting.get(address)
 
 
 def by_host(what: str) -> None:
-    """Tell the recorder that the host reads numbers, or writes or moves some."""
+    """Notify the recorder that the host reads, writes or copies elements."""
     if _here.recording is not None:
-        _here.recording.refuse(f"the host {what} numbers")
+        _here.recording.refuse(f"the host {what} elements")
 
 
 def _seen(array: Any) -> Any:
@@ -280,18 +280,18 @@ target = CPU
 
 
 def set_target(new: Target) -> None:
-    """From now on make arrays for another architecture."""
+    """Make `new` the architecture of new arrays."""
     global target
     target = new
 
 
 def current() -> Target:
-    """What kernels make arrays of now."""
+    """Return the current target."""
     return target
 
 
 def empty(shape: tuple[int, ...], dtype: Any, of: Target | None = None) -> TaichiArray:
-    """An array with whatever is in its memory, for kernels, or `of` another architecture."""
+    """Allocate an uninitialised array for kernels of the current architecture, or of target `of`."""
     dtype, of, size = np.dtype(dtype), of or target, math.prod(shape)
     if size > MOST:
         check_count(shape, of.array.place)
@@ -304,7 +304,7 @@ def empty(shape: tuple[int, ...], dtype: Any, of: Target | None = None) -> Taich
 
 
 def shaped(array: Any, shape: tuple[int, ...]) -> Any:
-    """A new array in another shape, that owns its memory as that did, which nobody is to keep."""
+    """Return a new array of another shape that takes over the memory of `array`, which must not be used again."""
     if not isinstance(array.base, PoolBlock):
         return array.reshape(shape)
     out = np.ndarray.__new__(array.__class__, shape, array.dtype, array.base)
@@ -313,21 +313,21 @@ def shaped(array: Any, shape: tuple[int, ...]) -> Any:
 
 
 def room_of(view: Any) -> int:
-    """The bytes of the array that a view is of, if that was made by `empty`, so that whole lines are ours; else 0."""
+    """Return the size in bytes of the array that `empty` allocated for a view, which owns full cache lines; else 0."""
     base = view.base
     return base.nbytes if base.__class__ is CpuArray and base.address else 0
 
 
 def counted(view: Any, like: Any) -> Any:
-    """A view that NumPy made, of the type of `like`, if it is not of more numbers than there can be."""
+    """Return a NumPy view as the type of `like`. Raises if it has more elements than the limit."""
     if view.size > MOST:
         check_count(view.shape, like.place)
     return view.view(like.__class__)
 
 
 def shared(array: Any) -> Any:
-    """`array` of NumPy's on the device ``cpu``, in the same memory; copied if it reaches further than one can count, or
-    if its numbers are no whole steps apart."""
+    """Return a NumPy array as one on the device ``cpu`` that shares its memory. It is copied if its extent exceeds the
+    range of indices, or if its strides are not multiples of the item size."""
     check_count(array.shape, CpuArray.place)
     reach = sum([abs(by) * (n - 1) for by, n in zip(array.strides, array.shape, strict=True)])
     if array.size and (reach // array.itemsize > MOST or any(by % array.itemsize for by in array.strides)):
@@ -336,17 +336,17 @@ def shared(array: Any) -> Any:
 
 
 def address_of(x: Any) -> tuple[int, int, int]:
-    """Where an array begins, for a kernel that knows its sizes."""
+    """Return the kernel argument for an array whose size the kernel knows."""
     return x.address or x.__array_interface__["data"][0], 1, 1
 
 
 def pointer(x: Any) -> tuple[Any, ...]:
-    """Where an array lies row by row, the count of its numbers and its bytes; on a GPU its block too."""
+    """Return the kernel argument for a contiguous array: address, element count, bytes; on a GPU also its block."""
     if target is CPU:
         return x.address or x.__array_interface__["data"][0], x.size, x.nbytes
     return x.address or x.__array_interface__["data"][0], x.size, x.nbytes, block_of(x)
 
 
 def like(array: Any) -> TaichiArray:
-    """`array` of NumPy's, copied into memory of our own."""
+    """Copy a NumPy array into memory of the current target."""
     return cast(TaichiArray, target.below(array, empty))

@@ -1,9 +1,9 @@
-"""Arrays on a GPU: shapes and strides are NumPy's, over memory of the host that is empty until numbers are asked for.
+"""Arrays on a GPU: NumPy shapes and strides over host memory that stays empty until elements are read.
 
-A *block* is some bytes of the GPU, a buffer, and as many of the host's, which nothing touches. An array looks as if it
-lay in the host's part, so that its views are those of NumPy; and where it lies there says where it lies in the buffer.
-The numbers of a block are in one of the two, or in both: they go up when a kernel first reads them, down when somebody
-looks at them, and neither way again until a kernel has written to them.
+A *block* is a buffer on the GPU and as many bytes of host memory, initially untouched. An array appears to lie in the
+host memory, so that views are NumPy views, and its offset there is its offset in the buffer. The elements of a block
+are in one of the two or in both: they are uploaded when a kernel first reads them, downloaded when the host reads them,
+and not copied again until a kernel writes to them.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from minigrad.core.storage import count_transfer
 
 __all__ = ["ARRAYS", "POOLS", "GpuArray", "GpuBlock", "copied", "downloaded"]
 
-# What one side is given as an address, as memory of the host, the other by its buffer. Both are named as outsiders.
+# One side is passed as an address of host memory, the other as its buffer. Both are named like external arrays.
 _COPY = """@ti.kernel
 def {name}_kernel(y_: {words}, x_: {words}, count: ti.i32):
     for i in range(count):
@@ -43,14 +43,14 @@ def {name}_kernel(y_: {words}, x_: {words}, count: ti.i32):
 """
 
 
-LARGE = 1 << 33  # so many bytes cannot be counted in words of four
-_NO_MORE = re.compile("out.of.memory|allocate_memory", re.IGNORECASE)  # so say CUDA and Vulkan that there is none
+LARGE = 1 << 33  # bytes from which a buffer is counted in words of eight bytes
+_NO_MORE = re.compile("out.of.memory|allocate_memory", re.IGNORECASE)  # out-of-memory errors of CUDA and Vulkan
 _NOTHING = Kernel("nothing", "@ti.kernel\ndef nothing_kernel(n: ti.i32):\n    pass\n", "i")
-_here = threading.local()  # of a thread the program in whose context it is
+_here = threading.local()  # the program whose context is current in this thread
 
 
 def _enter(program: Any) -> None:
-    """Make the context of the GPU this thread's, as a launch does; to ask for memory, or to copy, does not."""
+    """Make the GPU context current in this thread. A launch does so, but allocations and copies do not."""
     if getattr(_here, "program", None) is not program:
         _NOTHING.unheard(0)
         _here.program = program
@@ -58,7 +58,7 @@ def _enter(program: Any) -> None:
 
 @functools.cache
 def _driver() -> Any:
-    """CUDA's driver, whose copies Taichi does not offer."""
+    """Load CUDA's driver, for copies that Taichi does not offer."""
     found = driver.cuda_driver()
     address, size = ctypes.c_uint64, ctypes.c_size_t
     found.cuMemcpyHtoD_v2.argtypes = found.cuMemcpyDtoH_v2.argtypes = [address, address, size]
@@ -66,12 +66,12 @@ def _driver() -> Any:
 
 
 class DeviceBuffer:
-    """Some bytes of the GPU. Raises MemoryError where it has no more."""
+    """A buffer on the GPU. Raises MemoryError if the GPU is out of memory."""
 
     __slots__ = ("_now", "_program", "raw")
 
     def __init__(self, size: int) -> None:
-        self._now = driver.running()  # the module's name for it is gone when Python ends
+        self._now = driver.running()  # a reference, since module globals are cleared at exit
         ti, self._program = self._now.ti, self._now.program
         debug = ti._lib.core.DebugInfo("")
         kind, word = (ti.i32, 4) if size < LARGE else (ti.i64, 8)
@@ -89,7 +89,7 @@ class DeviceBuffer:
 
     @property
     def alive(self) -> bool:
-        """Whether the program runs that it belongs to."""
+        """Whether the Taichi program that owns the buffer is running."""
         return self._now.current and self._program is self._now.program
 
     def __del__(self, lock: Any = lock) -> None:
@@ -103,13 +103,13 @@ def _down(name: str) -> Any:
 
 
 _LOST = (
-    "Taichi was started again, by ti.init or ti.reset, after these numbers were computed on its GPU: they are gone.\n"
-    "  Start Taichi first and compute then, or bring tensors back with cpu() before."
+    "Taichi was restarted, by ti.init or ti.reset, after these elements were computed on its GPU: they are lost.\n"
+    "  Start Taichi first and compute then, or copy tensors to the host with cpu() before."
 )
 
 
 class GpuArray(TaichiArray):
-    """An array whose numbers are in a buffer of the GPU. To look at them brings them down."""
+    """An array whose elements are in a buffer on the GPU. Reading them downloads them."""
 
     item, tolist, tobytes = _down("item"), _down("tolist"), _down("tobytes")
     __bool__, __int__, __float__, __repr__ = _down("__bool__"), _down("__int__"), _down("__float__"), _down("__repr__")
@@ -122,21 +122,21 @@ ARRAYS: dict[str, type[GpuArray]] = {
 
 
 class _Below(np.ndarray):
-    """The host's part of a block. It has the buffer, since Python's collector of garbage does not see what an array is
-    a view of: in a cycle it would end the buffer while the block gives that back to the pool."""
+    """The host memory of a block. It references the buffer, since Python's garbage collector does not see the base of
+    an array: in a cycle it would free the buffer while the block returns it to the pool."""
 
     buffer: Any = None
 
 
 class GpuBlock(PoolBlock):
-    """Bytes of the GPU, and where arrays on them seem to lie."""
+    """Bytes on the GPU, and the host memory that gives arrays in them an address."""
 
     pool: Any = None
-    size = 0  # the bytes that were asked for: what is moved
-    above = False  # whether the numbers are in the buffer
-    below = False  # and here
-    lost = False  # or nowhere
-    moving = False  # or being copied to the buffer
+    size = 0  # the requested bytes, which are copied
+    above = False  # whether the buffer is up to date
+    below = False  # whether the host memory is up to date
+    lost = False  # whether neither is
+    moving = False  # whether the elements are being uploaded
 
     def __del__(self) -> None:
         if POOLS is not None and self.address:
@@ -144,17 +144,17 @@ class GpuBlock(PoolBlock):
 
     @property
     def buffer(self) -> Any:
-        """Its memory on the GPU."""
+        """The buffer on the GPU."""
         return cast(Any, self.base).buffer
 
     def _move(self, up: bool) -> None:
-        """Copy the numbers to the buffer, or from there.
+        """Copy the elements to the buffer or from it.
 
-        A kernel of Taichi's does it in words of four bytes, of eight where those are too many. On CUDA such a kernel
-        copies the host's part to the GPU first and back after, whichever way is meant, so there the driver is asked: 43
-        MB went down in 27 ms, and go in 4.
+        A Taichi kernel copies words of four bytes, or of eight for large blocks. On CUDA such a kernel uploads the host
+        memory before it runs and downloads it afterwards, in both directions, so the driver copies instead: a download
+        of 43 MB took 27 ms with the kernel, and takes 4 ms.
         """
-        by_host("moves")
+        by_host("copies")
         if driver.arch() == "cuda":
             self._move_by_driver(up)
         else:
@@ -162,7 +162,7 @@ class GpuBlock(PoolBlock):
         count_transfer("up" if up else "down", self.size)
 
     def _move_by_driver(self, up: bool) -> None:
-        """Queued after what was launched before, as a launch is."""
+        """Copy by the driver, ordered after earlier launches."""
         program = driver.running().program
         with lock:
             _enter(program)
@@ -172,7 +172,7 @@ class GpuBlock(PoolBlock):
             else:
                 failed = _driver().cuMemcpyDtoH_v2(self.address, there, self.size)
         if failed:
-            raise DeviceError(f"cuda: a copy of {self.size:,} bytes failed: CUDA's error {failed}.")
+            raise DeviceError(f"cuda: a copy of {self.size:,} bytes failed with CUDA error {failed}.")
 
     def _move_by_kernel(self, up: bool) -> None:
         way, word = ("up", "down")[not up], 4 if self.nbytes < LARGE else 8
@@ -182,9 +182,9 @@ class GpuBlock(PoolBlock):
         compiled(f"transfer_{way}", text, "ahi" if up else "hai").launch(*ends, -(-self.size // word))
 
     def raise_up(self) -> None:
-        """Let the numbers be in the buffer. Those of a block that nobody has written to are whatever they are."""
+        """Upload the elements if necessary. A block that was never written to is uninitialised."""
         with lock:
-            if self.moving:  # called by the kernel that copies; other threads wait for the lock
+            if self.moving:  # the copy kernel calls this method; other threads wait for the lock
                 return
             if self.lost:
                 raise DeviceError(_LOST)
@@ -200,7 +200,7 @@ class GpuBlock(PoolBlock):
             self.above = True
 
     def bring_down(self) -> None:
-        """Let the numbers be here."""
+        """Download the elements if necessary."""
         with lock:
             if (self.above or self.lost) and not self.below:
                 if self.lost or not self.buffer.alive:
@@ -212,7 +212,7 @@ class GpuBlock(PoolBlock):
 
 
 def _miss() -> None:
-    """Taichi was started anew: what was in buffers alone is lost, the rest goes up again when it is asked for."""
+    """Mark blocks after a restart of Taichi: elements only in buffers are lost, others are uploaded again on use."""
     for x in gc.get_objects():
         if issubclass(type(x), GpuBlock) and x.address:
             x.lost = x.above and not x.below
@@ -223,7 +223,7 @@ driver.on_restart(_miss)
 
 
 class GpuPool(Pool):
-    """Buffers that are not in use, by size."""
+    """Free buffers, by size."""
 
     @property
     def place(self) -> str:
@@ -239,7 +239,7 @@ class GpuPool(Pool):
 
     def entry(self, size: int) -> Any:
         found = super().entry(size)
-        while not found[0].buffer.alive:  # of a program that is gone
+        while not found[0].buffer.alive:  # its program has ended
             self.used -= size
             found = super().entry(size)
         return found
@@ -261,11 +261,11 @@ class GpuPool(Pool):
         super().clear()
 
 
-POOLS: Any = {name: GpuPool(1 << 62) for name in driver.GPUS}  # until the GPU has no more
+POOLS: Any = {name: GpuPool(1 << 62) for name in driver.GPUS}  # limited only by the GPU's memory
 
 
 def copied(array: Any, empty: Any) -> Any:
-    """`array` of NumPy's as one on the GPU, which goes up when a kernel first reads it."""
+    """Copy a NumPy array to an array on the GPU, uploaded when a kernel first reads it."""
     by_host("writes")
     out = empty(array.shape, array.dtype)
     np.copyto(out.view(np.ndarray), array)
@@ -274,7 +274,7 @@ def copied(array: Any, empty: Any) -> Any:
 
 
 def downloaded(array: Any) -> Any:
-    """The numbers of an array on the GPU, as one of NumPy's that nobody else has."""
+    """Return the elements of an array on the GPU as a new NumPy array."""
     by_host("reads")
     block_of(array).bring_down()
     verify()

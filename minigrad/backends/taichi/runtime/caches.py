@@ -1,4 +1,4 @@
-"""Caches of what was written, planned or compiled for an architecture: they are emptied when that changes."""
+"""Caches of generated, planned or compiled code, which are cleared when the architecture changes."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ __all__ = ["Remembered", "cached", "forget"]
 
 T = TypeVar("T")
 
-_caches: list[Callable[[], object]] = []  # what empties each
+_caches: list[Callable[[], object]] = []  # functions that clear the caches
 
 
 def cached(maxsize: int | None = None) -> Callable[[Callable[..., T]], _lru_cache_wrapper[T]]:
-    """`functools.lru_cache` of what a function returns for the architecture that Taichi runs on."""
+    """Return `functools.lru_cache` for results that depend on the current architecture."""
 
     def wrap(function: Callable[..., T]) -> _lru_cache_wrapper[T]:
         made = lru_cache(maxsize)(function)
@@ -27,14 +27,14 @@ def cached(maxsize: int | None = None) -> Callable[[Callable[..., T]], _lru_cach
 
 
 class Remembered(dict[Any, Any]):
-    """What is remembered for the architecture that Taichi runs on, by what it is for."""
+    """A dict of results that depend on the current architecture."""
 
     def __init__(self) -> None:
         _caches.append(self.clear)
 
 
 def forget() -> None:
-    """Empty all caches."""
+    """Clear all caches."""
     for empty in _caches:
         empty()
 

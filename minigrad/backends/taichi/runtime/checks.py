@@ -1,8 +1,9 @@
-"""What a kernel finds wrong with its numbers: an index out of range, a class that is not there.
+"""Deferred error checks in kernels, such as an index or a class out of range.
 
-A kernel cannot raise. It writes 1 to a slot, and goes on without reading or writing outside. On the device ``cpu`` the
-slot is looked at after each launch. On a GPU that would be a wait each time: there it is looked at when numbers next
-come to the host. But an index that the host has, still, is looked at before: so most mistakes show where they are.
+A kernel cannot raise. It writes 1 to an error slot and continues without access out of bounds. On the device ``cpu``
+the slot is read after each launch. On a GPU that would synchronise each time, so the slot is read when elements are
+next copied to the host. Indices that the host still has are checked before the launch, so most errors are raised at
+their cause.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ SLOTS = 256
 
 
 class _Slots:
-    """The slots of a thread, in one block of memory: all, and those that nobody has looked at since a launch."""
+    """The error slots of a thread, in one block of memory: all, and those not read since a launch."""
 
     def __init__(self) -> None:
         self.memory: Any = empty((SLOTS,), np.int32)
@@ -40,14 +41,14 @@ class _Slots:
     def added(self, key: Any) -> Any:
         k = len(self.all)
         slot = self.memory[k : k + 1]
-        slot.address = self.memory.address + 4 * k  # views do not know theirs
+        slot.address = self.memory.address + 4 * k  # views do not store their address
         lasting(slot)
         self.all[key] = slot
         return slot
 
 
 class _Here(threading.local):
-    """The slots of this thread. They are exchanged as one, since Ctrl-C may come between any two lines."""
+    """The slots of this thread, replaced as one object, since Ctrl-C may interrupt between any two statements."""
 
     slots: _Slots | None = None
 
@@ -56,7 +57,7 @@ _here = _Here()
 
 
 def doubt(kind: type[Exception], text: str, *args: Any) -> Any:
-    """The slot for what is wrong if a kernel says so: an exception of this `kind`, its `text` formatted with `args`."""
+    """Return the slot for an error: an exception of this `kind`, its `text` formatted with `args`."""
     slots = _here.slots
     if slots is None or not slots.alive:
         slots = _here.slots = _Slots()
@@ -73,12 +74,12 @@ def doubt(kind: type[Exception], text: str, *args: Any) -> Any:
 
 
 def known(slot: Any, kind: type[Exception], text: str, *args: Any) -> bool:
-    """Whether `slot` is still this thread's for what `doubt` asks; then it will be looked at, as after a launch."""
+    """Return whether `slot` is still the slot of this error, and mark it for reading, as after a launch."""
     return doubt(kind, text, *args) is slot
 
 
 def settle(slot: Any, kind: type[Exception], text: str, *args: Any) -> None:
-    """Raise what a slot of `doubt` says, if that is known yet."""
+    """Raise the error of a slot if a kernel has reported it and the slot can be read."""
     if arrays.recorder() is not None:
         arrays.recorder().settled(slot, kind, text, *args)
     if slot.__class__ is CpuArray and slot.item():
@@ -87,12 +88,12 @@ def settle(slot: Any, kind: type[Exception], text: str, *args: Any) -> None:
 
 
 def verify() -> None:
-    """Raise what any slot of this thread says."""
+    """Raise the error of any slot of this thread that a kernel has reported."""
     slots = _here.slots
     if slots is None or not slots.open:
         return
     looked_at, slots.open = slots.open, {}
-    found = arrays.target.seen(slots.memory)  # which asks here again, before numbers come down
+    found = arrays.target.seen(slots.memory)  # calls `verify` again before the copy
     for (kind, text, args), slot in looked_at.items():
         if found[(slot.address - slots.memory.address) // 4]:
             _here.slots = None
@@ -101,7 +102,7 @@ def verify() -> None:
 
 @contextlib.contextmanager
 def own_slots() -> Iterator[None]:
-    """Give a recorded step error slots of its own: another thread may replay it while this one computes eagerly."""
+    """Give a recorded step its own error slots: another thread may replay it while this one computes eagerly."""
     before, _here.slots = _here.slots, _Slots()
     try:
         yield
@@ -110,16 +111,16 @@ def own_slots() -> Iterator[None]:
 
 
 def forget() -> None:
-    """Let what was found wrong and not been asked for be forgotten."""
+    """Discard errors that were reported and not raised."""
     _here.slots = None
 
 
 def look_at(index: Any, size: int, kind: type[Exception], text: str, *args: Any, but: int | None = None) -> None:
-    """Raise at once for a number of `index` that is not from 0 to `size`, nor `but`, if the host knows them."""
+    """Raise at once for an element of `index` outside [0, size), other than `but`, if the host has the elements."""
     refuse(index, lambda numbers: ((numbers < 0) | (numbers >= size)) & (numbers != but), kind, text, *args)
 
 
 def refuse(x: Any, wrong: Callable[[Any], Any], kind: type[Exception], text: str, *args: Any) -> None:
-    """Raise at once for a number of an array on a GPU that is `wrong`, if the host knows them."""
+    """Raise at once for an element of an array on a GPU that is `wrong`, if the host has the elements."""
     if x.__class__ is not CpuArray and block_of(x).below and wrong(x.view(np.ndarray)).any():
         raise kind(text.format(*args))

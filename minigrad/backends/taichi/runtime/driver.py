@@ -1,8 +1,8 @@
-"""Taichi as it runs: what starts it, for which architecture, and who is told of that.
+"""Lifecycle of Taichi: when it starts, for which architecture, and which callbacks are notified.
 
-Taichi has one architecture a process. It begins with ``cpu`` and goes over to a GPU when a tensor is first put there:
-the memory of ``cpu`` is ours, so nothing is lost but kernels, which are compiled again. A reader's own ``ti.init`` is
-taken as it is: we compute on what it chose.
+Taichi supports one architecture per process. It starts on ``cpu`` and switches to a GPU when a tensor is first put
+there: ``cpu`` arrays are host memory, so only compiled kernels are lost, and recompiled. If the user calls ``ti.init``,
+minigrad computes on the architecture chosen there.
 """
 
 from __future__ import annotations
@@ -46,25 +46,25 @@ ROUNDS = 1 << 14
 _ARCHES = {"x64": "cpu", "arm64": "cpu"}
 
 _forked = False
-_changes: list[Callable[[], None]] = []  # who wants to know of another architecture
-_restarts: list[Callable[[], None]] = []  # who wants to know of another program
+_changes: list[Callable[[], None]] = []  # callbacks for another architecture
+_restarts: list[Callable[[], None]] = []  # callbacks for another program
 
 
 class _State:
-    """What Taichi runs on: its module, our name of the architecture, and what it keeps and launches its kernels with.
+    """Taichi's module, our name of its architecture, its runtime and its program.
 
-    A start of Taichi's, be it ours or the reader's, makes a new program, and clears the core of the one before.
+    Each start of Taichi, by minigrad or the user, creates a new program and clears the previous runtime.
     """
 
     ti: Any = None
     arch = ""
     core: Any = None
     program: Any = None
-    ours: Any = None  # the program that we started, where the reader has not started another since
+    ours: Any = None  # the program that minigrad started, unless the user has started another since
 
     @property
     def current(self) -> bool:
-        """Whether Taichi runs as we know it."""
+        """Whether the recorded program is still running."""
         return self.core is not None and self.core.prog is self.program
 
 
@@ -80,28 +80,28 @@ os.register_at_fork(after_in_child=_in_child)
 
 
 def arch() -> str:
-    """The architecture that kernels are for: "cpu", or a GPU's name."""
+    """Return the architecture of kernels: "cpu", or a GPU's name."""
     return state.arch or "cpu"
 
 
 def is_current() -> bool:
-    """Whether Taichi runs as we know it: nobody has started it otherwise since."""
+    """Return whether the recorded program is still running, rather than one that the user started."""
     return state.current
 
 
 def on_change(listener: Callable[[], None]) -> None:
-    """Call `listener` whenever the architecture has changed."""
+    """Register a callback for a change of architecture."""
     _changes.append(listener)
 
 
 def on_restart(listener: Callable[[], None]) -> None:
-    """Call `listener` whenever Taichi was started anew, so that what was in a GPU's buffers is gone."""
+    """Register a callback for a restart of Taichi, which loses the contents of GPU buffers."""
     _restarts.append(listener)
 
 
 def start(wanted: str | None = None) -> Any:
-    """Taichi, started for `wanted`, or running on whatever it runs on. Raises DeviceError in a forked child, and where
-    it runs on a GPU and another is wanted."""
+    """Start Taichi for `wanted` if needed, and return its module. Raises DeviceError in a forked child, and if Taichi
+    runs on another GPU than `wanted`."""
     if _forked:
         raise DeviceError(
             "Taichi does not survive a fork: this process was forked from one that had computed on a device.\n"
@@ -112,10 +112,10 @@ def start(wanted: str | None = None) -> Any:
         running = _running(ti)
         if not running or (running == "cpu" and wanted in GPUS):
             _start(ti, wanted or "cpu")
-            running = _running(ti)  # which an environment variable of Taichi's may choose
+            running = _running(ti)  # an environment variable of Taichi may override the choice
         if wanted and running != wanted:
             raise DeviceError(
-                f"{wanted}: this process computes on {running}, and Taichi has one GPU a process.\n"
+                f"{wanted}: this process computes on {running}, and Taichi supports one GPU per process.\n"
                 f"  Use device={running!r}, or restart Python."
             )
         core = ti.lang.impl.get_runtime()
@@ -133,19 +133,19 @@ def start(wanted: str | None = None) -> Any:
 
 
 def _taichi() -> Any:
-    """The module, which greets at its import, and whose sources newer Pythons warn of when they compile them."""
+    """Import Taichi without its banner, and without warnings about its sources on newer versions of Python."""
     os.environ.setdefault("ENABLE_TAICHI_HEADER_PRINT", "0")
-    os.environ.setdefault("TI_SKIP_VERSION_CHECK", "ON")  # else it tells a server about this machine, once a day
+    os.environ.setdefault("TI_SKIP_VERSION_CHECK", "ON")  # otherwise it contacts a server once a day
     find_home()
-    os.environ.setdefault("TI_ENABLE_PYBUF", "0")  # else it says that it is in a notebook, which shows prints anyhow
+    os.environ.setdefault("TI_ENABLE_PYBUF", "0")  # otherwise it prints a notice in notebooks
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", SyntaxWarning)
-        warnings.simplefilter("ignore", DeprecationWarning)  # as Python 3.11 calls it
+        warnings.simplefilter("ignore", DeprecationWarning)  # the category in Python 3.11
         return package("taichi", "kernels of Taichi")
 
 
 def _running(ti: Any) -> str:
-    """The architecture that Taichi runs on, whoever started it; "" if it does not run."""
+    """Return the architecture that Taichi runs on, whoever started it; "" if it does not run."""
     if ti.lang.impl.get_runtime().prog is None:
         return ""
     name = ti.lang.impl.current_cfg().arch.name
@@ -156,7 +156,7 @@ def _start(ti: Any, wanted: str) -> None:
     if not is_there(wanted):
         raise DeviceError(
             f"{wanted}: Taichi finds no such device on this machine.\n"
-            '  Compute on the processor: device="cpu". `minigrad ops` lists what there is.'
+            '  Use device="cpu". `minigrad ops` lists the available devices.'
         )
     with muted(), _float_settings_kept(), stored(ti):
         ti.init(
@@ -166,13 +166,13 @@ def _start(ti: Any, wanted: str) -> None:
             log_level="error" if wanted == "cpu" else "critical",
         )
         core = ti.lang.impl.get_runtime()
-        core.materialize()  # which is refused to any thread but the one that started it
+        core.materialize()  # only the thread that started it may do so
         state.ours = core.prog
 
 
 @atexit.register
 def _end() -> None:
-    """Let Taichi store what it has compiled for the next process, which it does when its program ends in order."""
+    """Store compiled kernels for the next process, which Taichi does when its program ends normally."""
     if state.ours is not None and not _forked and is_current() and state.program is state.ours:
         with lock:
             state.ours = state.program = None
@@ -182,7 +182,7 @@ def _end() -> None:
 
 @functools.cache
 def is_there(name: str) -> bool:
-    """Whether this machine has the device, and a Taichi that can compute on it."""
+    """Return whether this machine has the device and a Taichi that supports it."""
     try:
         ti = _taichi()
     except MissingPackageError:
@@ -194,12 +194,12 @@ def is_there(name: str) -> bool:
 
 @functools.cache
 def cuda_driver() -> Any:
-    """The library of CUDA's driver. Raises OSError where there is none."""
+    """Load the library of CUDA's driver. Raises OSError if there is none."""
     return ctypes.CDLL("nvcuda.dll" if os.name == "nt" else "libcuda.so.1")
 
 
 def _finds_a_gpu() -> bool:
-    """Whether CUDA's driver finds a GPU that it may use; to Taichi a driver may be enough."""
+    """Return whether CUDA's driver finds a usable GPU; Taichi only checks for a driver."""
     try:
         driver = cuda_driver()
     except OSError:
@@ -210,10 +210,10 @@ def _finds_a_gpu() -> bool:
 
 @contextlib.contextmanager
 def _float_settings_kept() -> Iterator[None]:
-    """A block after which this thread computes as before: Taichi makes the thread that starts it flush denormals to 0,
-    also in NumPy's functions. Its own threads go on to do that, so only work in one serial loop keeps them."""
+    """Return a context that preserves this thread's floating-point state: starting Taichi makes its thread flush
+    denormals to 0, also in NumPy. Taichi's own threads keep doing so, hence only serial loops keep denormals."""
     c = ctypes.CDLL("ucrtbase" if os.name == "nt" else None)
-    kept = ctypes.create_string_buffer(64)  # a fenv_t has 32 bytes at most
+    kept = ctypes.create_string_buffer(64)  # sizeof(fenv_t) is at most 32
     c.fegetenv(kept)
     try:
         yield
@@ -222,46 +222,46 @@ def _float_settings_kept() -> Iterator[None]:
 
 
 def running() -> _State:
-    """What Taichi runs on, started if it does not run."""
+    """Return the state of Taichi, and start it if it does not run."""
     if not is_current():
         start()
     return state
 
 
 def program() -> Any:
-    """Taichi's program, as long as it is the same."""
+    """Return the running Taichi program."""
     return running().program
 
 
 def started_by_us() -> bool:
-    """Whether we started Taichi, and not the reader."""
+    """Return whether minigrad, rather than the user, started Taichi."""
     return state.ours is not None and state.ours is state.program
 
 
 def threads() -> int:
-    """How many threads Taichi computes with on the processor."""
+    """Return the number of CPU threads that Taichi uses."""
     return int(start().lang.impl.current_cfg().cpu_max_num_threads)
 
 
 def synchronize() -> None:
-    """Wait until everything that was launched is done."""
+    """Wait until all launched kernels have finished."""
     if state.ti is not None and is_current():
         with lock:
             state.program.synchronize()
 
 
 def check_rounds(name: str, count: int) -> None:
-    """Raise DeviceError where a thread would go through more numbers, one after the other, than it may be let to."""
+    """Raise DeviceError if one thread would process more elements serially than the device allows."""
     if state.arch == "vulkan" and count > ROUNDS:
         raise DeviceError(
-            f"{name}: {count:,} numbers one after the other are more than a thread may take on vulkan, {ROUNDS:,}.\n"
-            '  Some drivers stop it without a word. Compute this elsewhere: x.to("cpu").'
+            f"{name}: {count:,} serial iterations exceed the limit of a thread on vulkan, {ROUNDS:,}.\n"
+            '  Some drivers stop it silently. Compute this elsewhere: x.to("cpu").'
         )
 
 
 @contextlib.contextmanager
 def readers_own(name: str) -> Iterator[None]:
-    """A block for kernels of Taichi's that others wrote: started, and alone."""
+    """Return a context for user-defined Taichi kernels: Taichi is started and locked."""
     start(name)
     with lock:
         yield

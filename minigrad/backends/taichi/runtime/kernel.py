@@ -1,8 +1,7 @@
-"""Texts as kernels: they are compiled, and launched, and who listens is told of that.
+"""Kernels: Taichi source that is compiled, launched and reported to listeners.
 
-Taichi's public call of a kernel takes 40 µs, most of it in Python; `Kernel.__call__` does the same by way of what the
-call comes down to, a launch context that is filled and handed over, in a quarter of that. A test holds the two to the
-same results.
+Taichi's public kernel call takes 40 µs, most of it in Python; `Kernel.__call__` fills and submits a launch context
+directly, in a quarter of that. A test asserts that both give the same results.
 """
 
 from __future__ import annotations
@@ -29,15 +28,15 @@ from minigrad.core.symbolic import plain
 
 __all__ = ["Kernel", "bytes_of", "calls", "compiled", "for_gpu", "launches"]
 
-_OURS = {"real_matrix_scalarize": False, "fast_math": False}  # what our texts ask of the compiler, and no others
+_OURS = {"real_matrix_scalarize": False, "fast_math": False}  # compiler options of our kernels only
 
-_listeners: list[Callable[[Kernel, tuple[Any, ...]], None]] = []  # who is told of launches
-_compiled: list[Kernel] = []  # the kernels that can be launched
+_listeners: list[Callable[[Kernel, tuple[Any, ...]], None]] = []  # callbacks for launches
+_compiled: list[Kernel] = []  # kernels that are compiled
 _kernels: dict[Any, Kernel] = {}  # by name, source and kinds of arguments
 
 
 def _forget() -> None:
-    """Let every kernel start anew, and be compiled."""
+    """Reset every kernel, so that it is compiled again."""
     for made in _compiled:
         made.launch = made._first
     _compiled.clear()
@@ -48,21 +47,21 @@ os.register_at_fork(after_in_child=_forget)
 
 
 class Kernel:
-    """A text of Taichi's Python as something to call, with arrays (in memory, row by row) and numbers.
+    """Source in Taichi's Python as a callable of contiguous arrays and Python scalars.
 
-    `kinds` has a letter for each argument: "a" an array, given as its address, count and bytes, on a GPU with its block
-    of memory too; "h" one that is the host's anyhow; "p" one whose text takes the address alone; "i" an int, "f" a
-    fraction. `launch` is the quick way to call it: it changes when the text is compiled, and while somebody listens, so
-    look it up for each call. A `long` text is left
-    to LLVM to optimise: what Taichi does before takes a minute where that takes a second, and gains nothing. `made` is
-    said of a text that is for a GPU already.
+    `kinds` has a letter per argument: "a" is an array, passed as address, number of elements and bytes, on a GPU also
+    with its block; "h" an array in host memory on every device; "p" an array of which the source takes only the
+    address; "i" an int, "f" a float. `launch` is the fast way to call the kernel: it is replaced when the kernel is
+    compiled and while there are listeners, so look it up for each call. With `long`, LLVM alone optimises the source:
+    Taichi's passes take a minute where LLVM takes a second, and gain nothing. `made` is given if the source is already
+    transformed for a GPU.
     """
 
     __slots__ = ("_long", "_made", "_ready", "kinds", "launch", "name", "text", "work")
 
     def __init__(self, name: str, text: str, kinds: str, long: bool = False, made: Moved | None = None) -> None:
         self.name, self.text, self.kinds, self._long, self._made = name, text, kinds, long, made
-        self.work: Any = None  # of a snippet in vectors what it is; see `source.Work`
+        self.work: Any = None  # the description of a vectorised snippet; see `source.Work`
         self._ready: Any = None
         self.launch: Any = self._first
 
@@ -73,21 +72,20 @@ class Kernel:
         start()
         if state.arch in GPUS and any(kind == "a" and len(x) == 3 for kind, x in zip(self.kinds, args, strict=True)):
             raise DeviceError(
-                f"{self.name}: Taichi runs on {state.arch} now, so that NumPy computes what is on the cpu.\n"
-                "  Repeat the operation."
+                f"{self.name}: Taichi now runs on {state.arch}, so NumPy runs the cpu kernels.\n  Repeat the operation."
             )
         self.prepare()
         self.launch(*args)
 
     def prepare(self) -> None:
-        """Compile the text now. Raises DeviceError where Taichi cannot."""
+        """Compile the source now. Raises DeviceError if Taichi cannot."""
         ti = start()
         with lock:
             if self.launch == self._first:
                 self._compile(ti)
 
     def unheard(self, *args: Any) -> None:
-        """Launch, and tell nobody."""
+        """Launch without notifying listeners."""
         self.prepare()
         self._ready(*args)
 
@@ -97,20 +95,20 @@ class Kernel:
         self._ready(*map(plain, args))
 
     def _again(self, *args: Any) -> None:
-        """Launch after Taichi was started otherwise, by the reader."""
+        """Launch after the user has restarted Taichi."""
         start()
         self.launch(*args)
 
     @property
     def ran(self) -> str:
-        """The text as it was compiled, for a GPU another; on `cpu` but for how it divides, see `truncated`."""
+        """The source as it was compiled: transformed for a GPU, and on `cpu` with other divisions, see `truncated`."""
         return (self._made or for_gpu(self.text)).text if state.arch in GPUS else self.text
 
     def _compile(self, ti: Any) -> None:
         made = self._made or for_gpu(self.text) if state.arch in GPUS else None
         text = made.text if made is not None else self.text if self._long else truncated(self.text)
         file = f"<minigrad kernel {self.name}>"
-        linecache.cache[file] = (len(text), None, text.splitlines(True), file)  # where Taichi looks for it
+        linecache.cache[file] = (len(text), None, text.splitlines(True), file)  # Taichi reads the source from here
         space: dict[str, Any] = {"ti": ti, **({"muladd": _muladd()} if "muladd." in text else {})}
         kernel: Any = compile_function(f"{self.name}_kernel", text, space, file)
         primal = kernel._primal
@@ -133,14 +131,14 @@ class Kernel:
 
 @functools.cache
 def _muladd() -> Any:
-    """What texts for the processor call to multiply and add in one instruction, of LLVM's: see muladd.ll."""
+    """Load the LLVM functions for fused multiply-add that CPU kernels call: see muladd.ll."""
     from taichi.lang.source_builder import SourceBuilder
 
     return SourceBuilder.from_file(str(Path(__file__).with_name("muladd.bc")))
 
 
 def for_gpu(text: str) -> Moved:
-    """A text as the GPU that Taichi runs on gets it."""
+    """Return the source transformed for the GPU that Taichi runs on."""
     return moved(text, state.arch in NARROW, state.arch == "cuda")
 
 
@@ -153,14 +151,14 @@ def _not_compiled(name: str, error: Exception) -> str:
 
 
 def _place(context: Any, node: Any) -> str:
-    """Where a node is in a text. Taichi's own wraps the line and marks the place in it, for each node of a text, be
-    there an error or not: it took two fifths of the time in which a text is compiled."""
+    """Return the position of a node in the source, as a message. Taichi's own function also wraps and marks the line,
+    for every node even without an error, which took 40% of the compile time."""
     return f'File "{context.file}", line {node.lineno + context.lineno_offset}:\n{context.src[node.lineno - 1]}\n'
 
 
 @contextlib.contextmanager
 def _compiling_as_ours(ti: Any, more: dict[str, bool]) -> Iterator[None]:
-    """A block in which Taichi compiles with our settings, also where the reader started it with others."""
+    """Return a context in which Taichi compiles with our options, even if the user started it with others."""
     config, core = ti.lang.impl.current_cfg(), state.core
     ours = {**_OURS, "real_matrix_scalarize": state.arch in NARROW, **more}
     before, real = {name: getattr(config, name) for name in ours}, core.default_fp
@@ -179,13 +177,13 @@ def _compiling_as_ours(ti: Any, more: dict[str, bool]) -> Iterator[None]:
 
 
 def launches(listener: Callable[[Kernel], None]) -> contextlib.AbstractContextManager[None]:
-    """A block in which `listener` is told of each kernel that this thread launches, before it is."""
+    """Return a context in which `listener` is called before each kernel launch of this thread."""
     return calls(lambda made, args: listener(made))
 
 
 @contextlib.contextmanager
 def calls(listener: Callable[[Kernel, tuple[Any, ...]], None]) -> Iterator[None]:
-    """The same, and with which arguments; numbers among them may be traced."""
+    """Like `launches`, but pass the arguments too; scalars among them may be traced."""
     thread = threading.get_ident()
 
     def told(made: Kernel, args: tuple[Any, ...]) -> None:
@@ -206,7 +204,7 @@ def calls(listener: Callable[[Kernel, tuple[Any, ...]], None]) -> Iterator[None]
 
 
 def _sample(note: Any) -> Any:
-    """An argument such as a kernel asks for, to compile with."""
+    """Return an example of an annotated argument, to compile with."""
     if not hasattr(note, "dtype"):
         return 1
     if hasattr(note.dtype, "n"):
@@ -219,12 +217,12 @@ def _numpy(dtype: Any) -> Any:
 
 
 def bytes_of(element: str) -> int:
-    """Of an element of an array: "f32" has 4, "f32*16" 64."""
+    """Return the bytes of an array element: 4 for "f32", 64 for "f32*16"."""
     kind, _, count = element.partition("*")
     return np.dtype(NAMES[kind]).itemsize * int(count or 1)
 
 
 @functools.cache
 def compiled(name: str, text: str, kinds: str) -> Kernel:
-    """The kernel of a text, compiled when it is first launched."""
+    """Return the kernel of a source, compiled at its first launch."""
     return _kernels.setdefault((name, text, kinds), Kernel(name, text, kinds))  # one for all threads

@@ -1,6 +1,6 @@
-"""Launchers: functions that fill a launch context of Taichi's with arguments and hand it over, written out as text.
+"""Launchers: generated functions that fill a launch context of Taichi with arguments and submit it.
 
-A loop over the arguments would take longer than all the rest.
+A loop over the arguments would take longer than everything else.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ __all__ = ["buffer_launcher", "launcher"]
 
 @functools.cache
 def launcher(kinds: str) -> Any:
-    """What makes a function that launches with arguments of these kinds.
+    """Return a factory of functions that launch with arguments of these kinds.
 
-    It keeps its context, and gives Taichi only what is another than last time: each array costs a microsecond.
+    The function keeps its context and sets only arguments that changed: setting an array takes a microsecond.
     """
     changed = "            if x{k} != k{k}:\n"
     changed += "                k{k} = None\n                {set}\n                k{k} = x{k}\n"
-    lines = {  # what an interrupt leaves half done is not known; and -0.0 is no other number than 0.0
+    lines = {  # None marks an argument whose update was interrupted; floats are always set, since -0.0 == 0.0
         "a": changed.replace("{set}", "array(({k},), x{k}[0], x{k}[2], (x{k}[1],), 0)"),
         "i": changed.replace("{set}", "whole(({k},), x{k})"),
         "p": changed.replace("{set}", "whole(({k},), x{k}[0])"),
@@ -42,7 +42,7 @@ def launcher(kinds: str) -> Any:
 
 @functools.cache
 def buffer_launcher(kinds: str, sizes: tuple[int, ...], written: tuple[bool, ...]) -> Any:
-    """The same with buffers, each with its place to begin: they are filled before, and known to be written after."""
+    """Like `launcher`, for buffers with offsets: upload them before the launch, and mark written ones after it."""
     before, sets, after, at, array = "", "", "", 0, 0
     for k, kind in enumerate(kinds):
         if kind == "a":
@@ -71,7 +71,7 @@ def _names(kinds: str) -> str:
 
 
 def _setters(kinds: str, array: str = "array", spaces: int = 12) -> str:
-    """Lines that give short names to the functions which fill a context."""
+    """Return lines that bind the setters of a context to local names."""
     named = {
         "array": "array = context.set_arg_external_array_with_shape",
         "buffer": "buffer = context.set_arg_ndarray",

@@ -1,4 +1,4 @@
-"""The lock under which kernels are compiled and launched, and what else Taichi would do to other threads."""
+"""The lock for compiling and launching kernels, and protection of other threads from Taichi's side effects."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from typing import Any
 __all__ = ["lock", "muted", "parse"]
 
 lock = RLock()
-"""Held while Taichi starts, compiles, launches, or allocates GPU memory: there is one Taichi program a process."""
+"""Held while Taichi starts, compiles, launches or allocates GPU memory: there is one Taichi program per process."""
 
 
 def parse(source: str, mode: str = "exec") -> Any:
-    """Return the tree of a kernel's source.
+    """Return the syntax tree of a kernel's source.
 
-    Before 3.11.8 and 3.12.2 Python's parser has one recursion depth for all threads: where garbage collection switches
-    threads in it, both raise SystemError. Taichi parses under the same lock.
+    Before 3.11.8 and 3.12.2 Python's parser shares its recursion depth between threads: if garbage collection switches
+    threads inside it, both raise SystemError. Taichi parses under the same lock.
     """
     with lock:
         return ast.parse(source, mode=mode)
 
 
 class _Muted:
-    """A stream that discards what the thread writes that created it."""
+    """A stream that discards what its creating thread writes."""
 
     def __init__(self, out: Any) -> None:
         self._out, self._thread = out, get_ident()
@@ -40,6 +40,6 @@ class _Muted:
 
 @contextlib.contextmanager
 def muted() -> Iterator[None]:
-    """Discard what this thread prints, and only that: Taichi greets when it starts."""
+    """Return a context that discards what this thread prints, since Taichi prints a banner when it starts."""
     with contextlib.redirect_stdout(_Muted(sys.stdout)):
         yield

@@ -1,4 +1,4 @@
-"""Lines of texts that multiply and add in one instruction, by muladd.ll where there is one, else as two."""
+"""Source lines for fused multiply-add, by muladd.ll on platforms that it supports, else as two operations."""
 
 from __future__ import annotations
 
@@ -8,27 +8,27 @@ from collections.abc import Sequence
 
 __all__ = ["FUSED", "added_product", "added_products", "horner", "polynomial", "summed"]
 
-FUSED = sys.platform == "linux" and platform.machine() == "x86_64"  # for this muladd.ll is written
+FUSED = sys.platform == "linux" and platform.machine() == "x86_64"  # the target of muladd.ll
 _TI = {"float32": "f32", "float64": "f64"}
 
 
 def added_product(total: str, vector: str, number: str, dtype: str, fused: bool = FUSED) -> str:
-    """The line that adds a vector times a number to a total, all of them names of variables."""
+    """Return the line that adds a vector times a scalar to a total, all names of variables."""
     return f"muladd.{_TI[dtype]}({total}, {number}, {vector})" if fused else f"{total} += {vector} * {number}"
 
 
 def added_products(totals: str, a: str, b: str, dtype: str, fused: bool = FUSED) -> str:
-    """The line that adds a vector times a vector to totals."""
+    """Return the line that adds the elementwise product of two vectors to totals."""
     return f"muladd.{_TI[dtype]}_each({totals}, {a}, {b})" if fused else f"{totals} += {a} * {b}"
 
 
 def summed(total: str, totals: str, dtype: str) -> str:
-    """The line that gives a variable, which is there, the sum of a vector's numbers."""
+    """Return the line that assigns the sum of a vector's elements to an existing variable."""
     return f"muladd.{_TI[dtype]}_total({total}, {totals})" if FUSED else f"{total} = {totals}.sum()"
 
 
 def horner(coefficients: Sequence[float], x: str) -> str:
-    """A polynomial of `x` as an expression, its highest power first.
+    """Return a polynomial in `x` as an expression by Horner's method, highest power first.
 
     >>> horner((2.0, 3.0, 4.0), "x")
     '((2.0) * x + 3.0) * x + 4.0'
@@ -40,7 +40,7 @@ def horner(coefficients: Sequence[float], x: str) -> str:
 
 
 def polynomial(name: str, coefficients: Sequence[float], x: str, fused: bool) -> str:
-    """The lines that give a variable the values of a polynomial of a vector `x` of sixteen float32.
+    """Return the lines that assign a polynomial of a vector `x` of sixteen float32 to a variable.
 
     >>> print(polynomial("p", (2.0, 3.0, 4.0), "x", fused=True))
     p = x

@@ -1,7 +1,7 @@
-"""Texts as they are compiled: with divisions as processors have them, and for a GPU with buffers and places to begin.
+"""Source transformations before compilation: truncating division on CPUs, and buffers with offsets on GPUs.
 
-On the processor an array is an address. On a GPU several arrays lie in one buffer, which has no address to add to. So
-each array of a kernel gets an int beside it, where its first number is: what is read or written lies so much further.
+On a CPU an array is an address. On a GPU several arrays share a buffer, which has no address to add to. So each array
+of a kernel gets an additional int, the offset of its first element, which is added to every index.
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ from minigrad.backends.taichi.runtime.vector_functions import alone
 
 __all__ = ["EXACT", "Moved", "moved", "truncated"]
 
-COARSE = ("log",)  # what a GPU without float64 computes with few digits
-EXACT = ("div_kernel", "floor_divide_kernel")  # whose quotients are right to the last bit
+COARSE = ("log",)  # functions that a GPU without float64 computes inaccurately
+EXACT = ("div_kernel", "floor_divide_kernel")  # kernels with correctly rounded quotients
 
-FLOORED = ("floor_divide_kernel", "remainder_kernel")  # which divide what may be negative
+FLOORED = ("floor_divide_kernel", "remainder_kernel")  # kernels whose operands of // and % may be negative
 
 
 class _Truncated(ast.NodeTransformer):
-    """`//` and `%` as divisions that round towards 0, one instruction: Python's, which look at signs too, took LLVM up
-    to seven times as long to compile where loops follow strides. Places and sizes are never negative."""
+    """Replace `//` and `%` by truncating division, one instruction: with Python's semantics, which depend on signs,
+    LLVM took up to seven times as long for strided loops. Indices and sizes are never negative."""
 
     def visit_BinOp(self, node: ast.BinOp) -> ast.AST:
         self.generic_visit(node)
@@ -39,7 +39,7 @@ def _truncated(tree: ast.Module) -> None:
 
 
 def truncated(text: str) -> str:
-    """A text for the processor.
+    """Return the source for a CPU.
 
     >>> print(truncated("@ti.kernel\\ndef k(y_: ti.types.ndarray(), n: ti.i32):\\n    y_[n // 2] = n % 2\\n"), end="")
     @ti.kernel
@@ -54,23 +54,23 @@ def truncated(text: str) -> str:
 
 
 class Moved(NamedTuple):
-    """A text for a GPU."""
+    """Source transformed for a GPU."""
 
     text: str
     arrays: tuple[str, ...]
-    """The types of the elements of each array, as in ``"f32"``, or ``"f32*16"`` of vectors."""
+    """The element type of each array, such as ``"f32"``, or ``"f32*16"`` for vectors."""
     written: tuple[bool, ...]
     """Whether the kernel writes to each array."""
 
 
 def moved(text: str, narrow: bool, cuda: bool = False) -> Moved:
-    """`text` with an int after each array; float64 is float32 where the GPU is `narrow`, that is, has no other.
+    """Return `text` with an int offset after each array, and float32 for float64 if the GPU is `narrow`.
 
-    For `cuda` loops have a fixed number of threads, which go on while there is work: for a loop whose end is an
-    argument Taichi launches another kernel before, only to compute that. What is made for blocks counts for itself.
-    And quotients of float32 are computed in float64 where they are what was asked for: Taichi's own are off by a bit
-    there, and 0 where the divisor is above 2**126. The product of two numbers rounded there comes out as the quotient
-    does, since no quotient of numbers of 24 bits is nearer than 2**-49 to where float32 rounds otherwise.
+    For `cuda` loops become grid-stride loops with a fixed number of threads: Taichi launches another kernel to compute
+    a loop bound that is an argument. Kernels with thread blocks choose their own. Quotients of float32 in EXACT kernels
+    are computed in float64: Taichi's own are off by one ulp, and 0 for divisors above 2**126. Multiplying by the
+    rounded reciprocal gives the right quotient after rounding, since no quotient of 24-bit significands is nearer than
+    2**-49 to a rounding boundary of float32.
 
     >>> kernel = "@ti.kernel\\ndef k(y_: ti.types.ndarray(dtype=ti.f32, ndim=1), n: ti.i32):\\n    y_[n] = 1.0\\n"
     >>> print(moved(kernel, False).text, end="")
@@ -112,7 +112,7 @@ for {{i}}_thread in range({THREADS}):
     {{i}}_end = {{end}}
     while {{i}} < {{i}}_end:
         {{i}} = ti.select({{i}} < {{i}}_end - {THREADS}, {{i}} + {THREADS}, {{i}}_end)
-"""  # at the end no number is passed that an int cannot be
+"""  # the counter stops at the end, so that it does not overflow
 
 
 def _counted(line: ast.stmt) -> ast.stmt:
@@ -193,7 +193,7 @@ def _start(name: str) -> str:
 
 
 def _element(annotation: ast.expr | None) -> str:
-    """The type of the elements that an annotation tells."""
+    """Return the element type in an annotation."""
     if not isinstance(annotation, ast.Call):
         return ""
     dtype = next((ast.unparse(k.value) for k in annotation.keywords if k.arg == "dtype"), "")

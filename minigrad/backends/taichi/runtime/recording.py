@@ -1,8 +1,8 @@
-"""Recording: which kernels a run of a step launches, on which places in memory, so that they can be launched again.
+"""Recording: the kernels that a run of a step launches, with the memory that they use, so that it can be replayed.
 
-The run is a real one: what is recorded has been computed. Each address that a kernel gets is told by what it lies in:
-memory that was there before and stays, an argument's, or what was taken from the pool meanwhile. Where the host reads
-numbers, or writes some into memory, launching the same again is not the same: then the recording says so.
+Recording executes the run. Each address that a kernel receives is classified by the memory that contains it: memory
+that existed before and persists, an argument, or memory allocated from the pool meanwhile. If the host reads or writes
+elements, a replay would give other results: then the recording is refused.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ __all__ = [
 
 
 class Region(NamedTuple):
-    """A piece of memory: `what` it is of, where it begins in this run, its bytes, and what must live for it to stay.
+    """A memory region: `what` it belongs to, its address in this run, its bytes, and its owner.
 
-    What is taken from the pool is numbered. "fixed" memory stays where it is.
+    `what` is an index for memory from the pool, and "fixed" for memory that persists.
     """
 
     what: Any
@@ -50,7 +50,7 @@ class Region(NamedTuple):
 
 
 class Place(NamedTuple):
-    """Where a kernel gets an array: so many bytes into a part, and its elements and bytes, as it asked."""
+    """An array argument of a kernel: a byte offset in a region, and the number of elements and bytes passed."""
 
     part: Region
     offset: int
@@ -59,7 +59,7 @@ class Place(NamedTuple):
 
 
 class Launch(NamedTuple):
-    """A kernel, and its arguments: places, and numbers, which may be traced; and which calls it is of."""
+    """A kernel with its arguments, places and scalars, which may be traced; and the calls that it belongs to."""
 
     kernel: Kernel
     args: tuple[Any, ...]
@@ -67,14 +67,14 @@ class Launch(NamedTuple):
 
 
 class LaunchRecording:
-    """What is heard of a run. `known` are parts of memory that were there before it."""
+    """A recorded run. `known` are memory regions that existed before it."""
 
     def __init__(self, known: Iterable[Region]) -> None:
         self.launches: list[Launch] = []
         self.checks: list[tuple[Any, ...]] = []
-        """The slots in which a kernel may say that something is wrong: as the arguments of `checks.settle`."""
+        """The error slots that kernels may write to, as arguments of `checks.settle`."""
         self.refused = ""
-        """Why the run cannot be had by launching the same again, "" if it can."""
+        """Why the run cannot be replayed, "" if it can."""
         self.taken = 0
         self._call = 0
         self._starts: list[int] = []
@@ -83,19 +83,19 @@ class LaunchRecording:
             self._add(part)
 
     def _add(self, part: Region) -> None:
-        """Note a part; what lay there before is no more."""
+        """Add a region, and remove the regions that it overlaps."""
         k = bisect_right(self._starts, part.start)
         if k and self._parts[k - 1].start + self._parts[k - 1].size > part.start:
             k -= 1
         while k < len(self._starts) and self._starts[k] < part.start + part.size:
             if self._parts[k].what.__class__ is not int:
-                self.refuse("arguments that share memory")
+                self.refuse("arguments overlap in memory")
             del self._starts[k], self._parts[k]
         self._starts.insert(k, part.start)
         self._parts.insert(k, part)
 
     def part_of(self, address: int) -> Region | None:
-        """The part of memory in which there is an address now."""
+        """Return the region that contains an address."""
         k = bisect_right(self._starts, address) - 1
         found = self._parts[k] if k >= 0 else None
         if found is not None and address < found.start + found.size:
@@ -107,7 +107,7 @@ class LaunchRecording:
         return self.part_of(address)
 
     def launched(self, kernel: Kernel, args: tuple[Any, ...]) -> None:
-        """A kernel is about to be launched."""
+        """Record a kernel launch."""
         found = []
         for kind, x in zip(kernel.kinds, args, strict=True):
             if kind not in "ahp":
@@ -115,36 +115,36 @@ class LaunchRecording:
                 continue
             part = self.part_of(x[0])
             if part is None:
-                return self.refuse(f"{kernel.name} has memory that nobody else knows")
+                return self.refuse(f"{kernel.name} uses memory that the recording does not track")
             found.append(Place(part, x[0] - part.start, *x[1:3]))
         self.launches.append(Launch(kernel, tuple(found), (self._call,)))
         return None
 
     def begin(self, call: int) -> None:
-        """What is heard from now on is of this call."""
+        """Attribute the next launches to this call."""
         self._call = call
 
     def took(self, address: int, size: int) -> None:
-        """Memory is taken from the pool."""
+        """Record an allocation from the pool."""
         self._add(Region(self.taken, address, size))
         self.taken += 1
 
     def settled(self, slot: Any, *complaint: Any) -> None:
-        """A kernel may have written to a slot that something is wrong."""
+        """Record that a kernel may write to an error slot."""
         part = self.part_of(slot.address)
         if part is None or part.what != "fixed":
-            self.refuse("a slot for what is wrong was made in it")
+            self.refuse("an error slot was allocated during the run")
         if all(slot is not one[0] for one in self.checks):
             self.checks.append((slot, *complaint))
 
     def refuse(self, why: str) -> None:
-        """Launching the same again would not be the same."""
+        """Mark the run as not replayable."""
         self.refused = self.refused or why
 
 
 def layout_of(array: Any) -> tuple[int, bool]:
-    """What of an array's place in memory decides which kernels can be launched: where in a line it begins, and whether
-    the line that it ends in may be read. In a buffer of a GPU that is always so."""
+    """Return what decides which kernels can use an array: its offset in a cache line, and whether its last cache line
+    may be read entirely, as always in a GPU's buffer."""
     at = array.address or array.__array_interface__["data"][0]
     if array.__class__ is not arrays.CpuArray:
         return at % arrays.LINE, True
@@ -152,8 +152,8 @@ def layout_of(array: Any) -> tuple[int, bool]:
 
 
 def in_lines(array: Any) -> Any:
-    """`array`, or a copy that begins where a line does and ends in one of ours, if its numbers lie row by row. On a GPU
-    it is itself, and its numbers are there."""
+    """Return a contiguous array, or a copy of it, that starts at a cache line and owns its last one. On a GPU return
+    the array itself, uploaded."""
     if array.__class__ is not arrays.CpuArray:
         block_of(array).raise_up()
         return array
@@ -165,18 +165,18 @@ def in_lines(array: Any) -> Any:
 
 
 def ours(op: str, device: str) -> bool:
-    """Whether the kernel of an operation is one of these rooms, which does its work by launches, and no reader's."""
+    """Return whether the kernel of an operation is built in, and works only by launches, rather than user-defined."""
     return kernels_of(op).get(device) is kernels_of(op).get(arrays.DEVICE)
 
 
 def launchable(device: str) -> bool:
-    """Whether what was recorded can be launched: Taichi still runs on that device."""
+    """Return whether recorded launches can run, because Taichi still runs on that device."""
     return driver.arch() == device
 
 
 @contextlib.contextmanager
 def recorded(device: str, memories: Sequence[tuple[Any, int, int, Any]]) -> Iterator[LaunchRecording]:
-    """A block in which what this thread computes on `device` is recorded; `memories` are parts known before it."""
+    """Return a context that records this thread's launches on `device`; `memories` are regions known before it."""
     found = LaunchRecording([Region(*one) for one in memories])
     for _, _, _, holds in memories if device != "cpu" else ():
         if block_of(holds) is not None:
@@ -185,4 +185,4 @@ def recorded(device: str, memories: Sequence[tuple[Any, int, int, Any]]) -> Iter
     with slots, calls(found.launched), arrays.recording_by(found):
         yield found
     if driver.arch() != device:
-        found.refuse(f"NumPy computes what is on the cpu, while Taichi runs on {driver.arch()}")
+        found.refuse(f"NumPy runs the cpu kernels while Taichi runs on {driver.arch()}")

@@ -1,4 +1,4 @@
-"""The folder in which Taichi stores what it compiled, for the next process."""
+"""The disk cache of compiled kernels, which Taichi shares between processes."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from minigrad.core.errors import DeviceError
 __all__ = ["clear", "find_home", "stored"]
 
 FOLDER = "TI_OFFLINE_CACHE_FILE_PATH"
-LOCKED = 60  # seconds: Taichi holds its lock while it reads or writes, far less
-_passing: list[tempfile.TemporaryDirectory[str]] = []  # folders that stand in for one that cannot be written to
+LOCKED = 60  # seconds after which a lock is stale: Taichi holds it far shorter
+_passing: list[tempfile.TemporaryDirectory[str]] = []  # temporary folders in place of one that is not writable
 
 
 def find_home() -> None:
-    """Set XDG_CACHE_HOME where HOME is not set either: Taichi aborts the process without both.
+    """Set XDG_CACHE_HOME if HOME is not set either, since Taichi aborts the process without both.
 
-    It is in the home of the system's list of users; for a user without one, a folder that is gone at the end.
+    Use the home folder in the password database; for a user without one, a temporary folder.
     """
     if os.environ.get("HOME") or os.environ.get("XDG_CACHE_HOME") or os.name != "posix":
         return
@@ -31,23 +31,23 @@ def find_home() -> None:
     try:
         home = pwd.getpwuid(os.getuid()).pw_dir
     except KeyError:
-        home = _stand_in("the home folder, which nobody knows: HOME is not set")
+        home = _stand_in("the home folder, which is unknown: HOME is not set")
     os.environ["XDG_CACHE_HOME"] = os.path.join(home, ".cache")
 
 
 @contextlib.contextmanager
 def stored(ti: Any) -> Iterator[None]:
-    """A block in which Taichi starts with a folder for what it compiles. Where that cannot be written to, one that is
-    gone at the end stands in for it: Taichi makes the folder at its end in any case, and crashes where it cannot.
+    """Return a context in which Taichi starts with a writable cache folder. If the configured one is not writable, use
+    a temporary folder: Taichi creates the folder at exit in any case, and crashes if it cannot.
 
-    A process that was killed while it wrote leaves Taichi's lock behind, with which no other reads or writes there.
+    A process that is killed while writing leaves Taichi's lock, which blocks all others; remove it if it is stale.
     """
     given = os.environ.get(FOLDER)
     folder = str(given or ti.lang.impl.default_cfg().offline_cache_file_path)
     try:
         os.makedirs(folder, exist_ok=True)
         with tempfile.TemporaryFile(dir=folder) as file:
-            file.write(bytes(1 << 16))  # on a full disk there are empty files
+            file.write(bytes(1 << 16))  # empty files can be created on a full disk
         _unlock(os.path.join(folder, "ticache.lock"))
     except OSError as error:
         os.environ[FOLDER] = _stand_in(f"{folder} ({error.strerror})")
@@ -67,24 +67,24 @@ def _unlock(lock: str) -> None:
 
 
 def _stand_in(where: str) -> str:
-    """A folder that is gone at the end, with a warning. Raises DeviceError where there cannot be one."""
+    """Return a temporary folder, with a warning. Raises DeviceError if it cannot be created."""
     try:
         passing = tempfile.TemporaryDirectory()
     except OSError as error:
         raise DeviceError(
-            f"cpu: what is compiled cannot be stored in {where}, nor in a temporary folder: {error.strerror}.\n"
-            f'  Set {FOLDER} to a folder that can be written to, or compute by NumPy: mg.set_default_device("numpy").'
+            f"cpu: compiled kernels cannot be cached in {where}, nor in a temporary folder: {error.strerror}.\n"
+            f'  Set {FOLDER} to a writable folder, or compute with NumPy: mg.set_default_device("numpy").'
         ) from None
     _passing.append(passing)
     warnings.warn(
-        f"What is compiled cannot be stored in {where}, so each process compiles it anew.\n"
-        f"  Set {FOLDER} to a folder that can be written to.",
+        f"Compiled kernels cannot be cached in {where}, so each process compiles them again.\n"
+        f"  Set {FOLDER} to a writable folder.",
         stacklevel=2,
     )
     return passing.name
 
 
 def clear() -> None:
-    """Remove what stood in for the folder, when Taichi has ended."""
+    """Remove the temporary folders after Taichi has ended."""
     while _passing:
         _passing.pop().cleanup()

@@ -1,4 +1,4 @@
-"""Number types by the names that Taichi has for them: f32, i64. It has no bool: one is a byte."""
+"""Dtypes by their names in Taichi, such as f32 and i64. Taichi has no bool, which is stored as a byte."""
 
 import numpy as np
 

@@ -1,6 +1,6 @@
-"""exp, log, tanh and abs of sixteen float32, which Taichi has for numbers only, as texts made of arithmetic.
+"""Sources of exp, log, tanh and abs for vectors of sixteen float32, as Taichi has them only for scalars.
 
-Fractions in a text take the type that the kernel computes in, by `typed`: Taichi would make them all of one type.
+Float literals get the kernel's type by `typed`: otherwise Taichi would give all of them the default type.
 """
 
 from __future__ import annotations
@@ -14,19 +14,19 @@ __all__ = ["VECTORS", "alone", "typed"]
 
 
 def _clamped(x: str, low: float, high: float) -> str:
-    """Unlike `ti.min` and `ti.max` it lets nan through, and takes two instructions in place of six."""
+    """Return a clamp that propagates nan, unlike `ti.min` and `ti.max`, in two instructions rather than six."""
     return f"ti.select({x} < {low}, {low}, ti.select({x} > {high}, {high}, {x}))"
 
 
-# Highest power first: of (exp(r) - 1 - r) / r**2, (log(1 + f) - f + f**2 / 2) / f**3; and of tanh(x) / x by x**2,
-# above and below.
+# Coefficients, highest power first, of (exp(r) - 1 - r) / r**2, (log(1 + f) - f + f**2 / 2) / f**3, and of numerator
+# and denominator of tanh(x) / x in x**2.
 _EXP = (0.001395047939, 0.008368883972, 0.04166620598, 0.1666651888, 0.5000000095)
 _LOG = (0.08700368066, -0.1426748928, 0.1491478999, -0.1657758465, 0.1996306192, -0.2500133705, 0.3333391078)
 _TANH = (-1.220360447e-11, 3.058522652e-08, 2.800754925e-05, 0.003868332374, 0.136799188, 0.9999999987)
 _TANH_BELOW = (1.287372741e-06, 0.0003938639171, 0.02724585586, 0.4701325086, 1.0)
 
-# Number by number, where muladd.ll is not to be called. In a long text LLVM 15 can make of that, for a processor
-# with AVX-512, a vector that there is not, and end the process.
+# Elementwise, for use without muladd.ll. In long sources LLVM 15 may vectorise it for a CPU with AVX-512 to a vector
+# type that does not exist, and abort the process.
 _SCALED = """half = ti.Vector([
         ti.bit_cast(((ti.cast(k[j], ti.i32) >> 1) << 23) + 1065353216, ti.f32) for j in range(16)
     ])
@@ -42,14 +42,14 @@ _SPLIT = """k = ti.Vector([ti.cast((ti.bit_cast(u[j], ti.i32) - 1060439283) >> 2
 
 
 def _vectors(fused: bool) -> dict[str, str]:
-    """Functions of float32 in vectors of sixteen. The polynomials are minimax fits, made with Lawson's weights, to 3e-8
-    or better."""
+    """Return functions of vectors of sixteen float32. The polynomials are minimax fits, computed with Lawson's weights,
+    to 3e-8 or better."""
 
     def lines(name: str, coefficients: tuple[float, ...], x: str) -> str:
         return indent(polynomial(name, coefficients, x, fused), "    ").lstrip()
 
     return {
-        # 2**k exp(r), |r| <= log(2) / 2, where 2**k is a product of two powers, so that denormal numbers come out right
+        # 2**k exp(r), |r| <= log(2) / 2; 2**k is a product of two powers, so that denormals are exact
         "exp16": f"""t = {_clamped("x", -104.0, 89.0)}
     k = ti.floor(t * 1.4426950408889634 + 0.5)
     r = t
@@ -79,7 +79,7 @@ def _vectors(fused: bool) -> dict[str, str]:
     {lines("q", _TANH_BELOW, "u")}
     y = t * p / q
     return {_clamped("y", -1.0, 1.0)}""",
-        "abs16": "return ti.select(x <= 0, 0.0 - x, x)",  # of -0 it is 0
+        "abs16": "return ti.select(x <= 0, 0.0 - x, x)",  # maps -0 to 0
     }
 
 
@@ -89,7 +89,7 @@ _FRACTION = re.compile(r"(?<![\w.])(\d+\.\d*(?:e[+-]?\d+)?|\d+e[+-]?\d+|inf|nan)
 
 
 def typed(text: str, dtype: str) -> str:
-    """A text with its fractions of one of Taichi's types.
+    """Return a source with its float literals converted to one of Taichi's types.
 
     >>> typed("0.5 * x + 1", "f32")
     'ti.f32(0.5) * x + 1'
@@ -98,7 +98,7 @@ def typed(text: str, dtype: str) -> str:
 
 
 def alone(name: str) -> str:
-    """The function of VECTORS for single numbers, as ``log_alone``: some GPUs compute their own too coarsely."""
+    """Return the scalar function of VECTORS, such as ``log_alone``: that of some GPUs is too inaccurate."""
     plain = _vectors(False)[f"{name}16"]
     text = re.sub(r"ti\.Vector\(\[\s*(.*?)\s*for j in range\(16\)\s*\]\)", r"(\1)", plain, flags=re.S)
     return f"@ti.func\ndef {name}_alone(x):\n    {typed(text.replace('[j]', ''), 'f32')}\n"

@@ -52,7 +52,7 @@ def test_without_home_it_computes_and_stores_in_the_home_of_the_list_of_users(tm
 def test_where_no_home_is_known_it_computes_and_says_why_nothing_is_stored(tmp_path):
     done = compute(NOBODY, HOME=None, XDG_CACHE_HOME=None, TI_OFFLINE_CACHE_FILE_PATH=None, TMPDIR=str(tmp_path))
     assert (done.returncode, done.stdout) == (0, "6.0\n")
-    assert "What is compiled cannot be stored in the home folder, which nobody knows: HOME is not set" in done.stderr
+    assert "Compiled kernels cannot be cached in the home folder, which is unknown: HOME is not set" in done.stderr
     assert not any(tmp_path.iterdir())  # what stood in is gone
 
 
@@ -67,7 +67,8 @@ def test_where_nothing_can_be_written_it_computes_and_says_why(tmp_path, before,
     done = compute(before, TI_OFFLINE_CACHE_FILE_PATH=place)
     assert (done.returncode, done.stdout) == (0, "6.0\n")
     assert (
-        f"What is compiled cannot be stored in {place} ({reason}), so each process compiles it anew.\n" in done.stderr
+        f"Compiled kernels cannot be cached in {place} ({reason}), so each process compiles them again.\n"
+        in done.stderr
     )
 
 
@@ -86,9 +87,9 @@ def test_without_a_temporary_folder_either_it_says_so_and_names_numpy(tmp_path):
     (tmp_path / "file").write_text("")
     done = compute(NOWHERE, TI_OFFLINE_CACHE_FILE_PATH=str(tmp_path / "file" / "cache"))
     assert done.returncode == 1
-    assert "DeviceError: cpu: what is compiled cannot be stored in " in done.stderr
+    assert "DeviceError: cpu: compiled kernels cannot be cached in " in done.stderr
     assert "nor in a temporary folder: No usable temporary directory found.\n" in done.stderr
-    assert done.stderr.rstrip().endswith('or compute by NumPy: mg.set_default_device("numpy").')
+    assert done.stderr.rstrip().endswith('or compute with NumPy: mg.set_default_device("numpy").')
 
 
 def test_doctor_names_a_folder_that_cannot_be_written_to(tmp_path, monkeypatch):
@@ -96,6 +97,6 @@ def test_doctor_names_a_folder_that_cannot_be_written_to(tmp_path, monkeypatch):
     monkeypatch.setenv("TI_OFFLINE_CACHE_FILE_PATH", str(tmp_path / "file" / "cache"))
     monkeypatch.setattr(doctor, "_version", lambda package: None)
     said = doctor._tried("cpu")
-    assert said.startswith(f"What is compiled cannot be stored in {tmp_path}/file/cache (Not a directory)")
+    assert said.startswith(f"Compiled kernels cannot be cached in {tmp_path}/file/cache (Not a directory)")
     monkeypatch.setattr(doctor, "_tried", lambda device: said)
     assert list(doctor._devices()) == [doctor.Finding("ok", "device numpy", said)]
