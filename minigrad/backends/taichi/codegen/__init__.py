@@ -1,1 +1,1 @@
-"""The texts of kernels: snippets, loops around them, and loops that are fused and joined."""
+"""Code generation for Taichi kernels: snippets, loops around them, fusion and megakernels."""

@@ -1,7 +1,7 @@
-"""Reductions on CUDA, where a block of threads shares what one result is made of, or some that are beside one another.
+"""Reductions on CUDA, where the threads of a block share the elements of one result, or of adjacent results.
 
-Neighbours among threads read neighbours in memory: numbers of one result where these lie side by side, else numbers of
-results side by side. What each thread has joined goes through memory that is near, where the first of them joins it.
+Adjacent threads read adjacent memory: elements of one result if they are contiguous, else elements of adjacent
+results. The partial results of threads are combined in shared memory.
 """
 
 from __future__ import annotations
@@ -15,27 +15,27 @@ from minigrad.backends.taichi.runtime.array import current
 
 __all__ = ["Cut", "beside", "cut_for", "text_of"]
 
-THREADS = 256  # of a block
-ENOUGH = 1024  # so many blocks keep a GPU busy
-EACH = 8  # so many numbers at least are a thread's: else it is not worth sharing
+THREADS = 256  # threads per block
+ENOUGH = 1024  # number of blocks that keeps a GPU busy
+EACH = 8  # minimum number of elements per thread that is worth a partition
 KINDS = ("float32", "float64", "int32", "int64")
 
 
 class Cut(NamedTuple):
-    """How reductions are shared: so many results by a block, so many threads each, and pieces of each result."""
+    """The partition of a reduction: results per block, threads per result, and chunks per result."""
 
     results: int
     threads: int
     stretches: int
     beside: bool
-    """Whether neighbours among threads read numbers of different results."""
+    """Whether adjacent threads read elements of different results."""
     few: bool
-    """Whether the blocks are few, as of `source.blocks`."""
+    """Whether there are few blocks, see `source.blocks`."""
 
 
 def cut_for(outs: int, count: int, side_by_side: bool, kind: str) -> Cut | None:
-    """The cut for `outs` results of `count` numbers each, whose numbers are `side_by_side` or apart; None where
-    a thread does better alone, or this is no CUDA."""
+    """Return the partition for `outs` results of `count` elements each, contiguous if `side_by_side`; None if one
+    thread per result is faster, or the device is not CUDA."""
     if driver.arch() != "cuda" or current().narrow or kind not in KINDS:
         return None
     results = 32 if side_by_side else 8 if outs >= 8 else 1
@@ -48,9 +48,9 @@ def cut_for(outs: int, count: int, side_by_side: bool, kind: str) -> Cut | None:
 
 
 def beside(outer: Sequence[Sequence[int]], inner: Sequence[Sequence[int]]) -> bool:
-    """Whether numbers of neighbouring results lie nearer to one another than those of one result do, by the steps of
-    each array along dimensions of the result and of what is joined."""
-    far = 1 << 30  # there is no step, or none but 0
+    """Return whether elements of adjacent results are closer in memory than those of one result, by the strides of
+    each array along the outer and the reduced dimensions."""
+    far = 1 << 30  # no stride, or only strides of 0
     steps = zip(outer, inner, strict=True)
     ways = [[min(map(abs, filter(None, by)), default=far) for by in both] for both in steps]
     return sum(across < along for across, along in ways) > sum(along < across for across, along in ways)
@@ -65,11 +65,11 @@ def text_of(
     snippet: tuple[str, str, str],
     cut: Cut,
 ) -> tuple[str, str]:
-    """The kernel of a reduction, and the kinds of its arguments, as `reduction` puts it together.
+    """Return the source of a reduction kernel and the kinds of its arguments, from the parts that `reduction` prepares.
 
-    `types` are those of the result, of what is joined, and of fractions in the snippet; `lines` find where the numbers
-    of result `rest` begin, and number `left` of them; `snippet` is what is taken in, how it joins s, and what becomes
-    of that.
+    `types` are those of the result, the accumulator, and float literals in the snippet; `lines` compute the offsets of
+    result `rest` and of its element `left`; `snippet` is the element, how the accumulator s is updated, and the final
+    expression.
     """
     out, kind, work = types
     start, split, walk, read = lines
@@ -111,5 +111,5 @@ def text_of(
 
 
 def _joins(threads: int) -> list[tuple[int, int]]:
-    """How many are joined at a time, and how far apart they are."""
+    """Return the steps of the tree reduction, as (number of operands, distance between them)."""
     return [(8, 1), (threads // 8, 8)] if threads > 8 else [(threads, 1)]

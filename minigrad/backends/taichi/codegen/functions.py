@@ -1,8 +1,8 @@
-"""Functions of numbers that Taichi lacks, as texts: the generator puts those that a snippet names before its kernel.
+"""Sources of functions that Taichi lacks; the generator prepends those that a snippet calls to its kernel.
 
-Texts serve vectors of sixteen float32 too, where Taichi can lower what they are made of: so they write ``y * -1`` for
--y and ``1.0 / y`` with a fraction, since the other forms abort the process there. What Taichi has for numbers only is
-in `vector_functions`, made of arithmetic.
+The sources also work on vectors of sixteen float32 if Taichi can lower their operations. So they write ``y * -1`` for
+-y and ``1.0 / y`` with a float literal, since the other forms abort the process on vectors. `vector_functions`
+implements functions that Taichi has only for scalars.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ FUNCTIONS: dict[str, str] = {
     "isinf": "return (x == inf) | (x == -inf)",
     "isfinite": "return x - x == 0",
     "truncated": "return ti.select(x < 0, ti.ceil(x), ti.floor(x))",
-    # of a half the even neighbour; a zero has the sign of x
+    # rounds half to even; a zero keeps the sign of x
     "rounded": """low = ti.floor(x)
     part = x - low
     even = ti.select(ti.floor(low * 0.5) * 2 == low, low, low + 1)
     near = ti.select(part < 0.5, low, ti.select(part > 0.5, low + 1, even))
     return ti.select(near == 0, x * 0, near)""",
-    # W. Kahan: what is lost in 1 + x is lost in the same way beside it, and divides out
+    # W. Kahan: the rounding error of 1 + x also occurs in the divisor, and cancels
     "log1p": """u = 1 + x
     d = u - 1
     return ti.select(d == 0, x, ti.select(x > 1e30, ti.log(x), ti.log(u) * (x / ti.select(d == 0, d + 1, d))))""",
@@ -54,8 +54,8 @@ FUNCTIONS: dict[str, str] = {
     "atanh": """s = ti.abs(x)
     y = 0.5 * log1p(2 * s / (1 - s))
     return ti.select(x < 0, y * -1, ti.select(x == 0, x, y))""",
-    # by squaring; to a whole power below 0 it is 1 / x, cut to a whole number
-    # where pow is of positive numbers only
+    # by repeated squaring; for a negative integer exponent it is 1 / x, truncated
+    # where pow is defined only for positive bases
     "power": """size, whole = ti.abs(x), ti.floor(y) == y
     odd = whole & ((ti.floor(y * 0.5) * 2 == y) == 0)
     found = ti.pow(ti.select(size == 0, 1.0, size), y)
@@ -70,8 +70,8 @@ FUNCTIONS: dict[str, str] = {
         left //= 2
     odd = ti.cast(y, ti.i64) % 2 == 1
     return ti.select(y >= 0, result, ti.select(x == 1, x, ti.select(x == -1, ti.select(odd, x, x * -1), x * 0)))""",
-    # What is left of |x| when |y| is taken away as often as can be. Twice |y| and so on are taken away, largest first:
-    # so each difference is exact, where x - y * floor(x / y) is not.
+    # The remainder of |x| modulo |y|: subtract multiples of |y| by powers of two, largest first, so that each
+    # difference is exact, unlike x - y * floor(x / y).
     "left_over": """rest, part, by = ti.abs(x), ti.abs(y), ti.abs(y)
     while (part <= rest * 0.5) & (part > 0) & (rest < inf):
         part = part + part
@@ -83,7 +83,7 @@ FUNCTIONS: dict[str, str] = {
     rest = ti.select(x < 0, rest * -1, rest)
     rest = ti.select((rest == 0) | ((rest < 0) == (y < 0)), rest, rest + y)
     return ti.select(rest == 0, ti.abs(rest) * ti.select(y < 0, -1, 1), rest)""",
-    # one quotient by y alone: of two CUDA makes products with 1 / y, which is rounded
+    # divides by y once: CUDA replaces two quotients by products with the rounded reciprocal
     "quotient": """rest = left_over(x, y)
     rest = ti.select(x < 0, rest * -1, rest)
     whole = (x - rest) / y
@@ -101,16 +101,14 @@ FUNCTIONS: dict[str, str] = {
     return ti.select((x == x) == 0, x, ti.select(size <= 0.46875, near, ti.select(x < 0, far * -1, far)))""",
 }
 
-OF_TWO = frozenset(
-    {"power", "power_of_ints", "left_over", "modulo", "quotient"}
-)  # functions of x and y, not of x alone
+OF_TWO = frozenset({"power", "power_of_ints", "left_over", "modulo", "quotient"})  # functions of x and y
 _OF_NUMBERS = re.compile(r"ti\.(exp|log|tanh|abs)\(")
-_LOWERED = {"ti.select", "ti.min", "ti.max", "ti.sqrt", "ti.floor", "ti.ceil"}  # known to lower on vectors
+_LOWERED = {"ti.select", "ti.min", "ti.max", "ti.sqrt", "ti.floor", "ti.ceil"}  # these lower on vectors
 _CALLED = re.compile(r"(?<![\w.])(\w+)\(")
 
 
 def packed(text: str) -> str:
-    """A text with the vector forms of what Taichi has for single numbers.
+    """Return a source with the vector versions of Taichi's scalar functions.
 
     >>> packed("a + ti.exp(a)")
     'a + exp16(a)'
@@ -120,7 +118,7 @@ def packed(text: str) -> str:
 
 @cached()
 def packable(text: str) -> bool:
-    """Whether all that a text calls has a form for vectors. (A whole number over a vector aborts the process.)"""
+    """Return whether every function in a source has a vector version. An integer literal over a vector aborts."""
     for prefix, name in re.findall(r"(?<![\w.])(ti\.)?(\w+)\(", packed(text)):
         if prefix + name in _LOWERED or name in VECTORS:
             continue
@@ -131,7 +129,7 @@ def packable(text: str) -> bool:
 
 @cached()
 def needed(text: str, dtype: str, vectors: bool = False) -> str:
-    """The functions that a text calls, each after those that it calls itself, for numbers of one of Taichi's types."""
+    """Return the functions that a source calls, in dependency order, for scalars of one of Taichi's types."""
     known = FUNCTIONS | VECTORS if vectors else FUNCTIONS
     found: dict[str, str] = {}
 

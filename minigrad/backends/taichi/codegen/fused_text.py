@@ -1,4 +1,4 @@
-"""The texts of fused loops: of those that go side by side, and of those in which numbers of rows are made and used."""
+"""Source of fused kernels: elementwise loops, and loops with row reductions that need several passes."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _ASSIGNED = re.compile(r"^(\w+) = ", re.MULTILINE)
 
 
 def made(loops: Sequence[Loop], stored: Callable[[Region], bool]) -> Launch:
-    """Several loops as the launch of one kernel, which stores what is `stored`; of nothing that is, the last."""
+    """Return the launch of one kernel for several loops. It stores the results that are `stored`, or else the last."""
     stores = _stores(loops, stored) or {loops[-1].y.key: len(loops) - 1}
     if any(x.y.row for x in loops):
         return _Passes(loops, set(stores)).launch()
@@ -50,12 +50,12 @@ def made(loops: Sequence[Loop], stored: Callable[[Region], bool]) -> Launch:
 
 
 def _stores(loops: Sequence[Loop], stored: Callable[[Region], bool]) -> dict[Any, int]:
-    """Which loop stores a result, of those that are `stored`: the last that makes it."""
+    """Return which loop stores each result that is `stored`: the last that computes it."""
     return {x.key: k for k, one in enumerate(loops) for x in one.results if stored(x.place.part)}
 
 
 def ended(product: Product, loops: Sequence[Loop], stored: Callable[[Region], bool]) -> Launch:
-    """A product with loops over its result, each number of which is computed when that of the product is there."""
+    """Return the launch of a product with an epilogue: loops applied to its result tile by tile."""
     stores = _stores(loops, stored)
     writer = _VectorWriter(product.y.key, "e")
     for k, loop in enumerate(loops):
@@ -64,40 +64,40 @@ def ended(product: Product, loops: Sequence[Loop], stored: Callable[[Region], bo
 
 
 def _filled(snippet: str, names: Mapping[str, str]) -> str:
-    """A snippet with other names of what it takes."""
+    """Return a snippet with its operands renamed."""
     pattern = rf"(?<![\w.])({'|'.join(map(re.escape, names))})\b(?!\()"
     return re.sub(pattern, lambda found: names[found[1]], snippet) if names else snippet
 
 
 class _VectorWriter:
-    """The text of a kernel in the making. Its array `y` is the one of this key; a round is about the vectors that are
-    `at` some place of each array. What it only stores goes `past` the cache, if so."""
+    """Generator of a vectorised kernel. The array with key `y` is its output, `at` the index of the current vector in
+    an array. Arrays that are only stored bypass the cache if `past`."""
 
     def __init__(self, y: Any, at: str = "{name}_at + i", past: bool = False) -> None:
         self._y, self._at, self._past = y, at, past
-        self._away: set[Any] = set()  # what goes there, by key
+        self._away: set[Any] = set()  # keys of arrays that bypass the cache
         self._arrays: dict[Any, tuple[str, Lying]] = {}
         self._numbers: dict[Any, tuple[str, Any]] = {}
-        self._in: dict[Any, str] = {}  # the register that has a number, by key
+        self._in: dict[Any, str] = {}  # key -> register with the current vector
         self._heads = self._body = ""
         self._registers = (f"v{k}" for k in count())
 
     @staticmethod
     def _lines(text: str) -> str:
-        """Lines as they are computed."""
+        """Return statements in vector form."""
         return packed(text)
 
     @staticmethod
     def _result(text: str) -> str:
-        """A snippet as it is computed."""
+        """Return a snippet in vector form."""
         return packed(text)
 
     def compute(self, loop: Loop, stored: Collection[Any]) -> None:
-        """Append a loop, which stores its results of these keys."""
+        """Append a loop that stores those of its results that are in `stored`."""
         work = loop.work
         names = {one.name: self._name(x) for one, x in zip(work.takes, loop.given, strict=True)}
         if work.writes:
-            for name in [one.name for one in work.takes if one.kind == "a"]:  # lines may change any of these
+            for name in [one.name for one in work.takes if one.kind == "a"]:  # the statements may assign any of these
                 before, names[name] = names[name], next(self._registers)
                 self._line(f"{names[name]} = {before}")
             names |= {name: next(self._registers) for name in _ASSIGNED.findall(work.snippet) if name not in names}
@@ -125,7 +125,7 @@ class _VectorWriter:
         return self._arrays.setdefault(x.key, (name, x))[0]
 
     def _name(self, x: Any) -> str:
-        """The register that an operand is in."""
+        """Return the register of an operand."""
         if not isinstance(x, Lying):
             key = id(x) if type(x) is Traced else float(x).hex()
             return self._numbers.setdefault(key, (f"x{len(self._numbers)}", x))[0]
@@ -139,7 +139,7 @@ class _VectorWriter:
         return self._in[x.key]
 
     def launch(self, loops: Sequence[Loop]) -> Launch:
-        """The kernel, with its arguments."""
+        """Return the launch of the kernel."""
         sizes = loops[0].sizes
         arrays = sorted(self._arrays.values(), key=lambda one: one[0] != "y")
         begin, names, rounds = rows([name for name, _ in arrays], len(sizes), STRETCH)
@@ -159,7 +159,7 @@ class _VectorWriter:
         return _launch(text, kinds, args, loops)
 
     def end(self, product: Product, loops: Sequence[Loop]) -> Launch:
-        """The kernel of a product that these lines are the end of, with its arguments."""
+        """Return the launch of a product with these statements as its epilogue."""
         arrays = [one for one in self._arrays.values() if one[0] != "y"]
         numbers, lines = list(self._numbers.values()), dedent(self._body)
         end = End(
@@ -177,7 +177,7 @@ class _VectorWriter:
 
 
 class _ScalarWriter(_VectorWriter):
-    """The same for a GPU, where each number is a thread's."""
+    """Generator of a GPU kernel, with one thread per element."""
 
     @staticmethod
     def _lines(text: str) -> str:
@@ -197,18 +197,18 @@ class _ScalarWriter(_VectorWriter):
 
 
 class _Passes:
-    """The text of a kernel that goes through each row several times: what is made of a whole row is there in the next
-    pass. Numbers of a row that a later pass reads are kept, in the memory they have: one row of it for each core, if
-    nobody else looks there."""
+    """Generator of a kernel with several passes over each row: results of a reduction are available in the next pass.
+    Elements of a row that a later pass reads are stored in their own memory: one row per core if nothing else reads
+    it."""
 
     def __init__(self, loops: Sequence[Loop], stored: set[Any]) -> None:
         self._loops, self._stored = loops, stored
         self._serial = prod(loops[0].sizes) * WIDE <= SERIAL_WIDE
-        self._away: set[Any] = set()  # what is stored past the cache, by key
+        self._away: set[Any] = set()  # keys of arrays that bypass the cache
         self._arrays: dict[Any, tuple[str, Lying]] = {}
         self._numbers: dict[Any, tuple[str, Any]] = {}
-        self._rows: dict[Any, str] = {}  # numbers of rows, as vectors of it, by key
-        self._made: dict[Any, int] = {}  # in which pass what is made of rows can be read, by key
+        self._rows: dict[Any, str] = {}  # key -> vector with a broadcast scalar of the row
+        self._made: dict[Any, int] = {}  # key -> first pass that can read a result of a reduction
         self._passes: list[int] = []
         kept: set[Any] = set()
         for loop in loops:
@@ -223,7 +223,7 @@ class _Passes:
         self._body = "".join([self._pass(turn) for turn in range(max(self._passes) + 1)])
 
     def _pass(self, turn: int) -> str:
-        """The lines of one pass."""
+        """Return the statements of one pass."""
         self._heads = self._inner = self._after = ""
         self._starts = self._fours = ""
         self._near: list[str] = []
@@ -248,7 +248,7 @@ class _Passes:
             self._starts += how.lines(how.start, 8, sums)
             term, near = f"term{k}", f"near{k}"
             self._inner += f"            {term} = {snippet}\n"
-            if how.fours:  # as the kernel of this sum alone adds up, to the bit
+            if how.fours:  # in the same order of additions as the kernel of this sum alone
                 self._near.append(repeated("0.0", f"    {near}", WIDE))
                 self._inner += f"            {near} = {near} + {term}\n"
                 self._fours += how.lines(how.add, 12, sums, near)
@@ -260,7 +260,7 @@ class _Passes:
             self._after += repeated(f"one{k}", f"r{k}", WIDE) + self._store(loop.y, f"one{k}", 8)
             self._rows[loop.y.key] = f"r{k}"
         elif loop.y.row:
-            # All lanes are alike. Of one alone LLVM compares vectors of 1, which AVX-512 has not, and aborts.
+            # All lanes are equal. With one lane LLVM compares vectors of 1, which AVX-512 lacks, and aborts.
             self._heads += f"        r{k} = {snippet}\n{self._store(loop.y, f'r{k}.max()', 8)}"
             self._rows[loop.y.key] = f"r{k}"
         else:
@@ -276,7 +276,7 @@ class _Passes:
         return f"{' ' * depth}{self._at(y)} = {value}\n"
 
     def _at(self, x: Lying) -> str:
-        """Where a number or a vector of the row is."""
+        """Return the expression of a row's scalar or current vector in memory."""
         name = self._array(x)
         row = f"{name}_row"
         if x.key in self._kept:
@@ -294,7 +294,7 @@ class _Passes:
         return self._numbers.setdefault(key, (f"x{len(self._numbers)}", x))[0]
 
     def _name(self, x: Any) -> str:
-        """The vector that an operand is in."""
+        """Return the vector register of an operand."""
         if not isinstance(x, Lying):
             return f"{self._number(x)}_"
         if x.row:
@@ -308,7 +308,7 @@ class _Passes:
         return self._in[x.key]
 
     def launch(self) -> Launch:
-        """The kernel, with its arguments."""
+        """Return the launch of the kernel."""
         arrays, numbers = list(self._arrays.values()), list(self._numbers.values())
         strides = [(name, x.strides[0]) for name, x in arrays if x.key not in self._kept]
         begin = "".join(f"        {name}_row = i * {name}0\n" for name, _ in strides)
@@ -322,7 +322,7 @@ class _Passes:
         return _launch(text, kinds, args, self._loops)
 
     def _room(self, place: Place) -> Place:
-        """The memory of what is kept: one row for each core is enough."""
+        """Return the scratch memory of an array that is not stored: one row per core."""
         items = self._loops[0].sizes[1] * WIDE * (1 if self._serial else CORES)
         return Place(place.part._replace(size=items * 4), 0, items, items * 4)
 
@@ -334,5 +334,5 @@ def _kernel(text: str, kinds: str) -> Kernel:
 
 
 def _launch(text: str, kinds: str, args: tuple[Any, ...], loops: Sequence[Loop]) -> Launch:
-    """The launch of a text, whose kernel is called after what it is."""
+    """Return the launch of a source, whose kernel is named by its hash."""
     return Launch(_kernel(text, kinds), args, tuple([call for loop in loops for call in loop.launch.calls]))

@@ -1,10 +1,10 @@
-"""Fusing: launches that compute each number from those in its place, as one launch, where one reads what another has.
+"""Fusion: merge elementwise launches, where one reads results or operands of another, into one launch.
 
-What a number is computed from is read once, and what is computed stays in a register for whoever comes next. It is
-stored only where a launch of another kind reads it, or somebody outside. What is computed of a product of matrices, as
-its numbers lie, is computed tile by tile, while these are near. Launches change places for that where neither
-reads or writes what the other writes. Sums and extremes of rows go along, with what is made of them: a row is gone
-through once for each that waits for another.
+An operand is loaded once, and results stay in registers for the next loop. They are stored only if a launch of another
+kind or code outside the step reads them. Elementwise loops over the contiguous result of a matrix product run as its
+epilogue, tile by tile, while tiles are in cache. Launches are reordered if neither reads or writes what the other
+writes. Row reductions are fused with the loops that use their results: a row is traversed once for each dependency on a
+reduction.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from minigrad.backends.taichi.runtime.recording import Launch, Place, Region
 
 __all__ = ["fused"]
 
-ARGUMENTS = 40  # arrays and numbers of one kernel
-LAUNCHES = 24  # in one kernel: registers are few
-ENDS = 6  # that go with a product
-BACK = 64  # launches that are looked at to find one to go with
-ROWS = max(64, CORES)  # at least, of those that cores take in turns
+ARGUMENTS = 40  # maximum number of arrays and scalars of a kernel
+LAUNCHES = 24  # maximum number of launches in a kernel, since registers are few
+ENDS = 6  # maximum number of loops in an epilogue
+BACK = 64  # number of previous launches considered for fusion
+ROWS = max(64, CORES)  # minimum number of rows that are divided between cores
 
 
 @cached()
@@ -37,7 +37,7 @@ def _written(text: str) -> tuple[bool, ...]:
 
 
 class _Group:
-    """Launches that go together: one of any kind, or several loops."""
+    """Launches that are fused: one of any kind, or several loops."""
 
     def __init__(self, launch: Launch) -> None:
         self.launch = launch
@@ -51,7 +51,7 @@ class _Group:
             return
         places = [x for x in launch.args if isinstance(x, Place)]
         for place, written in zip(places, _written(launch.kernel.text), strict=True):
-            (self.writes if written else self.reads).add(key_of(place.part))  # who writes may read what it leaves
+            (self.writes if written else self.reads).add(key_of(place.part))  # a writer may also read
 
     def add(self, loop: Loop) -> None:
         self.loops.append(loop)
@@ -59,12 +59,12 @@ class _Group:
         self.reads.update(key_of(x.place.part) for x in loop.reads)
 
     def after(self, other: _Group) -> bool:
-        """Whether it has to stay on its side of another."""
+        """Return whether the order of two groups must be preserved."""
         return bool(self.writes & (other.reads | other.writes) or other.writes & self.reads)
 
     def joined(self, loop: Loop) -> list[Loop] | None:
-        """All loops, if one more may go with them: alike in size, with an array in common, and what any of them writes
-        is touched by all as it lies."""
+        """Return all loops if `loop` can be fused with them, else None: equal sizes, an array in common, and one layout
+        for every array that is written."""
         if self.product is not None:
             return self._ended(self.product, loop)
         if not self.loops or len(self.loops) >= LAUNCHES:
@@ -80,15 +80,15 @@ class _Group:
                 lying.setdefault(key_of(x.place.part), set()).add(x.key)
         written = {key_of(x.place.part) for one in loops for x in one.results}
         keys = {x.key for one in loops[:-1] for x in one.arrays}
-        arguments = sum(len(one) for one in lying.values()) * (1 if source.VECTORIZED else 2)  # an array has a place
+        arguments = sum(len(one) for one in lying.values()) * (1 if source.VECTORIZED else 2)  # on a GPU with offsets
         arguments += sum(len(x.given) - len(x.reads) for x in loops)
         if arguments > ARGUMENTS or any(len(lying[part]) > 1 for part in written) or not _in_turn(loops):
             return None
         return loops if keys & {x.key for x in loops[-1].arrays} else None
 
     def _ended(self, product: Product, new: Loop) -> list[Loop] | None:
-        """All loops over the result of a product, if one more may go with them: what it writes is read by none but
-        them, and each number of it once, in its place."""
+        """Return the loops of a product's epilogue if `new` can be appended, else None: its results are read by no
+        other operand of the product, and elementwise by the loops."""
         flat = reshaped(new, product.sizes) or flattened(new, product.sizes)
         if flat is None or len(self.loops) >= ENDS:
             return None
@@ -109,8 +109,8 @@ class _Group:
 
 
 def _in_turn(loops: Sequence[Loop]) -> bool:
-    """Whether loops can be computed row by row, if some make numbers of rows: there are rows for all cores, and nothing
-    is overwritten, since who reads it may have to wait for a sum."""
+    """Return whether loops can run row by row, if some reduce rows: there are rows for all cores, and no loop
+    overwrites an array, since its readers may run in a later pass."""
     if not any(x.y.row for x in loops):
         return True
     touched: set[Any] = set()
@@ -142,7 +142,7 @@ def _grouped(launches: Sequence[Launch]) -> list[_Group]:
 
 
 def _home(groups: list[_Group], new: _Group) -> tuple[int, list[Loop], bool] | None:
-    """Which group a loop can go with, the loops of both then, and whether that has to wait until the end for it."""
+    """Return the group that a loop can join, the merged loops, and whether the group has to move to the end."""
     rises = True
     for place in range(len(groups) - 1, max(-1, len(groups) - 1 - BACK), -1):
         group = groups[place]
@@ -157,7 +157,7 @@ def _home(groups: list[_Group], new: _Group) -> tuple[int, list[Loop], bool] | N
 
 
 def fused(launches: Sequence[Launch], own: Callable[[Region], bool]) -> list[Launch]:
-    """The same launches, fewer: loops over the same numbers in one. `own` memory is looked at by none but them."""
+    """Return the launches with loops fused. `own` tells which memory is temporary, read only by these launches."""
     groups = _grouped(launches)
     touched = Counter(part for group in groups for part in group.reads | group.writes)
 

@@ -1,10 +1,10 @@
-"""Joining: recorded launches, one after the other, as one kernel of as many loops, whose launch costs what one does.
+"""Megakernels: recorded launches merged into one kernel with a sequence of loops, at the cost of one launch.
 
-The loops are those of the texts, in their order; where cores share several, these are one loop (`meeting.py`). An array
-of theirs is a place in one of few arrays, whole pieces of memory; a whole number, as that place, is read from a table,
-so that texts are compiled once for all sizes and places, and no loop is unrolled because its length is known; names get
-the number of their launch in front. What comes time and again, as the layers of a network, is one kernel, launched for
-each. For a GPU the texts are joined as it gets them, with buffers and where in them to begin.
+The loops are those of the original kernels, in order; consecutive parallel loops become one loop (`meeting.py`).
+Arrays are offsets into a few base arrays; integers, including the offsets, are read from a table, so that a source is
+compiled once for all sizes and offsets, and no loop is unrolled because its length is constant. Names get the index of
+their launch as a prefix. A sequence that repeats, such as the layers of a network, becomes one kernel with several
+launches. On a GPU the transformed sources are merged, with buffers and offsets.
 """
 
 from __future__ import annotations
@@ -42,19 +42,19 @@ from minigrad.core.symbolic import Traced
 
 __all__ = ["Group", "fused", "grouped"]
 
-ARGUMENTS = 64  # that Taichi's kernels take at most
-FAR = 1 << 29  # elements: places in an array are counted by 32 bits, and what lies there goes on from them
-LAUNCHES = 32  # in one kernel at most: what takes long to compile grows faster than the text
-LONG = 64  # launches of a step which takes so long that some kernels more do not count
-OF_LONG = 8  # launches in a kernel of such a step: of a GPT they are compiled in two thirds of the time
-WHOLE = f"{CORES}*512", f"{CORES * 512}"  # rounds of a loop, of which each core has one
-PERIOD = 128  # launches that come time and again, at most
-WORTH = 8  # launches that have to be alike for it to be worth a kernel more
+ARGUMENTS = 64  # maximum number of arguments of a Taichi kernel
+FAR = 1 << 29  # maximum offset in elements: offsets are 32-bit, and indices are added to them
+LAUNCHES = 32  # maximum number of launches in a kernel: compile time grows faster than the source
+LONG = 64  # number of launches of a step from which additional kernels are negligible
+OF_LONG = 8  # launches per kernel of such a step: a GPT compiles in two thirds of the time
+WHOLE = f"{CORES}*512", f"{CORES * 512}"  # bounds of a loop with one iteration per core
+PERIOD = 128  # maximum length of a repeated sequence of launches
+WORTH = 8  # number of equal launches that is worth an additional kernel
 TABLES = {"ti.i32": ("numbers_", np.int32), "ti.i64": ("wholes_", np.int64)}
 
 
 class Seen(NamedTuple):
-    """An array of a joined kernel: memory `of` something, from so many bytes on, as elements of a type."""
+    """An array argument of a merged kernel: the memory it belongs to, a byte offset, and its type annotation."""
 
     of: Any
     start: int
@@ -62,7 +62,7 @@ class Seen(NamedTuple):
 
 
 class Group:
-    """Launches in one kernel. `arrays` are what it takes, then `tables`, as they are given to it, and `numbers`."""
+    """Launches merged into one kernel, with its arguments: `arrays`, `tables` of integers, and `numbers`."""
 
     def __init__(self, launches: Sequence[Launch], where: Callable[[Place], tuple[Any, int]], gpu: bool) -> None:
         self.arrays: list[Seen] = []
@@ -72,7 +72,7 @@ class Group:
         self._where = where
         self._types: list[str] = []
         self._tables: dict[str, list[int]] = {name: [] for name, _ in TABLES.values()}
-        self._functions: dict[str, tuple[str, str]] = {}  # as it was, other names in place -> its name here, and text
+        self._functions: dict[str, tuple[str, str]] = {}  # source before renaming -> new name, and source
         parts = [part for k, one in enumerate(launches) for part in self._loops(f"l{k}_", one)]
         self._meeting = meeting_place()
         place = "" if gpu or not can_meet() else self._number(self._meeting.ctypes.data, "ti.i64")
@@ -95,7 +95,7 @@ class Group:
         self.count = len(launches)
 
     def _loops(self, prefix: str, launch: Launch) -> tuple[Phase, ...]:
-        """The loops of a launch, with its places and numbers in them."""
+        """Return the loops of a launch, with its arguments substituted."""
         made = for_gpu(launch.kernel.text) if self._gpu else _moved(launch.kernel.text)
         head = _head(made.text)
         names: dict[str, str] = {}
@@ -128,9 +128,9 @@ class Group:
         return _loops_of(made.text, tuple(inside.items()), tuple(loads.items()), prefix)
 
     def _array(self, place: Place, note: str, size: int) -> tuple[str, int]:
-        """The array that a place is in, and where in it.
+        """Return the array that contains a place, and the element offset in it.
 
-        An array costs a launch a microsecond. So memory that stays where it is counts as part of what is near it.
+        An array argument costs a microsecond per launch, so constant arrays near one another share one argument.
         """
         of, offset = self._where(place)
         if of[0] == "fixed" and not self._gpu:
@@ -149,7 +149,7 @@ class Group:
     def _whole(self, note: str, x: int) -> str:
         name = TABLES[note][0]
         table = self._tables[name]
-        table.append(x)  # also where it is there: so texts are the same whatever numbers are
+        table.append(x)  # without deduplication, so that the source does not depend on the values
         return f"{name}[{len(table) - 1}]"
 
     def _number(self, x: Any, note: str) -> str:
@@ -161,7 +161,7 @@ class Group:
         return f"x{len(self.numbers) - 1}"
 
     def _function(self, function: ast.FunctionDef, names: dict[str, str]) -> str:
-        """The name that a function has here: functions of one name are not the same everywhere."""
+        """Return the name of a function in the merged kernel: equal names may have different sources."""
         text = ast.unparse(_Renamed(names).visit(function))
         if text not in self._functions:
             of_its_name = sum(one.startswith(f"{function.name}__") for one, _ in self._functions.values())
@@ -172,18 +172,18 @@ class Group:
 
 @cached(256)
 def _kernel(name: str, made: Moved, kinds: str, gpu: bool) -> Kernel:
-    """One for all groups of a text: layers that are alike are compiled once."""
+    """Return one kernel for all groups with the same source, so that equal layers are compiled once."""
     return Kernel(name, made.text, kinds, long=True, made=made if gpu else None)
 
 
 @cached(1024)
 def _moved(text: str) -> Moved:
-    """A text with places to begin: a step launches many kernels often."""
+    """Return a source with offsets; cached, since a step launches many kernels repeatedly."""
     return moved(text, False)
 
 
 def _element(note: str) -> str:
-    """The type of the elements of an array, as `Moved` has it."""
+    """Return the element type of an array annotation, in the format of `Moved`."""
     dtype = note.partition("dtype=")[2].partition(", ndim")[0]
     vector, _, kind = dtype.removeprefix("ti.types.vector(").rstrip(")").partition(", ")
     return f"{kind.removeprefix('ti.')}*{vector}" if kind else dtype.removeprefix("ti.")
@@ -194,21 +194,21 @@ def _array(dtype: Any) -> str:
 
 
 def _parts(text: str) -> tuple[list[ast.FunctionDef], ast.FunctionDef]:
-    """The functions of a text, and its kernel."""
+    """Return the functions of a source, and its kernel."""
     found = [x for x in parse(text).body if isinstance(x, ast.FunctionDef)]
     (kernel,) = [x for x in found if any(ast.unparse(one) == "ti.kernel" for one in x.decorator_list)]
     return [x for x in found if x is not kernel], kernel
 
 
 class Head(NamedTuple):
-    """What of a text is needed to put other names into it."""
+    """The names in a source that are replaced when it is merged."""
 
     functions: bool
-    """Whether there are some beside the kernel."""
+    """Whether there are functions in addition to the kernel."""
     arguments: tuple[tuple[str, str], ...]
-    """Their names, and what is noted of them."""
+    """The names and annotations of the arguments."""
     stored: tuple[str, ...]
-    """The names that the kernel gives."""
+    """The names that the kernel assigns."""
 
 
 @cached(1024)
@@ -220,7 +220,7 @@ def _head(text: str) -> Head:
 
 
 class _Renamed(ast.NodeTransformer):
-    """Names as other texts."""
+    """Replace names by expressions."""
 
     def __init__(self, texts: dict[str, str]) -> None:
         self._texts = texts
@@ -236,8 +236,8 @@ class _Renamed(ast.NodeTransformer):
 def _loops_of(
     text: str, names: tuple[tuple[str, str], ...], reads: tuple[tuple[str, str], ...], prefix: str
 ) -> tuple[Phase, ...]:
-    """The statements of a kernel, with other `names`: in a loop the numbers that it `reads` come first; in one in turn,
-    once for all. Of layers that are alike they are the same."""
+    """Return the statements of a kernel with `names` replaced. A parallel loop loads the integers that it `reads` in
+    each iteration, a serial one before the loop. Equal layers give equal results."""
     loads = dict(reads)
     inside, outside = _Renamed(dict(names)), _Renamed({name: loads.get(text, text) for name, text in names})
     parts, serial = list[Phase](), False
@@ -266,7 +266,7 @@ def _loops_of(
 
 
 def _rounds(iterated: ast.AST) -> str:
-    """The text n of range(n)."""
+    """Return the source n of range(n)."""
     assert isinstance(iterated, ast.Call)
     assert ast.unparse(iterated.func) == "range"
     assert len(iterated.args) == 1
@@ -274,13 +274,13 @@ def _rounds(iterated: ast.AST) -> str:
 
 
 def _loaded(text: str, loads: dict[str, str]) -> str:
-    """Lines that read those numbers which a text names."""
+    """Return the lines that load the integers named in a source."""
     words = {x.id for x in ast.walk(parse(text)) if isinstance(x, ast.Name)}
     return "".join(f"{name} = {source}\n" for name, source in loads.items() if name in words)
 
 
 def grouped(launches: Sequence[Launch], where: Callable[[Place], tuple[Any, int]], gpu: bool) -> list[Group]:
-    """The launches in few kernels, in their order; `where` tells the piece of memory of a place, and the offset."""
+    """Merge launches into few kernels, in order; `where` returns the memory and the byte offset of a place."""
     numbers: dict[Any, int] = {}
     signs = [numbers.setdefault(_sign(one, where), len(numbers)) for one in launches]
     ends = [0, *accumulate(_lengths(signs, OF_LONG if len(launches) > LONG else LAUNCHES))]
@@ -289,15 +289,15 @@ def grouped(launches: Sequence[Launch], where: Callable[[Place], tuple[Any, int]
 
 
 def _sign(launch: Launch, where: Callable[[Place], tuple[Any, int]]) -> Any:
-    """What of a launch is in the text of a joined kernel."""
+    """Return what the source of a merged kernel depends on in a launch."""
     places = [where(x)[0][0] for x in launch.args if isinstance(x, Place)]
     said = [id(x) if type(x) is Traced else x for x in launch.args if type(x) in (Traced, float)]
     return launch.kernel, *places, *said
 
 
 def _lengths(signs: Sequence[int], most: int) -> list[int]:
-    """How many launches go into each kernel, one after the other: as many as may, but what comes time and again, as
-    layers do, is cut alike, since what is alike is compiled once."""
+    """Return the number of launches per kernel: as many as allowed, but a repeated sequence, such as layers, is divided
+    equally, since equal kernels are compiled once."""
     begin, period, times = _repeated(signs)
     if not times:
         return _even(len(signs), most)
@@ -311,9 +311,9 @@ def _even(count: int, most: int) -> list[int]:
 
 
 def _repeated(signs: Sequence[int]) -> tuple[int, int, int]:
-    """Where what comes time and again begins, its length, and how often it comes; the last is 0 if it is not worth it.
+    """Return the start, length and count of the best repeated sequence; a count of 0 if none is worth it.
 
-    It is worth what need not be compiled, less what a launch of another kernel costs each time.
+    The benefit is the launches that need not be compiled, minus the cost of the additional launches.
     """
     best, found = 0, (0, 0, 0)
     for period in range(2, min(PERIOD, len(signs) // 2) + 1):
@@ -328,7 +328,7 @@ def _repeated(signs: Sequence[int]) -> tuple[int, int, int]:
 
 
 def _fitting(launches: Sequence[Launch], where: Callable[[Place], tuple[Any, int]], gpu: bool) -> list[Group]:
-    """One kernel, or those of the halves where it would have too many arguments: on a GPU each array has two."""
+    """Return one kernel, or split the launches in halves if it has too many arguments: on a GPU an array has two."""
     group, half = Group(launches, where, gpu), len(launches) // 2
     kinds = group.kernel.kinds
     if len(kinds) + gpu * kinds.count("a") <= ARGUMENTS or not half:

@@ -1,7 +1,6 @@
-"""A recorded launch as a loop that computes each number from those in its place, in rows of vectors of float32; on a
-GPU these vectors are single numbers.
+"""Recorded launches as elementwise loops over vectors of float32; on a GPU over single elements.
 
-So are sums and extremes of rows, whose results have one number for a row, and what is computed of such numbers.
+Row reductions, whose results have one element per row, and loops over such results are loops too.
 """
 
 from __future__ import annotations
@@ -19,11 +18,12 @@ from minigrad.core.symbolic import Traced
 
 __all__ = ["Key", "Loop", "Lying", "Product", "flattened", "key_of", "loop_of", "product_of", "reshaped"]
 
-Key = tuple[Any, int]  # of a part of memory
+Key = tuple[Any, int]  # identity of a memory region
 
 
 class Lying(NamedTuple):
-    """An operand: a place, and its strides in vectors; where it has one number for a `row`, in numbers, the last 0."""
+    """The layout of an operand: a place, and its strides in vectors. With one element per `row`, the last stride is
+    0."""
 
     place: Place
     strides: tuple[int, ...]
@@ -31,12 +31,12 @@ class Lying(NamedTuple):
 
     @property
     def key(self) -> Any:
-        """What tells it from others."""
+        """The identity of the layout."""
         return key_of(self.place.part), self.place.offset, self.strides, self.row
 
 
 class Loop(NamedTuple):
-    """What a launch computes: its results, mostly one, and the operands of its snippet, in so many rows of vectors."""
+    """The computation of a launch: its results, mostly one, and the operands of its snippet, over rows of vectors."""
 
     launch: Launch
     sizes: tuple[int, ...]
@@ -45,7 +45,7 @@ class Loop(NamedTuple):
 
     @property
     def work(self) -> Work:
-        """The snippet, and what it is of."""
+        """The snippet with its operands."""
         work: Work = self.launch.kernel.work
         return work
 
@@ -61,29 +61,29 @@ class Loop(NamedTuple):
 
     @property
     def arrays(self) -> list[Lying]:
-        """All arrays of it, the results first."""
+        """All arrays, results first."""
         return [*self.results, *self.reads]
 
     def lying(self, sizes: tuple[int, ...], strides: tuple[int, ...], row: bool) -> Loop:
-        """The same with all arrays lying so."""
+        """Return the loop with this layout for all arrays."""
         along = {x.key: x._replace(strides=strides, row=row) for x in self.arrays}
         given = [along[x.key] if isinstance(x, Lying) else x for x in self.given]
         return self._replace(sizes=sizes, results=tuple([along[x.key] for x in self.results]), given=tuple(given))
 
     @property
     def ends(self) -> dict[str, Any]:
-        """The numbers that the end of a sum names."""
+        """The scalars in the final expression of a reduction."""
         begin = 1 + len(self.work.takes)
         return dict(zip(self.work.numbers, self.launch.args[begin:], strict=False))
 
 
 def key_of(part: Region) -> Key:
-    """What tells a part of memory from others."""
+    """Return the identity of a memory region."""
     return part.what, part.start
 
 
 def loop_of(launch: Launch) -> Loop | None:
-    """A launch as a loop over vectors; None if it is none."""
+    """Return a launch as a loop over vectors; None if it is none."""
     work = launch.kernel.work
     if not isinstance(work, Work):
         return None
@@ -105,8 +105,8 @@ def loop_of(launch: Launch) -> Loop | None:
 
 
 class Product(NamedTuple):
-    """A launch that multiplies matrices or convolves, and its result as vectors that lie one after the other; it
-    computes them in vectors of `lanes`."""
+    """A launch of a matrix product or convolution, whose result is contiguous vectors; it is computed in vectors of
+    `lanes` elements."""
 
     launch: Launch
     sizes: tuple[int]
@@ -115,7 +115,7 @@ class Product(NamedTuple):
 
 
 def product_of(launch: Launch) -> Product | None:
-    """A launch as a product of matrices or a convolution whose result has whole vectors; None if it is none."""
+    """Return a launch as a product or convolution whose result is a multiple of full vectors; None if it is none."""
     work = launch.kernel.work
     if not isinstance(work, Tiles | Convolution) or launch.kernel is not work.kernel():
         return None
@@ -129,7 +129,7 @@ def product_of(launch: Launch) -> Product | None:
 
 
 def _joining(launch: Launch, work: Work, operands: tuple[Any, ...], numbers: tuple[Any, ...]) -> Loop | None:
-    """A sum, or the like, of whole rows."""
+    """Return a reduction of entire rows as a loop."""
     if any(type(x) is Traced for x in numbers):
         return None
     count, stretches, _, size = numbers
@@ -141,9 +141,9 @@ def _joining(launch: Launch, work: Work, operands: tuple[Any, ...], numbers: tup
 
 
 def reshaped(loop: Loop, sizes: tuple[int, ...]) -> Loop | None:
-    """The same numbers in rows of other sizes, where all lie row by row; None where that cannot be.
+    """Return a loop with contiguous arrays in rows of other sizes; None if that is impossible.
 
-    One vector for sixteen rows is one number for each.
+    One vector per sixteen rows is one element per row.
     """
     if loop.sizes == sizes:
         return loop
@@ -157,7 +157,7 @@ def reshaped(loop: Loop, sizes: tuple[int, ...]) -> Loop | None:
 
 
 def flattened(loop: Loop, sizes: tuple[int, ...]) -> Loop | None:
-    """The same in one row, where all lie one after the other."""
+    """Return a loop with contiguous arrays as a single row."""
     strides = _row_by_row(loop.sizes)
     if (prod(loop.sizes),) != sizes or any(x.row or x.strides != strides for x in loop.arrays):
         return None
@@ -165,5 +165,5 @@ def flattened(loop: Loop, sizes: tuple[int, ...]) -> Loop | None:
 
 
 def _row_by_row(sizes: tuple[int, ...]) -> tuple[int, ...]:
-    """The strides of what lies one after the other."""
+    """Return the strides of a contiguous array."""
     return tuple(accumulate(sizes[:0:-1], mul, initial=1))[::-1]

@@ -1,9 +1,9 @@
-"""Loops of a joined kernel, and how cores that share several go through them.
+"""Loops of a merged kernel, and barriers between loops that cores share.
 
-To wake a core takes 50 µs, and each loop that all cores share wakes them anew. So several are one loop here, in which
-each core goes through its share of all, and in between waits for the others, awake. What one core does alone goes there
-too. That wants a thread for each core, and that none is asleep behind another: where Linux puts two on one core, which
-it does with those that are woken together, a step takes twice as long. So each is kept on its core, also in eager code.
+Waking a core takes 50 µs, and each parallel loop wakes all of them again. So consecutive parallel loops become one
+loop, in which each core processes its part of every loop and waits for the others at spin barriers; serial loops run on
+one core there. This requires a running thread per core: if Linux schedules two threads on one core, as it does when
+they are woken together, a step takes twice as long. So each thread is pinned to a core, also for eager code.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ def who_kernel(names_: {source.array_of("int32")}, place: ti.i64):
 
 
 class Phase(NamedTuple):
-    """A loop, or a statement: its kind, its text, of a loop what a round is called, and their count.
+    """A loop or statement: its kind and source; for a loop also the name and the number of its iterations.
 
-    Of what one core does the text is the whole loop, else what is in it.
+    For a serial loop the source is the entire loop, else its body.
     """
 
     kind: str
@@ -43,7 +43,7 @@ class Phase(NamedTuple):
 
 
 def can_meet() -> bool:
-    """Whether each core gets a round of a loop, so that one may wait for another. Then each keeps to a thread."""
+    """Return whether each core gets one iteration of a loop, so that barriers are safe. Then pin the threads."""
     there = muladd.FUSED and 1 < source.CORES <= min(driver.threads(), len(os.sched_getaffinity(0)))
     if there and _Threads.program is not driver.program():
         _Threads.program = driver.program()
@@ -52,11 +52,11 @@ def can_meet() -> bool:
 
 
 class _Threads:
-    program: Any = None  # whose threads are kept apart
+    program: Any = None  # the program whose threads are pinned
 
 
 def _keep_apart() -> None:
-    """Keep each of Taichi's threads on a core of its own, where the machine lets us."""
+    """Pin each thread of Taichi to its own core, if the operating system allows it."""
     names, place = lasting(np.zeros(source.CORES, np.int32)), meeting_place()
     loop = Phase(CORE, "who = 0\nmuladd.who(who)\nnames_[each // 512] = who\n", "each")
     made = Kernel("who", WHO.format(_met([loop, loop], "place")), "ai")
@@ -67,7 +67,7 @@ def _keep_apart() -> None:
 
 
 def _settle() -> None:
-    """Keep threads apart from the beginning: eager code too waits for the last of them at each loop that they share."""
+    """Pin the threads at startup: eager code also waits for the last thread of each parallel loop."""
     if driver.arch() == "cpu" and driver.started_by_us():
         can_meet()
 
@@ -76,13 +76,13 @@ driver.on_restart(_settle)
 
 
 def meeting_place() -> Any:
-    """A number in a line of its own, in which cores count who has come."""
+    """Allocate the counter of a spin barrier, in a cache line of its own."""
     return lasting(np.zeros(LINE // 4, np.int32))
 
 
 def joined(loops: Sequence[Phase], place: str) -> str:
-    """The statements of a kernel: from the first loop that cores share to the last they are one loop, if they can meet
-    at a number whose address is the text `place`."""
+    """Return the statements of a kernel. From the first to the last parallel loop they are one loop with barriers, if
+    `place` is an expression of the counter's address rather than ""."""
     text, run = "", list[Phase]()
     for loop in (*loops, None):
         if loop is not None and loop.kind != OTHER:
@@ -118,7 +118,7 @@ def _met(loops: Sequence[Phase], place: str) -> str:
         if loop.kind == ONE:
             head = "if me == 0:\n"
         elif loop.kind == CORE:
-            head = f"for {loop.name} in range(me * 512, me * 512 + 1):\n"  # a loop, so that its names are its own
+            head = f"for {loop.name} in range(me * 512, me * 512 + 1):\n"  # a loop, so that its variables are local
         else:
             head = f"share{k} = ti.raw_div({loop.rounds} + {cores - 1}, {cores})\n"
             head += f"for {loop.name} in range(me * share{k}, ti.min({loop.rounds}, (me + 1) * share{k})):\n"

@@ -1,4 +1,4 @@
-"""Copies of numbers that lie by rows, 64 bytes at once where that may be, or fewer: whatever they mean."""
+"""Copies of arrays in rows, in units of up to 64 bytes, whatever their dtype."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ UNITS = 64, 32, 16, 8  # bytes
 
 @cached(4096)
 def unit_of(dims: int, numbers: tuple[int, ...], itemsize: int, aligned: int) -> tuple[int, tuple[int, ...]] | None:
-    """The bytes that can be moved at once, more than those of one number, and the walk in such units; None if none."""
+    """Return the largest unit in bytes to copy rows in, and the walk in such units; None for single elements."""
     strides, sizes = numbers[: 2 * dims], numbers[2 * dims :]
     if strides[dims - 1 :: dims] != (1, 1):
         return None
@@ -30,7 +30,7 @@ def unit_of(dims: int, numbers: tuple[int, ...], itemsize: int, aligned: int) ->
 
 @cached()
 def moving(dims: int, unit: int, serial: bool) -> Any:
-    """The kernel that copies `unit` bytes at once, as vectors of float32, in so many dimensions."""
+    """Return the kernel that copies `unit` bytes at a time, as vectors of float32, in `dims` dimensions."""
     takes = (source.Taken("a", "a", "float32"),)
     text = source.strided("move", "a", takes, "float32", "float32", dims, serial, (1,), unit // 4)
     return compiled("move", *text)

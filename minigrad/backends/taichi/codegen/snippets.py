@@ -1,10 +1,10 @@
-"""Elementwise operations as snippets: expressions of Taichi's Python in the operands a, b, c, … and in attributes."""
+"""Elementwise operations as snippets: Taichi expressions of the operands a, b, c, … and of attributes."""
 
 __all__ = ["SNIPPETS", "TRUTHS", "clamped"]
 
 
 def clamped(low: str | None, high: str | None) -> str:
-    """`a` brought into `low` … `high`, the names of bounds, None for an open end; nan where `a` or a bound is nan."""
+    """Return `a` clamped to `low` … `high`, the names of bounds, None for an open end; nan if an input is nan."""
     snippet = "a" if low is None else f"ti.select((a < {low}) | (({low} == {low}) == 0), {low}, a)"
     return (
         snippet if high is None else f"ti.select(({snippet} > {high}) | (({high} == {high}) == 0), {high}, {snippet})"
@@ -13,8 +13,8 @@ def clamped(low: str | None, high: str | None) -> str:
 
 _ROOT, _CUBIC, _HALF = 0.7978845608028654, 0.044715, 0.7071067811865476
 _SCALE, _ALPHA = 1.0507009873554805, 1.6732632423543772
-# (1 + tanh x) / 2 is sigmoid(2 x), which keeps its digits far below 0.
-_BENT, _REST = (f"sigmoid({k * _ROOT} * (b + {_CUBIC} * (b * b * b)))" for k in (2, -2))  # which add up to 1
+# (1 + tanh x) / 2 is sigmoid(2 x), which is accurate for large negative x.
+_BENT, _REST = (f"sigmoid({k * _ROOT} * (b + {_CUBIC} * (b * b * b)))" for k in (2, -2))  # their sum is 1
 _SLOPE = f"({2 * _ROOT} * (1 + {3 * _CUBIC} * (b * b)))"
 
 SNIPPETS = {
@@ -31,10 +31,10 @@ SNIPPETS = {
     "cos": "ti.cos(a)",
     "tan": "ti.tan(a)",
     "tanh": "ti.tanh(a)",
-    "asin": "ti.select(ti.abs(a) <= 1, ti.atan2(a, ti.sqrt((1 - a) * (1 + a))), nan)",  # GPUs have coarser ones
+    "asin": "ti.select(ti.abs(a) <= 1, ti.atan2(a, ti.sqrt((1 - a) * (1 + a))), nan)",  # those of GPUs are inaccurate
     "acos": "ti.select(ti.abs(a) <= 1, ti.atan2(ti.sqrt((1 - a) * (1 + a)), a), nan)",
     "atan": "ti.select(a == a, ti.atan2(a, 1.0), a)",
-    "atan2": "ti.select((a == a) & (b == b), ti.atan2(a, b), a + b)",  # which GPUs may take for 0 of nan
+    "atan2": "ti.select((a == a) & (b == b), ti.atan2(a, b), a + b)",  # on some GPUs atan2 of nan is 0
     "sinh": "sinh(a)",
     "cosh": "cosh(a)",
     "asinh": "asinh(a)",

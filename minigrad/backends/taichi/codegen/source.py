@@ -1,8 +1,8 @@
-"""The text of kernels: a snippet for each number, and around it the loops for how the numbers lie in memory.
+"""Kernel source: a snippet for each element, inside loops that depend on the memory layout.
 
-A snippet is an expression of Taichi's Python in the operands a, b, c, … and the attributes of an operation. The same
-goes into a loop over memory row by row, number by number or in vectors of sixteen, and into one that follows strides.
-Sizes and strides are arguments, so that a text serves all shapes; types and the number of dimensions are not.
+A snippet is a Taichi expression of the operands a, b, c, … and the attributes of an operation. The same snippet is
+used in loops over contiguous memory, elementwise or in vectors of sixteen, and in strided loops. Sizes and strides
+are arguments, so a source serves all shapes; dtypes and the number of dimensions are fixed.
 """
 
 from __future__ import annotations
@@ -44,15 +44,15 @@ __all__ = [
 ]
 
 LETTERS = "abcdefhijk"
-FEW = 16384  # up to so many numbers a second core is not worth waking, which takes up to a tenth of a millisecond
-SERIAL = FEW  # the same, as loops are cut now
-ROUND = 1024  # so many numbers along a row are one round of a loop
-FOURS = False  # whether a thread takes four numbers
-VECTORIZED = True  # whether sixteen numbers can be taken at once
+FEW = 16384  # maximum number of elements for one core: waking another takes up to 0.1 ms
+SERIAL = FEW  # the current limit, see `cut_for`
+ROUND = 1024  # elements of a row per iteration of a loop
+FOURS = False  # whether a thread processes four elements
+VECTORIZED = True  # whether loops process vectors of sixteen elements
 
 
 def _roomy() -> bool:
-    """Whether the processor is known to have 32 registers of 64 bytes (AVX-512), and not 16 of 32, or as little."""
+    """Return whether the CPU has AVX-512, with 32 registers of 64 bytes."""
     try:
         return FUSED and " avx512f " in Path("/proc/cpuinfo").read_text(encoding="utf-8")
     except OSError:
@@ -60,23 +60,23 @@ def _roomy() -> bool:
 
 
 ROOMY = _roomy()
-WIDE = 16  # numbers in a vector
-STRETCH = 64  # of so many
-SERIAL_WIDE = 131072  # the same of numbers in vectors
-PAST = 1 << 24 if FUSED else sys.maxsize  # a result of so many numbers, more than caches keep, is stored past them
-ONCE = "    ti.loop_config(serialize=True)\n"  # before a loop that one core goes through
-ADDRESS = "ti.i64"  # what a kernel gets of an array that it stores so
+WIDE = 16  # elements of a vector
+STRETCH = 64  # vectors per iteration of a loop
+SERIAL_WIDE = 131072  # maximum number of elements for one core in vectorised loops
+PAST = 1 << 24 if FUSED else sys.maxsize  # number of elements from which a result bypasses the cache
+ONCE = "    ti.loop_config(serialize=True)\n"  # makes the next loop serial
+ADDRESS = "ti.i64"  # type of the address of an array that bypasses the cache
 
 
 def cut_for(arch: str) -> None:
-    """Cut loops as `arch` likes them: on a GPU each number is a thread's, that of its neighbour the next thread's."""
+    """Configure loops for `arch`: on a GPU one element per thread, with adjacent elements on adjacent threads."""
     global SERIAL, ROUND, VECTORIZED, FOURS
     SERIAL, ROUND, VECTORIZED = (FEW, STRETCH * WIDE, True) if arch == "cpu" else (0, 1, False)
     FOURS = arch == "cuda"
 
 
 def stored(array: str, place: str, vector: str, past: bool) -> str:
-    """The lines that store a vector at some place of an array, or `past` the cache, where a kernel gets its address."""
+    """Return the lines that store a vector in an array, or bypass the cache if `past`, with the array's address."""
     if not past:
         return f"{array}_[{place}] = {vector}\n"
     to, made = f"{array}_to", f"{array}_made"
@@ -85,8 +85,8 @@ def stored(array: str, place: str, vector: str, past: bool) -> str:
 
 
 class Taken(NamedTuple):
-    """What a kernel takes: an array ("a", "v" of vectors, "p" its address) or a number ("f", "i"), its name in the
-    snippet, its type."""
+    """An argument of a kernel: an array ("a", "v" of vectors, "p" as an address) or a scalar ("f", "i"), its name in
+    the snippet, and its dtype."""
 
     kind: str
     name: str
@@ -94,12 +94,13 @@ class Taken(NamedTuple):
 
 
 class Work(NamedTuple):
-    """What a kernel computes in vectors of `WIDE`, or on a GPU number by number: a snippet of what it takes, after y,
-    the result.
+    """The computation of a kernel in vectors of `WIDE`, or elementwise on a GPU: a snippet of its arguments after the
+    result y.
 
-    `along` is empty where all lie row by row; else it has the dimensions, and by array how it goes along the last.
-    With a `join` it is what that makes of each row, and then its `end`, which names `numbers`; and `along` is by array.
-    If it `writes` some of what it takes, it is lines that change them, and there is no y.
+    `along` is empty if all arrays are contiguous; otherwise it has the number of dimensions, and the last stride of
+    each array. With a `join` the snippet is reduced over each row, then `end` is applied, an expression of `numbers`;
+    and `along` has an entry per array. If it `writes` some of its arguments, the snippet is statements, and there is no
+    y.
     """
 
     snippet: str
@@ -112,8 +113,8 @@ class Work(NamedTuple):
 
 
 class End(NamedTuple):
-    """What is to be done with each vector of a product, number `e`, when it is there: lines, and what they take beside
-    it, arrays of vectors and numbers; with functions that they call."""
+    """The epilogue of a product, applied to each vector, with index `e`: statements, their array and scalar arguments,
+    and the functions that they call."""
 
     lines: str
     arrays: tuple[str, ...]
@@ -125,9 +126,9 @@ NO_END = End("", (), (), "")
 
 
 def flat(name: str, snippet: str, takes: tuple[Taken, ...], out: str, work: str, serial: bool) -> tuple[str, str]:
-    """A kernel of numbers that all lie row by row, and the kinds of its arguments: y, what it takes, the count.
+    """Return a kernel over contiguous arrays and the kinds of its arguments: y, `takes`, the number of elements.
 
-    `out` is the type of the result, and `work` that of fractions in the snippet.
+    `out` is the dtype of the result, and `work` that of float literals in the snippet.
     """
     reads = [f"        {one.name} = {one.name}_[i]\n" for one in takes if one.kind == "a"]
     store = f"y_[i] = ti.cast({snippet}, ti.{TI[out]})\n"
@@ -148,7 +149,8 @@ def flat(name: str, snippet: str, takes: tuple[Taken, ...], out: str, work: str,
 
 
 def _fours(arrays: Sequence[str], snippet: str, store: str, out: str) -> str:
-    """A step of four numbers, 256 apart: all are read before the first is written, and neighbours by neighbours."""
+    """Return the body for four elements, 256 apart, all loaded before the first store; adjacent threads are
+    coalesced."""
     read = "".join(f"            {x}{k} = {x}_[first + {256 * k}]\n" for x in arrays for k in range(4))
     made = "".join(
         f"            i = first + {256 * k}\n"
@@ -166,10 +168,10 @@ def _fours(arrays: Sequence[str], snippet: str, store: str, out: str) -> str:
 
 
 def vectors(name: str, snippet: str, takes: tuple[Taken, ...], serial: bool, past: bool = False) -> tuple[str, str]:
-    """The same of float32, sixteen at a time, in memory that begins at a multiple of 64 bytes and ends at one; stored
-    `past` the cache, if so.
+    """Return a kernel of float32 in vectors of sixteen over arrays aligned to 64 bytes and padded to full vectors, that
+    bypasses the cache if `past`.
 
-    A round is a stretch of `STRETCH` vectors.
+    An iteration processes `STRETCH` vectors.
     """
     reads = [f"            {one.name} = {one.name}_[i]\n" for one in takes if one.kind == "a"]
     body = (
@@ -183,17 +185,17 @@ def vectors(name: str, snippet: str, takes: tuple[Taken, ...], serial: bool, pas
 
 
 def repeated(number: str, name: str, wide: int) -> str:
-    """A number as a vector, since functions of vectors take nothing else."""
+    """Return the line that broadcasts a scalar to a vector, as functions of vectors require."""
     return f"        {name} = ti.Vector([{number} for j in range({wide})])\n"
 
 
 def in_vectors(snippet: str, takes: Sequence[Taken], out: str) -> bool:
-    """Whether a snippet can be computed in vectors: all is float32, and what it calls can be lowered."""
+    """Return whether a snippet can be vectorised: all dtypes are float32, and all its functions can be lowered."""
     return VECTORIZED and out == "float32" and all(x.dtype == "float32" for x in takes) and packable(snippet)
 
 
 def of_any_width(snippet: str) -> bool:
-    """Whether a snippet in vectors is arithmetic alone, and serves fewer than sixteen numbers too."""
+    """Return whether a vectorised snippet is plain arithmetic, and so also works on shorter vectors."""
     return "16(" not in packed(snippet) + needed(packed(snippet), "f32", True)
 
 
@@ -208,11 +210,11 @@ def strided(
     along: Sequence[int] | None = None,
     wide: int = WIDE,
 ) -> tuple[str, str]:
-    """The same of numbers that lie anyhow: after y and what it takes come for y, then for each array, `ndim` strides;
-    then the sizes. A step goes along the last dimension, so that where a row begins is not asked for each number.
+    """Return a kernel over strided arrays: y and `takes` are followed by `ndim` strides for y and each array, then by
+    the sizes. The inner loop is over the last dimension, so that row offsets are computed once per row.
 
-    `along` makes it one of vectors: arrays whose entry is 1 are read in vectors along the last dimension, y too, and
-    those whose entry is 0 have one number there for a row. Then strides and the last size are in vectors, of `wide`.
+    With `along` it is vectorised: y and arrays with entry 1 are read in vectors along the last dimension, arrays with
+    entry 0 have one element per row. Strides and the last size are then in units of vectors, of `wide` elements.
     """
     walked = ["y", *[one.name for one in takes if one.kind == "a"]]
     vectors = along is not None
@@ -235,8 +237,8 @@ def strided(
 
 
 def rows(walked: Sequence[str], ndim: int, length: int) -> tuple[str, list[str], str]:
-    """A round t as `length` steps along a row: lines that find `first` and where each array's row begins, as ``y_at``;
-    the numbers that they need, strides by array and sizes; and how many rounds there are."""
+    """Return the lines that compute `first` and the row offset ``y_at`` of each array for iteration t, which covers
+    `length` elements of a row; their arguments, strides by array and sizes; and the number of iterations."""
     last = ndim - 1
     steps = [f"        i{k} = rest % n{k}\n        rest = rest // n{k}\n" for k in reversed(range(1, last))]
     begins = {one: " + ".join(f"i{k} * {one}{k}" for k in range(last)) or "0" for one in walked}
@@ -262,10 +264,10 @@ def wrapped(
     long: bool = False,
     threads: tuple[int, bool] | None = None,
 ) -> tuple[str, str]:
-    """The loop around a body, in which i, or t where a round is `long`, goes up to the text `count`, as a kernel of y,
-    `takes` and `numbers`. Or it is one of so many blocks of `threads`, as of `blocks`.
+    """Return a kernel of y, `takes` and `numbers`, with a loop over the expression `count` around a body; the index is
+    i, or t if an iteration is `long`. With `threads` it is a loop over thread blocks, see `blocks`.
 
-    The elements of y, and of arrays of the kind "v", are vectors of `wide` numbers; or y is an `ADDRESS`, like `out`.
+    The elements of y, and of arrays of kind "v", are vectors of `wide` elements; or y is an `ADDRESS`, like `out`.
     """
     past = out == ADDRESS
     arguments = [f"y_: {ADDRESS if past else array_of(out, wide)}"]
@@ -284,7 +286,7 @@ def wrapped(
 
 
 def in_lines(arguments: Sequence[str]) -> str:
-    """The arguments of a kernel: a line for each array, whose type is long, and eight numbers in a line.
+    """Return the parameter list of a kernel: a line per array, whose type is long, and eight scalars per line.
 
     >>> print(in_lines(["y_: ti.types.ndarray(dtype=ti.f32, ndim=1)", "n: ti.i32", "m: ti.i32"]), end="")
         y_: ti.types.ndarray(dtype=ti.f32, ndim=1),
@@ -299,10 +301,10 @@ def in_lines(arguments: Sequence[str]) -> str:
 
 
 def spread(count: str, body: str, serial: bool) -> str:
-    """A loop in which t goes up to the text `count`, of long rounds, be they few, on all cores.
+    """Return a loop over t up to the expression `count`, of few long iterations, on all cores.
 
-    Taichi cuts a loop into one piece for each core, but of 512 rounds at least: so a piece is the first of 512, the
-    others empty.
+    Taichi divides a loop between cores in chunks of at least 512 iterations, so a chunk is one iteration of 512, and
+    the others are empty.
     """
     if serial:
         return f"{ONCE}    for t in range({count}):\n{body}"
@@ -317,11 +319,11 @@ def spread(count: str, body: str, serial: bool) -> str:
     )
 
 
-FEW_BLOCKS = 2048  # so many at most
+FEW_BLOCKS = 2048  # maximum number of blocks in a single launch
 
 
 def blocks(count: str, threads: int, body: str, few: bool) -> str:
-    """A loop of blocks of threads over the text `count`, which may be `few`: then it is one launch, see `offsets`."""
+    """Return a loop over `count` thread blocks; if they are `few`, its bound is constant, see `offsets`."""
     head = f"    ti.loop_config(block_dim={threads})\n"
     if not few:
         return f"{head}    for t in range(({count}) * {threads}):\n{body}"
@@ -334,8 +336,8 @@ CORES = os.cpu_count() or 1
 
 
 def shared(count: str, body: str, serial: bool, known: str = "") -> str:
-    """A loop in which each core goes from its first_t up to its last_t, of all below the text `count`; `me` is its
-    number. Lines that `count` needs are `known` before."""
+    """Return a loop in which core `me` processes first_t to last_t of the range of the expression `count`. The lines
+    `known` compute variables in `count`."""
     cores = 1 if serial else CORES
     once = ONCE if serial else ""
     return (
@@ -346,6 +348,6 @@ def shared(count: str, body: str, serial: bool, known: str = "") -> str:
 
 
 def array_of(dtype: str, wide: int = 1) -> str:
-    """The annotation of an array of numbers, row by row, or of vectors of `wide` numbers."""
+    """Return the annotation of a contiguous array of elements, or of vectors of `wide` elements."""
     element = f"ti.{TI[dtype]}" if wide == 1 else f"ti.types.vector({wide}, ti.{TI[dtype]})"
     return f"ti.types.ndarray(dtype={element}, ndim=1)"

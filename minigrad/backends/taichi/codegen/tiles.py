@@ -1,6 +1,6 @@
-"""The texts of products of matrices: how panels are laid out, and tiles computed.
+"""Source of matrix products: packing of panels, and computation of tiles.
 
-A tile is some rows and vectors of columns of the result, whose sums stay in registers.
+A tile is some rows and vectors of columns of the result, whose accumulators stay in registers.
 """
 
 from __future__ import annotations
@@ -17,24 +17,24 @@ from minigrad.backends.taichi.runtime.kernel import Kernel, compiled
 
 __all__ = ["BLOCK", "DOTS", "LANES", "SERIAL", "Tiles", "dotting", "left_of", "packing", "tiling", "unit_of", "vectors"]
 
-LANES = {np.dtype("float32"): 16, np.dtype("float64"): 8}  # numbers in a vector of 64 bytes
-DOTS = (8, 3) if source.ROOMY else (3, 2)  # rows and columns of a tile of sums along the operands
-SERIAL = 2**22  # up to so many a second core is not worth waking
-BLOCK = 256  # so many products are added up, and then those sums: it keeps more digits than one long sum
+LANES = {np.dtype("float32"): 16, np.dtype("float64"): 8}  # elements in a vector of 64 bytes
+DOTS = (8, 3) if source.ROOMY else (3, 2)  # rows and columns of a tile of dot products
+SERIAL = 2**22  # maximum number of multiplications for one core
+BLOCK = 256  # products per partial sum: blocked summation is more accurate than one long sum
 
 
 def vectors(dtype: str, count: int) -> str:
     return f"ti.types.ndarray(dtype=ti.types.vector({count}, ti.{source.TI[dtype]}), ndim=1)"
 
 
-# How a panel, `width` numbers for each of the `depth` places of a sum, is read: `how` the numbers lie.
+# Reads of a panel, `width` elements at each of `depth` positions of the sum, by the memory layout `how`.
 _READ = {
-    # side by side, so that a vector is copied
+    # contiguous: copy vectors
     "beside": """        for k in range(depth):
             for u in range({units}):
                 y_[(t * padded + k) * {units} + u] = a_[n * by + k * down + j * {units} + u]
 """,
-    # along the sum, so that they are turned in blocks of four
+    # contiguous along the sum: transpose in blocks of four
     "along": """        for k in range(depth // 4):
 {loads}{stores}""",
     "any": """        for k in range(padded):
@@ -69,8 +69,8 @@ def packing(how: str, type: Any, width: int, serial: bool) -> Kernel:
 
 
 class _Left(NamedTuple):
-    """How a tile reads the left operand: the places of the sum in one step, how many numbers its memory is seen in at
-    once, what is known before the loop, and number r of place s in step k. `deep` steps make the sum."""
+    """How a tile reads the left operand: positions of the sum per step, elements per load, statements before the loop,
+    and the expression of element r at position s in step k. There are `deep` steps."""
 
     steps: int
     seen: int
@@ -79,7 +79,7 @@ class _Left(NamedTuple):
 
 
 def unit_of(rows: int) -> int:
-    """How many numbers can be one vector in memory, if so many lie side by side time and again."""
+    """Return the vector size in memory for groups of `rows` contiguous elements."""
     return rows & -rows
 
 
@@ -98,14 +98,14 @@ def left_of(how: str, rows: int) -> _Left:
     }[how]
 
 
-_NUMBERS = (  # in memory, since each would cost a launch as an argument 0.4 µs
+_NUMBERS = (  # in a table, since an argument costs 0.4 µs per launch
     "down", "chunks", "rows", "right", "across", "m", "size", "deep", "by_a", "down_a", "right_a",
     "by_b", "step_b", "panel_b", "right_b", "step_z", "one",
 )  # fmt: skip
 
 
 class Tiles(NamedTuple):
-    """What decides about the text of a product: see `tiling`. Its kernel reads numbers from the array `table`."""
+    """The parameters of a product's source: see `tiling`. Its kernel reads integers from the array `table`."""
 
     type: Any
     left: str
@@ -117,31 +117,31 @@ class Tiles(NamedTuple):
 
     @property
     def table(self) -> int:
-        """The place of that array among the arguments."""
+        """The index of that array among the arguments."""
         return 4
 
     @property
     def lanes(self) -> int:
-        """How many numbers of the result are a vector."""
+        """The number of elements in a vector of the result."""
         return LANES[self.type]
 
     def items(self, numbers: Any, tiles: int) -> int:
-        """How many numbers the result has, by those that the kernel reads, and its tiles."""
+        """Return the number of elements of the result, from the kernel's integers and its number of tiles."""
         down, chunks, _, right, across, m = map(int, numbers[:6])
         return tiles // (down * chunks * across) * m * right * self.lanes
 
     def kernel(self, end: source.End | None = None) -> Kernel:
-        """That of the product, or with an end."""
+        """Return the kernel of the product, optionally with an epilogue."""
         return tiling(self, end or source.NO_END)
 
 
 @cached(256)
 def tiling(tiles: Tiles, end: source.End = source.NO_END) -> Kernel:
-    """Tiles that read the left operand so, the right one in vectors or `gathered`, and write `whole` vectors or not;
-    the sum is one block, gone through `once`, or several.
+    """Return a kernel whose tiles read the left operand as `left`, the right one in vectors or `gathered`, and write
+    `whole` vectors or not; the sum is one block, if `once`, or several.
 
-    Rows, vectors and columns past the end are the last ones again, which are written again. LLVM cannot count the loop
-    along the sum, whose step is read from memory: it would take two at once, and not have registers for them.
+    Rows, vectors and columns beyond the end repeat the last ones. The step of the loop along the sum is read from
+    memory, so that LLVM cannot unroll it, which would need too many registers.
     """
     type, left, gathered, (high, wide), whole, _, serial = tiles
     dtype, lanes = type.name, LANES[type]
@@ -151,7 +151,7 @@ def tiling(tiles: Tiles, end: source.End = source.NO_END) -> Kernel:
     arrays |= {"z_": each, "numbers_": source.array_of("int32")}
     blocks, places = BLOCK // steps, range(lanes) if gathered else ()
     lines = [f"{x} = numbers_[{k}]" for k, x in enumerate(_NUMBERS)]
-    lines += ["for group in range(first_t // down, (last_t + down - 1) // down):"]  # tiles of the same columns
+    lines += ["for group in range(first_t // down, (last_t + down - 1) // down):"]  # tiles with the same columns
     for v in range(wide):
         lines += [f"    j{v} = ti.min(group % across * {wide} + {v}, right - 1)"]
         lines += [f"    o{v}_{k} = ti.min(j{v} * {lanes} + {k}, size - 1)" for k in places]
@@ -178,7 +178,7 @@ def tiling(tiles: Tiles, end: source.End = source.NO_END) -> Kernel:
 
 
 def _sums(tiles: Tiles) -> list[str]:
-    """Lines that compute tile i of a group, or add one block of its sum to it."""
+    """Return the statements that compute tile i of a group, or add one block to its sum."""
     type, left, _, (high, wide), whole, once, _ = tiles
     dtype, lanes, rows, columns = type.name, LANES[type], range(high), range(wide)
     steps, _, before, number = left_of(left, high)
@@ -198,7 +198,7 @@ def _sums(tiles: Tiles) -> list[str]:
 
 
 def _products(tiles: Tiles, number: str) -> list[str]:
-    """Lines that add the products of one step along the sum to those of a tile."""
+    """Return the statements that add the products of one step to a tile."""
     lanes, (high, wide), unit = LANES[tiles.type], tiles.tile, unit_of(tiles.tile[0])
     lines = []
     for s in range(left_of(tiles.left, high).steps):
@@ -214,7 +214,7 @@ def _products(tiles: Tiles, number: str) -> list[str]:
 
 
 def _end_of(end: source.End, tile: tuple[int, int], blocks: int) -> list[str]:
-    """Lines that go through the vectors of a tile, each once, after the last block of its sum."""
+    """Return the loop of an epilogue over the vectors of a tile, after the last block of its sum."""
     high, wide = tile
     start, first = "(n * m + row) * right", f"group % across * {wide}"
     return [
@@ -226,7 +226,7 @@ def _end_of(end: source.End, tile: tuple[int, int], blocks: int) -> list[str]:
 
 
 def _cells(cells: list[tuple[int, int]], line: str, whole: bool, lanes: int, pad: str) -> list[str]:
-    """A line for the vector of the result at each row and vector of a tile, or for each of its numbers."""
+    """Return a statement for each vector of a tile's result, or for each of its elements."""
     if whole:
         return [pad + line.format(r=r, v=v, l="", y=f"y_[row{r} * right + j{v}]") for r, v in cells]
     lines = []
@@ -239,7 +239,7 @@ def _cells(cells: list[tuple[int, int]], line: str, whole: bool, lanes: int, pad
 
 @cached(16)
 def dotting(type: Any, serial: bool) -> Kernel:
-    """Tiles that read both operands along the sum, as they lie."""
+    """Return the kernel whose tiles read both operands along the sum, in place."""
     dtype, lanes, rows, columns = type.name, LANES[type], range(DOTS[0]), range(DOTS[1])
     cells = list(product(rows, columns))
     names = ("down", "across", "m", "size", "deep", "by_a", "down_a", "by_b", "right_b", "step_z", "one")

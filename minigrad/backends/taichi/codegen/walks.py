@@ -1,4 +1,4 @@
-"""How kernels walk over arrays of any shape, by strides: in as few dimensions as can be, and where in vectors."""
+"""Iteration over strided arrays of any shape, in as few dimensions as possible, and in vectors if possible."""
 
 from __future__ import annotations
 
@@ -9,31 +9,31 @@ from minigrad.backends.taichi.runtime.caches import cached
 
 __all__ = ["Walk", "collapsed", "stretched", "walk_of"]
 
-WIDTHS = 16, 8, 4  # numbers that can be computed at once
+WIDTHS = 16, 8, 4  # elements of a vector
 
 
 class Walk(NamedTuple):
-    """How a kernel goes over the result and its operands, in as few dimensions as can be."""
+    """The iteration of a kernel over the result and its operands, in as few dimensions as possible."""
 
     flat: bool
-    """Whether all lie in memory alike, without gaps."""
+    """Whether all arrays have the same contiguous layout."""
     dims: int
     numbers: tuple[int, ...]
     """The strides of the result, then of each operand, then the sizes."""
     along: tuple[int, ...] | None
-    """The numbers in a vector, the dimensions, then how each operand goes along the last, by 1 or by 0.
+    """The vector size, the number of dimensions, then the last stride of each operand, 1 or 0.
 
-    None unless that is whole vectors.
+    None if the last dimension is not a multiple of a vector.
     """
     vectors: tuple[int, ...]
-    """The numbers of that: strides and the last size in vectors."""
+    """Like `numbers`, with strides and the last size in vectors."""
 
 
 @cached(4096)
 def walk_of(shape: tuple[int, ...], *arrays: tuple[tuple[int, ...], tuple[int, ...], int]) -> Walk:
-    """The walk over the result, given first, and operands that broadcast: each by shape, strides and bytes a number."""
+    """Return the walk over the result, given first, and operands that broadcast, as (shape, strides, item size)."""
     walks = [_steps(*one, shape) for one in arrays]
-    order = sorted(range(len(shape)), key=lambda k: -abs(walks[0][k]))  # as the result lies in memory
+    order = sorted(range(len(shape)), key=lambda k: -abs(walks[0][k]))  # the memory order of the result
     sizes, strides = collapsed([shape[k] for k in order], [[walk[k] for k in order] for walk in walks])
     numbers = (*[by for per in strides for by in per], *sizes)
     last = [by[-1] for by in strides]
@@ -49,7 +49,7 @@ def walk_of(shape: tuple[int, ...], *arrays: tuple[tuple[int, ...], tuple[int, .
 
 
 def stretched(x: Any, shape: tuple[int, ...]) -> list[int]:
-    """By how many numbers each step along a dimension of `shape` moves in the memory of `x`."""
+    """Return the strides of `x` broadcast to `shape`, in elements."""
     return _steps(x.shape, x.strides, x.itemsize, shape)
 
 
@@ -59,7 +59,7 @@ def _steps(sizes: Sequence[int], strides: Sequence[int], itemsize: int, shape: t
 
 
 def collapsed(shape: Sequence[int], strides: list[list[int]]) -> tuple[list[int], list[list[int]]]:
-    """The same walk in as few dimensions as can be: those of size 1 left out, neighbours joined that are one row."""
+    """Remove dimensions of size 1, and merge adjacent dimensions that are contiguous."""
     sizes: list[int] = []
     walks: list[list[int]] = [[] for _ in strides]
     for k, n in enumerate(shape):

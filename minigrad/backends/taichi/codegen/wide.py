@@ -1,7 +1,7 @@
-"""The texts of kernels of float32 along lines, sixteen numbers at a time: sums and extremes of rows and of columns.
+"""Source of vectorised float32 kernels along rows and columns: sums and extremes.
 
-A row may begin and end anywhere. Its first and its last vector hold numbers of its neighbours too, which are masked;
-all between are its own. Numbers are added up as float64, sixteen sums beside one another.
+A row may start and end anywhere. Its first and last vector also contain elements of its neighbours, which are masked;
+all others are its own. Elements are accumulated in float64, in sixteen partial sums.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ __all__ = [
     "Joined", "add", "joined_columns", "joined_rows", "packed", "phases", "text_of",
 ]  # fmt: skip
 
-LEAST = 32  # a row of fewer numbers gains nothing
-STRETCH = 1 << 17  # so many numbers at least for each first step of a sum
-SERIAL = 1 << 20  # up to so many numbers to add up a second core is not worth waking: a tenth of a millisecond
-SERIAL_LINES = 1 << 20  # the same where each row is one sum
-FULL, ONE, PLACE = "full", "one", "place"  # an array has all numbers of a line, or one a line, or one a place in lines
-TILE = 4  # vectors of columns beside one another, so that memory is read in longer pieces
+LEAST = 32  # minimum number of elements of a row that is worth vectors
+STRETCH = 1 << 17  # minimum number of elements per chunk of a sum
+SERIAL = 1 << 20  # maximum number of elements for one core: waking another takes 0.1 ms
+SERIAL_LINES = 1 << 20  # likewise if each row is one sum
+FULL, ONE, PLACE = "full", "one", "place"  # an array has all elements of a line, one per line, or one per column
+TILE = 4  # adjacent vectors of columns, so that memory is read in longer runs
 _LOWERED = re.compile(r"(?:exp16\(|[a-h]|\d+\.\d*|[()]|(?<=[\w)]) [*/+-] (?=[\w(]))+")
 
 
 def packed(snippet: str) -> str | None:
-    """A snippet for vectors, or None if there is none: arithmetic alone, since Taichi aborts on much else.
+    """Return a snippet in vector form, or None: only arithmetic, since Taichi aborts on much else.
 
     >>> packed("ti.exp(a - b)"), packed("-a"), packed("1 / a")
     ('exp16(a - b)', None, None)
@@ -42,7 +42,7 @@ def packed(snippet: str) -> str | None:
 
 
 def text_of(name: str, arguments: Sequence[tuple[str, str]], count: str, body: str, serial: bool) -> tuple[str, str]:
-    """The text around a body, and the kinds of its arguments: pairs of a name and what it is."""
+    """Return a kernel around a body, and the kinds of its arguments, given as (name, annotation)."""
     letters = {"ti.f64": "f", source.ADDRESS: "p"}
     kinds = "".join("a" if "ndarray" in what else letters.get(what, "i") for _, what in arguments)
     head = f"@ti.kernel\ndef {name}_kernel(\n{source.in_lines([f'{x}: {what}' for x, what in arguments])}):\n"
@@ -52,7 +52,7 @@ def text_of(name: str, arguments: Sequence[tuple[str, str]], count: str, body: s
 
 VECTOR, NUMBER = source.array_of("float32", 16), source.array_of("float32")
 
-# The vectors of a row from number `start` up to `end`, and which lanes of the first and of the last are its own.
+# The vectors of a row from offset `start` to `end`, and which lanes of the first and last belong to it.
 EDGES = """        first = start >> 4
         last = (end - 1) >> 4
         low = ti.cast(start - first * 16, ti.f32)
@@ -71,9 +71,10 @@ def add(indent: int, x: str, s: str = "sums", wide: int = 16) -> str:
 
 
 class Join(NamedTuple):
-    """How sixteen results beside one another, {s}, begin, take in {x}, are ready, and become s, in lines of text.
+    """A vectorised reduction: statements that initialise sixteen accumulators {s}, add {x}, finish, and reduce them to
+    s.
 
-    A lane without a number takes in `nothing`. If by `fours`, so many vectors are added up before.
+    Masked lanes are replaced by `nothing`. With `fours`, four vectors are added first.
     """
 
     start: str
@@ -93,7 +94,7 @@ for j in ti.static(range(1, 16)):
 
 
 def _of_extreme(sign: str, least: str) -> Join:
-    """What is not a number is kept beside, so that the next step waits for one instruction alone."""
+    """Return an extreme that tracks nan in a second accumulator, to keep the dependency chain at one instruction."""
     sixteen = "ti.Vector([ti.cast({least}, ti.f32) for j in range(16)])"
     return Join(
         f"{{s}} = {sixteen.format(least=least)}\n{{s}}_odd = {sixteen.format(least=1)}",
@@ -126,9 +127,9 @@ JOINS = {
 
 
 class Joined(NamedTuple):
-    """What `join` makes of a snippet along lines, and the `end` of that, which names `numbers`, as `out`.
+    """A reduction `join` of a snippet along lines, with the final expression `end` of `numbers`, as dtype `out`.
 
-    `full` says of each array which numbers it has: all of a line, FULL, one a line, ONE, or one a place in columns,
+    `full` states which elements each array has: all of a line, FULL, one per line, ONE, or one per column position,
     PLACE.
     """
 
@@ -180,7 +181,8 @@ def _joined_rows(what: Joined, serial: bool) -> tuple[str, str]:
 
 
 def joined_rows(what: Joined, n: int, count: int, stretches: int) -> tuple[Any, tuple[int, ...]]:
-    """A kernel of what is joined over `count` rows of `n` numbers, or each of their `stretches`; and its sizes."""
+    """Return a kernel of a reduction over `count` rows of `n` elements, or over `stretches` chunks of each; and
+    sizes."""
     length = -(-n // stretches)
     length += -length % 16 if stretches > 1 else 0
     made = compiled(f"{what.name}_of_rows", *_joined_rows(what, n * count <= SERIAL_LINES))
@@ -192,7 +194,7 @@ def joined_rows(what: Joined, n: int, count: int, stretches: int) -> tuple[Any, 
 
 
 def phases(columns: int) -> int:
-    """How many rows it takes until one begins at the same place in a vector as the first."""
+    """Return the number of rows after which a row has the same alignment as the first."""
     return 16 // gcd(columns, 16)
 
 
@@ -229,13 +231,12 @@ def _joined_columns(what: Joined, serial: bool) -> tuple[str, str]:
 
 
 def joined_columns(what: Joined, n: int, count: int, stretches: int) -> tuple[Any, tuple[int, ...]]:
-    """The same of columns, `n` numbers each.
+    """Return a kernel of a reduction over `count` columns of `n` elements, and its sizes.
 
-    Rows that begin at the same place in a vector are added up together: the result has a row for each of the phases of
-    each of the stretches.
+    Rows with the same alignment are added together: the result has a row per phase and chunk.
     """
     text = _joined_columns(what, n * count <= SERIAL)
     apart = phases(count)
-    vectors = (count + 30) // 16 if apart > 1 else count // 16  # of a row, at most
+    vectors = (count + 30) // 16 if apart > 1 else count // 16  # maximum per row
     length = -(-n // (apart * stretches))
     return compiled(f"{what.name}_of_columns", *text), (-(-vectors // TILE), apart, stretches, length, n, count)

@@ -1,8 +1,8 @@
-"""What windows see of images, times weights or gradients, on the processor: tiles of sums in registers, one launch.
+"""Convolutions and their weight gradients on the CPU: register tiles, one launch.
 
-Each core lays the image that it is about to read out anew, in memory of its own, with the channels of a place side by
-side and zeros around. Then what a spot of the window sees is some vectors, wherever the window stands: columns are
-never made, and a number is found without arithmetic of its own.
+Each core copies the image that it processes to scratch memory, with channels innermost and zero padding. Then each
+kernel position reads contiguous vectors at any output position: im2col columns are never materialised, and no element
+needs index arithmetic.
 """
 
 from __future__ import annotations
@@ -18,28 +18,28 @@ from minigrad.backends.taichi.runtime.kernel import Kernel, compiled
 
 __all__ = ["ROWS", "Convolution", "Images", "correlating"]
 
-ROWS = 8  # places, or numbers that windows see, of a tile
+ROWS = 8  # output positions, or input elements, of a tile
 
 
 class Images(NamedTuple):
-    """How images lie, and how one is laid out anew: its places in rows, `padded` channels each, zeros around."""
+    """The layout of images, and of the copy of one: rows of pixels with `padded` channels each, and zero padding."""
 
     channels: int
-    padded: int  # channels, with those that are 0
+    padded: int  # channels, including padding
     by_n: int
     by_c: int
     by_row: int
     by_col: int
-    row0: int  # the first that is not cut off
+    row0: int  # the first row that is used
     rows: int
     col0: int
     cols: int
-    inside: int  # where the first number goes
-    wide: int  # places in a row, with those around
-    room: int  # for all
+    inside: int  # offset of the first element
+    wide: int  # pixels in a row, including padding
+    room: int  # elements in total
 
 
-# --- what both have ---
+# --- common parts ---
 
 
 def _known(names: tuple[str, ...], indent: int) -> str:
@@ -47,12 +47,12 @@ def _known(names: tuple[str, ...], indent: int) -> str:
 
 
 def _cores(names: tuple[str, ...], count: str, body: str, serial: bool) -> str:
-    """A loop in which each core goes from its first_t up to its last_t, of all below `count`; `me` is its number."""
+    """Return a loop in which core `me` processes first_t to last_t of the range of `count`."""
     return source.shared(count, body, serial, _known(names, 12))
 
 
 def _turned(indent: int, width: int, read: str, write: str) -> str:
-    """Lines that read four numbers from each of `width` rows, and write `width` numbers of each of four columns."""
+    """Return the statements that transpose: read four elements of each of `width` rows, write four columns."""
     lines = [f"v{k} = {read.format(k=k)}" for k in range(width)]
     for s in range(4):
         lines.append(f"{write.format(s=s)} = ti.Vector([{', '.join(f'v{k}[{s}]' for k in range(width))}])")
@@ -60,8 +60,8 @@ def _turned(indent: int, width: int, read: str, write: str) -> str:
 
 
 def _laying(unit: int, fours: bool) -> str:
-    """Image n goes to `mine`, but what is around it, which is 0. In fours the channels that are not there are the last
-    one again."""
+    """Return the statements that copy image n to `mine`, inside its zero padding. In fours, missing channels repeat the
+    last one."""
     if not fours:
         return """                    for row in range(rows):
                         for c in range(channels):
@@ -94,14 +94,15 @@ def _kernel(name: str, arrays: dict[str, str], loops: str, end: source.End = sou
 
 
 def _arrays(dtype: str, lanes: int, unit: int, fours: bool, more: dict[str, str]) -> dict[str, str]:
-    """The result, images, what more there is; `s_`, `a_` and `b_` are memory to work in, as numbers and as vectors."""
+    """Return the result, images and other arrays; `s_`, `a_` and `b_` are scratch memory, as elements and as
+    vectors."""
     table = source.array_of("int32")
     arrays = {"y_": source.array_of(dtype), "x_": source.array_of(dtype, 4 if fours else 1), **more}
     arrays |= {"s_": source.array_of(dtype), "a_": source.array_of(dtype, unit), "b_": vectors(dtype, lanes)}
     return arrays | {"spots_": table, "places_": table, "numbers_": table}
 
 
-# --- convolution: a tile has 8 places and a vector of channels of the result ---
+# --- convolution: a tile has 8 output positions and a vector of output channels ---
 
 _CONVOLVED = (
     "batches", "down", "m", "panels", "count", "deep", "kh", "kw",
@@ -110,7 +111,7 @@ _CONVOLVED = (
 
 
 def _weights(dtype: str, lanes: int, serial: bool) -> str:
-    """Panels of weights, and the bias, with zeros for channels that are not there."""
+    """Return the packing of weights and bias, with zeros for missing channels."""
     body = f"""            for j in range(first_t, last_t):
                 for k in range(j * kh * kw * padded, (j + 1) * kh * kw * padded):
                     b_[k] = {_zero(dtype, lanes)}
@@ -129,7 +130,7 @@ def _weights(dtype: str, lanes: int, serial: bool) -> str:
 
 
 def _sums(lanes: int, unit: int, dtype: str) -> str:
-    """Those of a tile: d0 to d7, of places that begin at r0 to r7."""
+    """Return the sums of a tile: d0 to d7, for output positions with offsets r0 to r7."""
     rows, step, zero = range(ROWS), BLOCK // unit, _zero(dtype, lanes)
     lines = [
         *[f"    d{r} = b_[bias_at // {lanes} + j]" for r in rows],
@@ -151,8 +152,8 @@ def _sums(lanes: int, unit: int, dtype: str) -> str:
 
 
 def _written(lanes: int, whole: bool, end: source.End) -> str:
-    """Channel by channel: of tiles that are `whole` eight places at once, turned in registers, else by memory; and what
-    is done with these eight then."""
+    """Return the stores of a tile by channel: eight positions of a `whole` tile at once, transposed in registers,
+    others through memory; and the epilogue."""
     rows, lines = range(ROWS), []
     if whole:
         for k in range(lanes):
@@ -172,7 +173,7 @@ def _written(lanes: int, whole: bool, end: source.End) -> str:
 
 
 class Convolution(NamedTuple):
-    """What decides about the text of a convolution, whose kernel reads numbers from the array `table`."""
+    """The parameters of a convolution's source. Its kernel reads integers from the array `table`."""
 
     type: Any
     unit: int
@@ -183,21 +184,21 @@ class Convolution(NamedTuple):
 
     @property
     def table(self) -> int:
-        """The place of that array among the arguments."""
+        """The index of that array among the arguments."""
         return 9
 
     @property
     def lanes(self) -> int:
-        """How many numbers of the result are a vector."""
+        """The number of elements in a vector of the result."""
         return ROWS
 
     def items(self, numbers: Any) -> int:
-        """How many numbers the result has, by those that the kernel reads."""
+        """Return the number of elements of the result, from the kernel's integers."""
         known = dict(zip(_CONVOLVED, numbers, strict=False))
         return int(known["batches"]) * int(known["m"]) * int(known["count"])
 
     def kernel(self, end: source.End | None = None) -> Kernel:
-        """That of the convolution, or with an end."""
+        """Return the kernel of the convolution, optionally with an epilogue."""
         return _convolving(self, end or source.NO_END)
 
 
@@ -227,7 +228,7 @@ def _convolving(what: Convolution, end: source.End) -> Kernel:
     return made
 
 
-# --- correlation: a tile has 8 numbers that a window sees and a vector of channels of the result's gradient ---
+# --- weight gradient: a tile has 8 input elements and a vector of channels of the output gradient ---
 
 _CORRELATED = (
     "units", "bands", "down", "m", "panels", "count", "deep", "spots", "parts", "sums_at", "size", "each",
@@ -236,7 +237,7 @@ _CORRELATED = (
 
 
 def _slopes(lanes: int, fours: bool) -> str:
-    """Gradients of image n, in vectors of channels."""
+    """Return the statements that copy the output gradient of image n to vectors of channels."""
     if fours:
         read = f"g_[(n * count + ti.min(j * {lanes} + {{k}}, count - 1)) * (m // 4) + q]"
         turned = _turned(28, lanes, read, f"b_[(mine + room) // {lanes} + j * m + q * 4 + {{s}}]")
@@ -251,7 +252,7 @@ def _slopes(lanes: int, fours: bool) -> str:
 
 
 def _products(lanes: int, unit: int, dtype: str) -> str:
-    """Of each tile the sums over some places, added to those of the part."""
+    """Return the statements that add the products of some positions to the sums of each tile."""
     rows = range(ROWS)
     lines = ["for i in range(down):"]
     for k in range(ROWS // unit):
@@ -276,7 +277,7 @@ def _products(lanes: int, unit: int, dtype: str) -> str:
 
 
 def _totals(lanes: int, serial: bool) -> str:
-    """The sums of all parts, as weights lie."""
+    """Return the sum of all partial sums, in the layout of the weights."""
     body = f"""            for j in range(first_t, last_t):
                 begin = sums_at // {lanes} + j * down * {ROWS}
                 for k in range(begin, begin + down * {ROWS}):
