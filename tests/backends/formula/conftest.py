@@ -1,4 +1,4 @@
-"""Operations that a reader declares."""
+"""Fixture for custom operations."""
 
 from collections.abc import Callable
 
@@ -9,7 +9,7 @@ import minigrad as mg
 
 @pytest.fixture
 def declare():
-    """Declares ops for one test: a formula and how many operands it has."""
+    """Declare ops for one test, from a formula and the number of operands."""
     made = []
 
     def one(formula: str, arity: int = 1, rule: Callable[..., object] = lambda g: g, **options: object) -> mg.Op:

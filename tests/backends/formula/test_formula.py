@@ -1,4 +1,4 @@
-"""Formulas: what an op and its rules print, in LaTeX, MathML and text."""
+"""Formulas: the LaTeX, MathML and text that an op and its rules print."""
 
 import re
 from xml.etree import ElementTree

@@ -1,4 +1,4 @@
-"""Writing formulas: brackets, numbers and labels, and that what is printed means what was computed."""
+"""Writing formulas: brackets, numbers and labels; and the printed formula means what was computed."""
 
 import math
 import random
@@ -141,14 +141,14 @@ COMPARISONS = {"<": "lt", "≤": "le", ">": "gt", "≥": "ge", "=": "eq", "≠":
 SPOKEN = {"ln": "log", "σ": "sigmoid", "max": "maximum", "min": "minimum"}
 SPOKEN |= {"arcsin": "asin", "arccos": "acos", "arctan": "atan", "arsinh": "asinh", "arcosh": "acosh"}
 SPOKEN |= {"artanh": "atanh"}
-# True or False, which is no number to go on with; or a jump or an edge, where a rounding would become a 1 or a nan.
+# Booleans cannot be operands of arithmetic; and at jumps and edges rounding could change the result to 1 or nan.
 NO_NUMBERS = {*COMPARISONS.values(), "isnan", "isinf", "isfinite", "floor_divide", "remainder"}
 NO_NUMBERS |= {"floor", "ceil", "round", "trunc", "logical_and", "logical_or", "logical_xor", "logical_not"}
 NO_NUMBERS |= {"asin", "acos", "acosh", "atanh"}
 
 
 class Reader:
-    """Computes what a line of text says, by the conventions of school: a reader who does not know who wrote it."""
+    """Evaluator of a line of text by the usual conventions of mathematics, independent of the printer."""
 
     TOKEN = re.compile(r"\d+(?:\.\d+)?(?:e[+−]\d+)?|[⁰¹²³⁴-⁹⁻]+|[A-Za-zπ]+(?:\d(?=\())?|\S")
     SUPERSCRIPTS = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁻", "0123456789-")
@@ -222,7 +222,7 @@ class Reader:
 
 NAMES = {"a": 1.3, "b": 0.7, "c": 2.1, "e": math.e, "π": math.pi}
 NUMBERS = (2.0, -3.0, 0.5, -1.5, 1e-7, 2.5e-6, 3.0, 1.0, 0.0)
-OWN = {  # formulas that a reader's own op may have, and what they mean
+OWN = {  # formulas of custom ops, and their meanings
     "2 {a} + 1": lambda a: 2.0 * a + 1.0,
     r"\frac{1}{2} {a}^2": lambda a: 0.5 * (a * a),
     "{a} {b}": lambda a, b: a * b,
@@ -238,7 +238,7 @@ OWN = {  # formulas that a reader's own op may have, and what they mean
 
 
 def grow(generator: random.Random, ops: list[tuple[mg.Op, Callable[..., float]]], depth: int) -> tuple[Formula, float]:
-    """A random formula and its value."""
+    """Return a random formula and its value."""
     if depth == 0 or generator.random() < 0.15:
         x = generator.choice(["a", "b", "c", *NUMBERS])
         return Formula(x), NAMES.get(x, x)
@@ -249,7 +249,7 @@ def grow(generator: random.Random, ops: list[tuple[mg.Op, Callable[..., float]]]
         first, second = Formula("a"), operands[0][0]
         operands[0] = (condition(first, second), condition(NAMES["a"], operands[0][1]))
     value = float(meaning(*[value for _, value in operands]))
-    if not abs(value) < 1e4:  # NaN too: the sine of a large number would be another one after rounding
+    if not abs(value) < 1e4:  # also NaN: after rounding, the sine of a large number would differ
         raise OverflowError
     return op(*[formula for formula, _ in operands]), value
 

@@ -198,8 +198,7 @@ class _ScalarWriter(_VectorWriter):
 
 class _Passes:
     """Generator of a kernel with several passes over each row: results of a reduction are available in the next pass.
-    Elements of a row that a later pass reads are stored in their own memory: one row per core if nothing else reads
-    it."""
+    Elements of a row that a later pass reads are stored in their own memory: one row per core if nothing else does."""
 
     def __init__(self, loops: Sequence[Loop], stored: set[Any]) -> None:
         self._loops, self._stored = loops, stored

@@ -22,8 +22,7 @@ Key = tuple[Any, int]  # identity of a memory region
 
 
 class Lying(NamedTuple):
-    """The layout of an operand: a place, and its strides in vectors. With one element per `row`, the last stride is
-    0."""
+    """The layout of an operand: a place, and strides in vectors. With one element per `row`, the last stride is 0."""
 
     place: Place
     strides: tuple[int, ...]

@@ -149,8 +149,7 @@ def flat(name: str, snippet: str, takes: tuple[Taken, ...], out: str, work: str,
 
 
 def _fours(arrays: Sequence[str], snippet: str, store: str, out: str) -> str:
-    """Return the body for four elements, 256 apart, all loaded before the first store; adjacent threads are
-    coalesced."""
+    """Return the body for four elements, 256 apart, all loaded before the first store, with coalesced accesses."""
     read = "".join(f"            {x}{k} = {x}_[first + {256 * k}]\n" for x in arrays for k in range(4))
     made = "".join(
         f"            i = first + {256 * k}\n"

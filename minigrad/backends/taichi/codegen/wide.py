@@ -71,8 +71,7 @@ def add(indent: int, x: str, s: str = "sums", wide: int = 16) -> str:
 
 
 class Join(NamedTuple):
-    """A vectorised reduction: statements that initialise sixteen accumulators {s}, add {x}, finish, and reduce them to
-    s.
+    """A vectorised reduction: statements to initialise sixteen accumulators {s}, add {x}, finish, and reduce to s.
 
     Masked lanes are replaced by `nothing`. With `fours`, four vectors are added first.
     """
@@ -181,8 +180,7 @@ def _joined_rows(what: Joined, serial: bool) -> tuple[str, str]:
 
 
 def joined_rows(what: Joined, n: int, count: int, stretches: int) -> tuple[Any, tuple[int, ...]]:
-    """Return a kernel of a reduction over `count` rows of `n` elements, or over `stretches` chunks of each; and
-    sizes."""
+    """Return a kernel of a reduction over `count` rows of `n` elements, or `stretches` chunks of each, and sizes."""
     length = -(-n // stretches)
     length += -length % 16 if stretches > 1 else 0
     made = compiled(f"{what.name}_of_rows", *_joined_rows(what, n * count <= SERIAL_LINES))

@@ -94,8 +94,7 @@ def _kernel(name: str, arrays: dict[str, str], loops: str, end: source.End = sou
 
 
 def _arrays(dtype: str, lanes: int, unit: int, fours: bool, more: dict[str, str]) -> dict[str, str]:
-    """Return the result, images and other arrays; `s_`, `a_` and `b_` are scratch memory, as elements and as
-    vectors."""
+    """Return the result, images and other arrays; `s_`, `a_` and `b_` are scratch memory, as elements and vectors."""
     table = source.array_of("int32")
     arrays = {"y_": source.array_of(dtype), "x_": source.array_of(dtype, 4 if fours else 1), **more}
     arrays |= {"s_": source.array_of(dtype), "a_": source.array_of(dtype, unit), "b_": vectors(dtype, lanes)}

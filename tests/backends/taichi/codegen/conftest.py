@@ -1,4 +1,4 @@
-"""Recorded steps whose launches are joined without waiting for many runs."""
+"""Jitted steps whose launches are merged early."""
 
 import pytest
 
@@ -7,5 +7,5 @@ from minigrad.compiler.jit import recording
 
 @pytest.fixture
 def soon(monkeypatch):
-    """Fused on the third run, not after many."""
+    """Merge launches in the third run instead of later."""
     monkeypatch.setattr(recording, "JOINED", 1)

@@ -1,9 +1,9 @@
-"""No text that the generators emit takes the process down: each is compiled, in a child process, for the processor, and
-for a GPU where there is one that Vulkan knows, as Mesa's lavapipe.
+"""Every kernel source that the generators emit compiles without a crash: in a child process, for the CPU, and for a GPU
+if Vulkan finds one, such as Mesa's lavapipe.
 
-Where Taichi cannot lower what a text says it may abort, and not raise. So the texts are collected where nothing is
-compiled, by making each call of the samples, that is each operation of the table, on each type; and what a snippet
-gives for other layouts is added. Then children compile them, each saying how far it is, so that what kills it is known.
+Taichi may abort rather than raise if it cannot lower a source. So the sources are collected without compilation, from
+each call of the samples, which cover every operation of the table, on each dtype, and from snippets in other layouts.
+Then child processes compile them and report progress, so that a source that crashes its process is identified.
 """
 
 import contextlib
@@ -27,7 +27,7 @@ CORES = 2
 
 
 def grown(shape: tuple[int, ...], dim) -> list[tuple[int, ...]]:
-    """Shapes of 2**16 numbers and more: longer in all dimensions, and in those that a reduction goes along."""
+    """Return shapes of at least 2**16 elements: larger in all dimensions, and in those of a reduction."""
     along = set(range(len(shape)) if dim is None else [dim] if isinstance(dim, int) else dim)
     shapes = []
     for dims in (set(range(len(shape))), {k % len(shape) for k in along} if shape else set()):
@@ -39,7 +39,7 @@ def grown(shape: tuple[int, ...], dim) -> list[tuple[int, ...]]:
 
 
 def more(floats):
-    """Calls that reach what the samples, which are small, do not."""
+    """Yield calls for kernels that the small samples do not reach."""
     import minigrad as mg
 
     large, steep = mg.empty(1100, 1000), mg.empty(1024, 1024)
@@ -85,7 +85,7 @@ def more(floats):
 
 
 def updates(p, grad):
-    """All updates of parameters, with and without weight decay."""
+    """Yield all parameter updates, with and without weight decay."""
     import parity
     from samples.optim import UPDATES, update
 
@@ -96,8 +96,8 @@ def updates(p, grad):
 
 
 def collected(device: str) -> list[tuple[str, str, str]]:
-    """Name, text and kinds of arguments of all kernels of a device, by calls that launch nothing: to be called in a
-    child."""
+    """Return name, source and argument kinds of all kernels of a device, from calls without launches; for a child
+    process."""
     import minigrad as mg
     import parity
     from minigrad.backends.taichi.codegen import moves, walks
@@ -125,7 +125,7 @@ def collected(device: str) -> list[tuple[str, str, str]]:
             larger.append(call)
 
     for pool in (array.Pool, buffers.GpuPool):
-        pool.take = emptying(pool.take)  # what is not computed is 0, for who looks at it
+        pool.take = emptying(pool.take)  # memory that no kernel computes is 0
     kernel.Kernel._first = lambda self, *args: found.update({self.text: (self.name, self.text, self.kinds)})
     warnings.simplefilter("ignore")
     set_default_device(device)
@@ -144,11 +144,11 @@ def collected(device: str) -> list[tuple[str, str, str]]:
                             mg.grad(
                                 behind, inputs, [mg.ones(*g.shape, dtype=g.dtype) for g in behind], allow_unused=True
                             )
-            except Exception:  # noqa: BLE001 -- refused for this type, or by a check of numbers that are all 0
+            except Exception:  # noqa: BLE001 -- unsupported dtype, or a check fails on elements that are all 0
                 continue
     for call in larger:
         for shape in grown(call.inputs[0].shape, call.attrs["dim"]):
-            with contextlib.suppress(DeviceError):  # more than a thread of this device may take
+            with contextlib.suppress(DeviceError):  # exceeds the iterations of a thread on this device
                 kernels_of(call.op)[device](array.empty(shape, call.inputs[0].dtype), **call.attrs)
     for call in more((mg.float32,) if device in driver.NARROW else (mg.float32, mg.float64)):
         call()
@@ -156,7 +156,7 @@ def collected(device: str) -> list[tuple[str, str, str]]:
         forms = [(0, device == "cpu"), (2, False)]
         if family.wide:
             arrays = sum(one.kind == "a" for one in family._takes)
-            mixed = [1] * (arrays - 1) + [0] * (arrays > 0)  # one number a row for the last
+            mixed = [1] * (arrays - 1) + [0] * (arrays > 0)  # one element per row for the last array
             forms += [(elementwise.VECTORS, True), (elementwise.VECTORS, False)]
             forms += [(elementwise.PAST, False)] * muladd.FUSED
             forms += [((n, 2, *mixed), False) for n in (walks.WIDTHS if family.narrow else (16,))]
@@ -170,7 +170,7 @@ def collected(device: str) -> list[tuple[str, str, str]]:
 
 
 def compile_from(path: str, first: int, step: int, device: str = "cpu") -> None:
-    """Compile every `step`-th text of a file, from number `first`; say which was compiled, or what was raised."""
+    """Compile every `step`-th source in a file, from index `first`, and print each index with its error."""
     from minigrad.backends.taichi.runtime import driver, kernel
 
     ti = driver.start(device)
@@ -183,14 +183,14 @@ def compile_from(path: str, first: int, step: int, device: str = "cpu") -> None:
 
 
 def child(code: str, **options) -> subprocess.Popen:
-    """A process that has this module as `texts`."""
+    """Start a process that imports this module as `texts`."""
     path = os.pathsep.join([str(Path(__file__).parent), *sys.path])
     command = [sys.executable, "-c", f"import test_codegen_texts as texts; {code}"]
     return subprocess.Popen(command, env={**os.environ, "PYTHONPATH": path}, text=True, **options)
 
 
 def refused(path: Path, texts: list[list[str]], device: str = "cpu") -> list[str]:
-    """The texts that cannot be compiled, each with what happened."""
+    """Return the sources that cannot be compiled, with the error."""
 
     def started(first: int) -> subprocess.Popen:
         code = f"texts.compile_from({str(path)!r}, {first}, {CORES}, {device!r})"

@@ -1,4 +1,4 @@
-"""Fusing: calls that compute number by number become one launch, which stores what others read, and nothing else."""
+"""Fusion: elementwise calls become one launch, which stores only results that others read."""
 
 import math
 import re
@@ -19,7 +19,7 @@ pytestmark = [pytest.mark.needs("the device cpu"), pytest.mark.usefixtures("soon
 
 
 def same(function, *arguments):
-    """The jitted function, which computes to the bit what the function does; and what it says of how it is run."""
+    """Assert that jitting preserves the bits; return the jitted function, and how it reports that it is executed."""
     jitted = mg.jit(function)
     for _ in range(5):
         found, expected = jitted(*arguments), function(*arguments)
@@ -41,7 +41,7 @@ def test_a_chain_is_one_launch_that_reads_once_and_stores_once():
 def test_what_a_launch_of_another_kind_reads_is_stored_too():
     _, how = same(lambda x: ((x.tanh() * 2), x.tanh().cumsum(-1)), mg.randn(8, 64))
     assert how.startswith("Replayed as 3 launches, 2 of which are fused into 1,")
-    assert "Memory: 2,048 bytes of its own" in how
+    assert "Memory: 2,048 bytes of temporaries" in how
 
 
 @pytest.mark.parametrize("shape", [(48,), (64, 1), (1, 48), ()], ids=str)
@@ -52,7 +52,7 @@ def test_operands_that_are_broadcast_along_rows_or_to_them_go_along(shape):
 
 @pytest.mark.parametrize("name", ["exp", "log", "tanh", "sigmoid", "log1p"])
 def test_functions_of_sums_of_rows_are_compiled_on_every_processor(name):
-    """For one with AVX-512 LLVM made of exponentials number by number, in a joined text, a vector that there is not."""
+    """On AVX-512, LLVM vectorised scalar exponentials in a merged source to a vector type that does not exist."""
     same(lambda x: (getattr(mg, name)(x.sum(1)),), mg.rand(32, 32))
 
 
@@ -152,16 +152,16 @@ def softmax(x):
 )
 @pytest.mark.parametrize(
     "shape", mark_nightly([(64, 64), (2, 32, 48), (128, 1024), (4096, 96)], [(64, 64), (2, 32, 48)]), ids=str
-)  # in turn, and on all cores
+)  # serial, and on all cores
 def test_what_is_made_of_rows_and_computed_with_that_goes_through_each_once_more(function, launches, passes, shape):
     x = mg.randn(*shape)
     jitted, how = same(function, x)
     assert how.startswith(f"Replayed as {launches} launches, {launches} of which are fused into 1, merged into step_")
     loop = jitted.source.rpartition("l0_i = l0_t")[2]
     assert len(re.findall(r"for l0_k in", loop)) == passes
-    assert len(re.findall(r"(?:\+|\() *l0_k\)\] = ", loop)) == 2  # the result, and a row of what the last pass reads
+    assert len(re.findall(r"(?:\+|\() *l0_k\)\] = ", loop)) == 2  # the result, and a row that the last pass reads
     cores = CORES if x.numel() > SERIAL_WIDE else 1
-    assert f"Memory: {shape[-1] * 4 * cores:,} bytes of its own" in how
+    assert f"Memory: {shape[-1] * 4 * cores:,} bytes of temporaries" in how
 
 
 def test_numbers_of_rows_are_given_back_and_shared_by_what_else_reads_them():
@@ -221,7 +221,7 @@ SHAPES = mark_nightly(
 
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 def test_what_is_computed_of_a_product_goes_with_it_tile_by_tile(shape):
-    """Of sums in one block and in several, by one core and by all; what nobody else reads is not stored."""
+    """Cover sums in one block and several, on one core and all; results that nothing else reads are not stored."""
     rows, inner, columns = shape
     x, w, b, residual = mg.randn(rows, inner), mg.randn(columns, inner), mg.randn(columns), mg.randn(rows, columns)
 
@@ -286,7 +286,7 @@ def test_what_is_computed_of_a_convolution_goes_with_it_tile_by_tile(function, l
 
 @pytest.mark.nightly
 def test_exponentials_and_places_that_are_no_whole_vectors_stay_apart_from_a_convolution():
-    """Its vectors are of eight numbers, and exponentials of sixteen."""
+    """Its vectors have eight elements, those of exponentials sixteen."""
     x, w = mg.randn(64, 16, 8, 8), mg.randn(32, 16, 3, 3)
     _, how = same(lambda x: (F.gelu(F.conv2d(x, w, padding=1)),), x)
     assert how.startswith("Replayed as 2 launches, merged into")
@@ -294,7 +294,7 @@ def test_exponentials_and_places_that_are_no_whole_vectors_stay_apart_from_a_con
 
 
 def updated(make, jit):
-    """The losses and the parameters of some steps in which a weight and a bias are used twice."""
+    """Return losses and parameters after some steps that use a weight and a bias twice."""
     mg.manual_seed(0)
     w, b, x = mg.randn(48, 48, requires_grad=True), mg.randn(48, requires_grad=True), mg.randn(32, 48)
     optimizer = make([w, b])
@@ -328,7 +328,7 @@ UPDATES = {
 
 @pytest.mark.parametrize("name", mark_nightly(UPDATES, ["SGD", "AdamW"]))
 def test_a_gradient_is_added_up_and_used_by_the_update_in_one_launch(name):
-    """That of the weight goes with the product that is its second part, that of the bias with the update alone."""
+    """The weight's gradient fuses with the product that is its second term, the bias's with the update alone."""
     found, expected = updated(UPDATES[name], True), updated(UPDATES[name], False)
     assert found[:3] == expected[:3]
     assert "14 of which are fused into 5" in found[3].program, found[3].program

@@ -1,4 +1,4 @@
-"""Stores of fused kernels: results that are larger than caches go past them, with the same bits."""
+"""Stores of fused kernels: results that exceed the caches bypass them, with the same bits."""
 
 import pytest
 
@@ -12,7 +12,7 @@ needs("numpy")
 
 pytestmark = [pytest.mark.needs("the device cpu"), pytest.mark.usefixtures("soon")]
 
-SIDE = 400  # numbers a side that are many for these tests, and more than one core takes
+SIDE = 400  # a side that makes an array large for these tests, and needs more than one core
 
 
 @pytest.fixture
@@ -21,13 +21,13 @@ def _many(monkeypatch):
 
 
 def beyond(test):
-    """A test in which so many numbers are more than caches keep."""
+    """Mark a test in which SIDE * SIDE elements exceed the caches."""
     test = pytest.mark.needs("fused multiply-add")(test)
     return pytest.mark.usefixtures("_many")(test)
 
 
 def bits(function, *arguments):
-    """As `same`, by bytes, which of many numbers is quicker."""
+    """Like `same`, but compare bytes, which is faster for many elements."""
     jitted = mg.jit(function)
     for _ in range(3):
         found, expected = jitted(*arguments), function(*arguments)
@@ -51,7 +51,7 @@ def counts(x):
     return (z * y).tanh(), z * 2
 
 
-LARGE = {  # and how many results are stored past the cache, of arrays that lie so; of a cumsum none
+LARGE = {  # with the number of results that bypass the cache, if contiguous; those of cumsum never do
     "a chain": (lambda x: ((x * x + 1).tanh(),), 1),
     "one launch": (lambda x: (x * 2,), 1),
     "two results": (lambda x: ((x * x).tanh(), x * x), 2),

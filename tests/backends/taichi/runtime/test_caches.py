@@ -1,4 +1,4 @@
-"""What is remembered for an architecture is forgotten when that changes, whichever file remembers it."""
+"""Caches for an architecture are cleared when it changes, whichever file defines them."""
 
 import re
 from pathlib import Path
@@ -39,7 +39,7 @@ def test_caches_are_emptied_when_the_architecture_changes():
 
 
 def test_what_writes_and_plans_kernels_has_no_cache_but_these():
-    """What is in `runtime` holds for every architecture: how to load Taichi, say."""
+    """Caches in `runtime` do not depend on the architecture, such as the one for loading Taichi."""
     folder = Path(taichi.__file__).parent
     files = [*(folder / "codegen").glob("*.py"), *(folder / "kernels").glob("*.py")]
     own = re.compile(r"\blru_cache\b|\bimport .*\bcache\b|functools\.cache")

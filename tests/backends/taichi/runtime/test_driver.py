@@ -1,4 +1,4 @@
-"""Living with Taichi in one process: a reader who starts it before us or after, and texts that are moved to a GPU."""
+"""Taichi shared with the user's code, started before minigrad or after, and sources transformed for a GPU."""
 
 import os
 import platform
@@ -22,7 +22,7 @@ def run(code):
 
 
 def test_a_reader_s_taichi_that_was_started_before_is_shared_and_compiles_ours_as_we_need_it():
-    """fast_math would let nan be compared away, and vectors be taken apart."""
+    """Otherwise fast_math would optimise away tests for nan, and vectors would be scalarised."""
     assert run("""
 import taichi as ti
 ti.init(arch=ti.cpu, log_level="error", fast_math=True, default_fp=ti.f32)
@@ -56,7 +56,7 @@ def test_nothing_is_printed_by_taichi():
 
 
 def test_nothing_is_printed_by_taichi_in_a_notebook_either():
-    """There Python's stdout is another than the process's."""
+    """In a notebook Python's stdout differs from that of the process."""
     code = "import sys, io\nsys.stdout = io.StringIO()\nimport minigrad as mg\nmg.ones(2, device='cpu') + 1\n"
     code += "assert not sys.stdout.getvalue()"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
@@ -130,7 +130,7 @@ def test_what_is_computed_so_is_the_quotient_to_the_last_bit():
 
 
 def test_the_device_that_runs_is_told_also_where_the_environment_chose_it(monkeypatch):
-    """Taichi takes the architecture of TI_ARCH, whatever is asked for."""
+    """Taichi takes the architecture from TI_ARCH, whichever is requested."""
     monkeypatch.setenv("TI_ARCH", "arm64" if platform.machine() in ("arm64", "aarch64") else "x64")
     said = run("""
 import minigrad as mg
@@ -189,7 +189,7 @@ print(loss.item(), "merged into" in step.program)
 
 @pytest.mark.slow
 def test_a_second_process_compiles_nothing(tmp_path, monkeypatch):
-    """Of a recorded step, joined kernels too: Taichi stores what it has compiled, and finds all of it again."""
+    """Taichi caches compiled kernels on disk, also merged ones of a jitted step, and finds all of them again."""
     monkeypatch.setenv("TI_OFFLINE_CACHE_FILE_PATH", str(tmp_path))
     stored = []
     for _ in range(2):

@@ -1,4 +1,4 @@
-"""How kernels are launched on the processor: from a context that is kept."""
+"""CPU kernels are launched from a persistent context."""
 
 import threading
 from types import SimpleNamespace
@@ -10,7 +10,7 @@ from minigrad.backends.taichi.runtime import launchers
 
 
 class Context:
-    """Remembers what it is given, and launches what it has; `fails` interrupts after an argument is set."""
+    """A context that stores its arguments; with `fails` it is interrupted after setting an argument."""
 
     def __init__(self):
         self.has, self.given, self.fails = {}, [], False
@@ -29,7 +29,7 @@ class Context:
 
 
 def made(kinds):
-    """A launch function for arguments of these kinds, its context, and what was launched."""
+    """Return a launch function for these kinds of arguments, its context, and a list of launches."""
     context, launched = Context(), []
     core = SimpleNamespace(prog="program")
     run = launchers.launcher(kinds)(

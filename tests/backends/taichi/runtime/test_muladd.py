@@ -1,4 +1,4 @@
-"""What kernels call of LLVM's: products added with one rounding, sums of lanes, and cores that wait for each other."""
+"""LLVM functions that kernels call: fused multiply-add, sums of lanes, and spin barriers."""
 
 import os
 import subprocess
@@ -38,7 +38,7 @@ def check_{of}_kernel(y_: {vector}, a_: {vector}, b_: {vector}, s_: {number}):
 
 
 def lines(count, dtype):
-    """Numbers that begin at a whole line of memory."""
+    """Return an array that is aligned to a cache line."""
     room = np.zeros(count + 16, dtype)
     return room[(-room.ctypes.data % 64) // room.itemsize :][:count]
 
@@ -49,7 +49,7 @@ def test_products_are_added_with_one_rounding_and_lanes_by_halves(dtype):
     rng = np.random.default_rng(0)
     y, a, b, s = (lines(size, dtype) for size in (3 * lanes, lanes, lanes, 2))
     a[:], b[:], s[0] = rng.normal(size=lanes), rng.normal(size=lanes), 1 / 3
-    y[:lanes] = -(a * b)  # what is left is what the product lost when it was rounded
+    y[:lanes] = -(a * b)  # leaves the rounding error of the product
     factor = s[0]
     vector, number = (source.array_of(dtype, n) for n in (lanes, 1))
     kernel = Kernel(f"check_{source.TI[dtype]}", TEXT.format(of=source.TI[dtype], vector=vector, number=number), "aaaa")
@@ -59,7 +59,7 @@ def test_products_are_added_with_one_rounding_and_lanes_by_halves(dtype):
             Fraction(float(p)) * Fraction(float(q)) + Fraction(float(c)) for p, q, c in zip(left, b, y, strict=False)
         ]
         assert y[row * lanes : (row + 1) * lanes].tolist() == [float(np.dtype(dtype).type(float(x))) for x in exact]
-    assert np.abs(y[2 * lanes :]).max() > 0  # rounded twice, it would be nothing
+    assert np.abs(y[2 * lanes :]).max() > 0  # with two roundings it would be 0
     total = b
     while len(total) > 1:
         low, high = np.split(total, 2)
@@ -110,7 +110,7 @@ def test_polynomials_go_on_with_one_rounding_and_powers_of_two_are_exact():
 
 
 def stepped(jit):
-    """Weights after steps of a perceptron that is large enough for all cores, and the step."""
+    """Return losses and weights after steps of a perceptron that is large enough for all cores, and the step."""
     mg.manual_seed(0)
     model = mg.nn.Sequential(mg.nn.Linear(784, 256), mg.nn.ReLU(), mg.nn.Linear(256, 10))
     optimizer = mg.optim.SGD(model.parameters(), lr=0.1)
@@ -140,7 +140,7 @@ def test_cores_meet_in_a_joined_step_and_its_numbers_are_those_of_eager_to_the_b
     text = step.source
     assert text.count("muladd.meet(") > 2
     shared = [line for line in text.splitlines() if line.startswith("    for ") and "512)" in line]
-    assert len(shared) == 1  # of all loops that cores share
+    assert len(shared) == 1  # all parallel loops are merged
 
 
 @can_meet
@@ -156,11 +156,11 @@ def test_loops_that_cores_share_are_one_from_the_first_to_the_last():
     each = meeting.Phase(meeting.EACH, "pass\n", "i", "n")
     other = meeting.Phase(meeting.OTHER, "x = 1\n")
     text = meeting.joined([one, each, one, one, each, one], "place")
-    assert text.count("muladd.meet(") == 2  # not between what one core does
-    assert text.count("for k in range(1)") == 2  # before, and after
+    assert text.count("muladd.meet(") == 2  # none between serial loops
+    assert text.count("for k in range(1)") == 2  # before and after
     order = [text.index(x) for x in ("for k in", "muladd.apart", "for i in", "muladd.meet", "if me == 0")]
     assert order == sorted(order)
-    assert "muladd" not in meeting.joined([one, each, one], "place")  # one loop is no more than that
+    assert "muladd" not in meeting.joined([one, each, one], "place")  # a single parallel loop needs no barrier
     assert "muladd" not in meeting.joined([each, other, each], "place")
     assert "muladd" not in meeting.joined([each, each], "")
 
@@ -168,7 +168,7 @@ def test_loops_that_cores_share_are_one_from_the_first_to_the_last():
 @can_meet
 @pytest.mark.nightly
 def test_processes_that_share_the_cores_do_not_wait_for_ever():
-    """Each waits awake for threads that may stand behind those of the other."""
+    """Each spins for threads that the scheduler may have put behind those of the other."""
     code = "import test_muladd as here; print(sum(here.stepped(True)[0]))"
     env = os.environ | {"PYTHONPATH": os.pathsep.join([str(Path(__file__).parent), *sys.path])}
     command = [sys.executable, "-c", code]

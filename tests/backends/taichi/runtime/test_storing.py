@@ -1,4 +1,4 @@
-"""Where Taichi stores what it compiled: it computes without a home folder, and where nothing can be written."""
+"""The disk cache of compiled kernels: Taichi also works without a home folder, and without a writable one."""
 
 import os
 import subprocess
@@ -34,7 +34,7 @@ tempfile.TemporaryDirectory = nowhere
 
 
 def compute(before="", **changes):
-    """What a child that computes prints and says, in an environment where these are changed, or absent for None."""
+    """Run a child process that computes, with these environment variables changed, or unset for None."""
     changed = {**os.environ, "MINIGRAD_DEVICE": "cpu", **changes}
     environment = {name: value for name, value in changed.items() if value is not None}
     code = f"{before}\n{COMPUTE}"
@@ -53,7 +53,7 @@ def test_where_no_home_is_known_it_computes_and_says_why_nothing_is_stored(tmp_p
     done = compute(NOBODY, HOME=None, XDG_CACHE_HOME=None, TI_OFFLINE_CACHE_FILE_PATH=None, TMPDIR=str(tmp_path))
     assert (done.returncode, done.stdout) == (0, "6.0\n")
     assert "Compiled kernels cannot be cached in the home folder, which is unknown: HOME is not set" in done.stderr
-    assert not any(tmp_path.iterdir())  # what stood in is gone
+    assert not any(tmp_path.iterdir())  # the temporary folder was removed
 
 
 @pytest.mark.parametrize(
@@ -74,7 +74,7 @@ def test_where_nothing_can_be_written_it_computes_and_says_why(tmp_path, before,
 
 @pytest.mark.parametrize(("age", "stays"), [(3600, False), (10, True)], ids=["killed", "at work"])
 def test_the_lock_of_a_process_that_was_killed_is_taken_away(tmp_path, age, stays):
-    """With it nothing was read or written any more, and each process compiled all it launched, without a word."""
+    """With a stale lock, nothing was read or written, and each process silently compiled all its kernels."""
     lock = tmp_path / "ticache.lock"
     lock.touch()
     os.utime(lock, (time.time() - age, time.time() - age))

@@ -1,4 +1,4 @@
-"""Taichi's names of number types, which follow from those of minigrad."""
+"""Taichi's names of dtypes, derived from those of minigrad."""
 
 import numpy as np
 
