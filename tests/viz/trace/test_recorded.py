@@ -120,7 +120,7 @@ def test_a_step_on_numpy_has_ways_and_no_kernels_and_says_that_it_is_run_call_by
     update = trained(20, "numpy")
     trace = to_trace(update)
     assert blocks(trace) == [("forward", "", ""), ("backward", "", ""), ("SGD update of 4 parameters", "", "")]
-    assert trace.how.startswith("Run call by call")
+    assert trace.how.startswith("Replayed call by call")
     assert trace.how in draw(update).text()
 
 
@@ -140,7 +140,7 @@ def test_pictures_say_shapes_and_how_the_step_is_run():
     drawing = draw(update)
     svg, text, page = drawing.svg(), drawing.text(), drawing.html()
     assert "5×3 float32" in svg
-    assert drawing.trace.how.split(", joined")[0] in svg
+    assert drawing.trace.how.split(", merged")[0] in svg
     assert "not kept" not in svg + text
     assert "blocked" not in svg + text
     assert "Every call" in page
