@@ -35,7 +35,7 @@ class _Batch(NamedTuple):
 
 
 class Tape:
-    """A compiled graph of Values with its own copy of their data: a training loop takes nanoseconds a node.
+    """A compiled graph of Values with its own copy of their data: a training loop takes nanoseconds per node.
 
     `outputs` is the Value to compute, or several. `parameters` are the leaves that `step` updates, such as
     ``model.parameters()``; by default all that require a gradient. A tape copies the current graph and does not modify

@@ -79,7 +79,7 @@ def _unfit(program: Program, recording: Any, device: str, arguments: Sequence[An
 def planned(sizes: Sequence[int], uses: Sequence[tuple[int, int]]) -> tuple[list[int], int]:
     """Return the offsets of memory regions that are live between two launches, both included; and the total bytes.
 
-    First fit, largest first: each region gets the lowest offset where it overlaps no region that is live at once.
+    First fit, largest first: each region gets the lowest offset without overlap with a region that is live too.
 
     >>> planned([64, 64, 64], [(0, 1), (1, 2), (2, 3)])
     ([0, 64, 0], 128)

@@ -1,26 +1,26 @@
-; What the texts of kernels for the processor call, c, a, b and s being their variables. Taichi links it into them: its own
-; compiler for the processor never multiplies and adds in one instruction, and adds up a vector number by number.
+; Functions that the source of CPU kernels calls, where c, a, b and s are its variables. Taichi links them into a kernel: its
+; own CPU compiler never contracts a product and a sum, and reduces a vector element by element.
 ;
-;   muladd.f32(c, a, b)       c += a * b for vectors c and b and one number a, rounded once where the processor can do that
-;   muladd.f32_each(c, a, b)  the same where a is a vector too
-;   muladd.f32_total(s, c)    s = the sum of the numbers of c, halves added to halves
-;   muladd.f32_line(c, a, b)  c = c * a + b for a vector c and numbers a and b, rounded once
-;   muladd.f32_next(c, b, a)  c = c * b + a for vectors c and b and a number a: a step along a polynomial
-;   muladd.f32_scale(c, b)    c = c * 2**b for whole numbers b, by two powers, so that the result may be denormal
-;   muladd.f32_split(c, b)    c = c * 2**b again, with a whole number b and a new c from sqrt(1/2) to sqrt(2), for c above 0
+;   muladd.f32(c, a, b)       c += a * b for vectors c and b and a scalar a, rounded once if the CPU has FMA
+;   muladd.f32_each(c, a, b)  the same for a vector a
+;   muladd.f32_total(s, c)    s = the sum of the elements of c, by halves
+;   muladd.f32_line(c, a, b)  c = c * a + b for a vector c and scalars a and b, rounded once
+;   muladd.f32_next(c, b, a)  c = c * b + a for vectors c and b and a scalar a: a step of Horner's method
+;   muladd.f32_scale(c, b)    c = c * 2**b for integers b, by two powers, so that the result may be denormal
+;   muladd.f32_split(c, b)    inverse of f32_scale: an integer b, and c in [sqrt(1/2), sqrt(2)), for c above 0
 ;
-; and f64 the same; p being the address of where sixteen floats go in memory that nobody reads soon,
+; and likewise f64. With the address p of sixteen floats in memory that is not read soon:
 ;
-;   muladd.stream(p, v)       v goes there past the cache: a store by way of it would read first what it writes over
-;   muladd.streamed()         whoever comes after this core sees what it has stored so
+;   muladd.stream(p, v)       store v at p with a non-temporal store: a regular one would first load the cache line
+;   muladd.streamed()         a fence that makes these stores visible to other cores
 ;
-; and, p being the address of an int that all cores know,
+; And with the address p of an int that all cores share:
 ;
-;   muladd.apart(p)           nobody has come yet
-;   muladd.meet(p, n)         one more has come; wait until n have, which spins, since to wake a core takes 50 us
-;   muladd.who(t)             t = what Linux calls this thread
+;   muladd.apart(p)           reset the barrier
+;   muladd.meet(p, n)         arrive at the barrier, and spin until n have arrived, since waking a core takes 50 us
+;   muladd.who(t)             t = the Linux id of this thread
 ;
-; `make muladd` writes muladd.bc from it.
+; `make muladd` assembles muladd.bc from this file.
 target datalayout = "e-m:e-p270:32:32-p271:32:32-p272:64:64-i64:64-f80:128-n8:16:32:64-S128"
 
 define void @f32(<16 x float>* %c, float* %a, <16 x float>* %b) alwaysinline {
