@@ -34,7 +34,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")  # the terminal may be unable to encode a path
     if sys.stdout is None:
-        print("minigrad: standard output is closed; exiting.", file=sys.stderr)
+        print("minigrad: standard output is closed; nothing was done.", file=sys.stderr)
         return 1
     try:
         with contextlib.redirect_stdout(cast(IO[str], _Output(sys.stdout))):

@@ -160,7 +160,7 @@ def test_where_standard_output_is_closed_nothing_is_done(capsys, tmp_path, monke
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "stdout", None)
     assert cli.main(command.split()) == 1
-    assert capsys.readouterr().err == "minigrad: standard output is closed; exiting.\n"
+    assert capsys.readouterr().err == "minigrad: standard output is closed; nothing was done.\n"
     assert not any(tmp_path.iterdir())
 
 
