@@ -99,7 +99,7 @@ def _parser() -> argparse.ArgumentParser:
         return made
 
     one = command(
-        "tour", tour.tour, "train a network of single Values on Iris, and draw the graph of one flower's loss"
+        "tour", tour.tour, "train a network of scalar Values on Iris, and draw the graph of one flower's loss"
     )
     one.add_argument("--epochs", type=_positive, default=40, metavar="N", help="epochs (default: %(default)s)")
     one.add_argument("--seed", type=int, default=0, metavar="N", help="seed of the weights (default: %(default)s)")
