@@ -46,7 +46,7 @@ def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
     """Return the gain of `nonlinearity`: the factor for the preceding weights that preserves the variance of signals.
 
     It is 1 for "linear", "sigmoid" and convolutions, 5 / 3 for "tanh", sqrt(2) for "relu", 3 / 4 for "selu", and
-    sqrt(2 / (1 + param**2)) for "leaky_relu" of negative slope `param`, by default 0.01. Raises ArgumentError for others.
+    sqrt(2 / (1 + param**2)) for "leaky_relu" of negative slope `param` (default 0.01). Raises ArgumentError for others.
 
     >>> round(calculate_gain("leaky_relu", math.sqrt(5)), 4)     # sqrt(1 / 3)
     0.5774
