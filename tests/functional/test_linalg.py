@@ -58,7 +58,7 @@ def test_linear_with_its_bias_is_pytorch_s(torch):
 @pytest.mark.parametrize("other", [None, 2.0, "a", np.ones(2), [1.0, 2.0], mg.Value(1.0)], ids=str)
 def test_what_is_no_tensor_is_refused_on_either_side_of_the_operator(other):
     for multiply, operand in ((lambda x: x @ other, "other"), (lambda x: other @ x, "input")):
-        with pytest.raises(DTypeError, match=rf"matmul: {operand} must be a tensor, not an? {type(other).__name__}"):
+        with pytest.raises(DTypeError, match=rf"matmul: {operand} is an? {type(other).__name__}, not a tensor"):
             multiply(mg.ones(2))
 
 
@@ -90,7 +90,7 @@ def test_inner_sizes_that_differ_are_named_with_the_likely_mend():
         (
             lambda: mg.matmul(mg.ones(2), mg.ones(2, dtype=mg.float64)),
             DTypeError,
-            r"expected other to have the same dtype as input \(float32\), but got float64",
+            r"matmul: expected other to have the same dtype as input \(float32\), but got float64\.",
         ),
         (lambda: mg.mm(mg.ones(2), mg.ones(2)), ShapeError, "mm: expected 2-d tensors"),
         (
@@ -140,7 +140,7 @@ def test_a_letter_of_two_sizes_is_named_with_both():
     with pytest.raises(ShapeError) as error:
         mg.einsum("bi,ij->bj", mg.ones(32, 784), mg.ones(128, 784))
     assert str(error.value) == (
-        "einsum: 'bi,ij->bj': subscript 'i' has size 128, which does not broadcast with previously seen size 784.\n"
+        "einsum: 'bi,ij->bj': 'i' has sizes 784 and 128; a letter has one size, or 1.\n"
         "  The operands have shapes (32, 784) and (128, 784)."
     )
 
@@ -236,32 +236,52 @@ def test_features_that_differ_are_named():
         (
             lambda: mg.linear(mg.ones(2, 3), mg.ones(4, 3, dtype=mg.float64)),
             DTypeError,
-            r"expected weight to have the same dtype as input \(float32\), but got float64",
+            r"linear: expected weight to have the same dtype as input \(float32\), but got float64\.",
         ),
         (
             lambda: mg.einsum("i,i", mg.ones(2), mg.ones(2, dtype=mg.float64)),
             DTypeError,
-            r"einsum: expected operand 1 to have the same dtype as operand 0 \(float32\), but got float64",
+            r"einsum: expected operand 1 to have the same dtype as operand 0 \(float32\), but got",
         ),
-        (lambda: mg.einsum("i,i", [1.0, 2.0]), DTypeError, "einsum: operand 0 must be a tensor, not a float"),
+        (lambda: mg.einsum("i,i", [1.0, 2.0]), DTypeError, r"einsum: operand 0 must be a tensor, not a float\."),
         (
             lambda: mg.einsum(mg.ones(2), [52]),
             ShapeError,
-            r"einsum: subscripts in \[52\] must be in the valid range \[0, 52\)",
+            r"einsum: subscripts in \[52\] must be in the valid range \[0, 52\), or `\.\.\.`\.",
         ),
         (
             lambda: mg.tensordot(mg.ones(2, 3), mg.ones(3, 2), 3),
             ShapeError,
-            "tensordot: expected 0 <= dims <= 2, .*, but got dims=3",
+            r"tensordot: expected 0 <= dims <= 2, the dimensions of both, but got dims=3\.",
         ),
-        (lambda: mg.tensordot(mg.ones(2, 3), mg.ones(3, 2), -1), ShapeError, "but got dims=-1"),
+        (
+            lambda: mg.tensordot(mg.ones(2, 3), mg.ones(3, 2), -1),
+            ShapeError,
+            r"tensordot: expected 0 <= dims <= 2, the dimensions of both, but got dims=-1\.",
+        ),
         (lambda: mg.tensordot(mg.ones(2, 3), mg.ones(2, 2), 1), ShapeError, r"1 of \(2, 3\) and 0 of \(2, 2\)"),
-        (lambda: mg.einsum("...i,...", mg.ones(2, 3), mg.ones(4)), ShapeError, "a dimension of ... has sizes 2 and 4"),
-        (lambda: mg.tensordot(mg.ones(2, 3), mg.ones(3, 2), ([1], [0, 1])), ShapeError, "does not pair dimensions"),
+        (
+            lambda: mg.einsum("...i,...", mg.ones(2, 3), mg.ones(4)),
+            ShapeError,
+            r"einsum: '\.\.\.i,\.\.\.': a dimension of \.\.\. has size 4, which does not broadcast with",
+        ),
+        (
+            lambda: mg.tensordot(mg.ones(2, 3), mg.ones(3, 2), ([1], [0, 1])),
+            ShapeError,
+            r"tensordot: both lists in dims=\(\[1\], \[0, 1\]\) should have the same length and no",
+        ),
         (lambda: mg.inner(mg.ones(2, 3), mg.ones(1)), ShapeError, r"inner: the last dimensions must match, but got"),
         (lambda: mg.addmm(mg.ones(3), mg.ones(2, 3), mg.ones(3, 2)), ShapeError, "addmm: shapes"),
-        (lambda: mg.addmv(mg.ones(2, 2), mg.ones(2, 3), mg.ones(3)), ShapeError, "which does not stretch to"),
-        (lambda: mg.tensor([1]).addmv(mg.tensor([[1]]), mg.tensor([2]), beta=0.5), DTypeError, "beta=0.5 is a float"),
+        (
+            lambda: mg.addmv(mg.ones(2, 2), mg.ones(2, 3), mg.ones(3)),
+            ShapeError,
+            r"addmv: input of shape \(2, 2\) cannot be broadcast to \(2,\)\.",
+        ),
+        (
+            lambda: mg.tensor([1]).addmv(mg.tensor([[1]]), mg.tensor([2]), beta=0.5),
+            DTypeError,
+            r"addmv: for integer tensors, beta must not be a floating-point number, but got 0\.5\.",
+        ),
         (lambda: mg.mv(mg.ones(2, 3), mg.ones(3, 1)), ShapeError, "mv: expected 1-d tensors"),
         (lambda: mg.trace(mg.ones(2)), ShapeError, "trace: expected 2-d tensors"),
     ],
@@ -274,21 +294,16 @@ def test_a_wrong_call_is_refused(wrong, kind, message):
 
 def test_what_is_no_matrix_equation_or_power_is_named():
     x = mg.eye(2)
-    with pytest.raises(
-        DTypeError, match=r"einsum: expected a list of ints as subscripts .*'ij'.\n  Pass an equation first"
-    ):
+    with pytest.raises(DTypeError, match=r"einsum: 'ij' stands where .*\n  An equation comes first"):
         mg.einsum(x, "ij")
     with pytest.raises(DTypeError, match=r"matrix_power: n=0\.5 is a float, not an int"):
         mg.linalg.matrix_power(x, 0.5)
-    with pytest.raises(DTypeError, match="linear: input must be a tensor, not a list"):
+    with pytest.raises(DTypeError, match="linear: input is a list, not a tensor"):
         mg.nn.Linear(2, 2)([1.0, 2.0])
 
 
 def test_of_whole_numbers_and_fractions_the_whole_ones_are_to_be_converted():
-    with pytest.raises(
-        DTypeError,
-        match=r"linear: expected input to have the same dtype as .*, but got int64.\n  Write input\.to\(mg\.float32\)",
-    ):
+    with pytest.raises(DTypeError, match=r"linear: input holds int64, .*\n  Write input\.to\(mg\.float32\)"):
         mg.nn.Linear(2, 2)(mg.tensor([[1, 2]]))
 
 

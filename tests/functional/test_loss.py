@@ -94,7 +94,7 @@ def test_a_byte_has_no_negative(torch):
         loss = lib.nn.functional.soft_margin_loss(scores, targets)
         assert loss.item() == pytest.approx((math.log1p(math.exp(-0.5)) + math.log1p(math.e)) / 2, rel=1e-6)
         assert lib.logit(lib.tensor([1, 0], dtype=lib.uint8)).tolist() == [math.inf, -math.inf]
-    with pytest.raises(DTypeError, match="logsigmoid: expected input to be a floating-point tensor, but got uint8"):
+    with pytest.raises(DTypeError, match="logsigmoid: input holds uint8"):
         mg.nn.functional.logsigmoid(mg.tensor([1, 0], dtype=mg.uint8))
 
 
@@ -266,8 +266,8 @@ def test_a_class_that_is_not_there_is_named():
 @pytest.mark.parametrize(
     ("call", "told"),
     [
-        (lambda x: mg.cross_entropy(mg.zeros(1, 5), (x * 9).long()), "cross_entropy: target is out of bounds"),
-        (lambda x: mg.binary_cross_entropy(x * 2, x), "binary_cross_entropy: all elements of input should be"),
+        (lambda x: mg.cross_entropy(mg.zeros(1, 5), (x * 9).long()), "cross_entropy: the target names a class"),
+        (lambda x: mg.binary_cross_entropy(x * 2, x), "binary_cross_entropy: the input holds numbers that are no prob"),
     ],
 )
 def test_what_only_a_gpu_knows_is_told_when_numbers_come_down(call, told):
@@ -311,31 +311,39 @@ def test_scores_given_as_probabilities_are_told_where_to_go():
         (
             lambda: mg.cross_entropy([1.0], mg.tensor(0)),
             DTypeError,
-            "cross_entropy: input must be a tensor, not a list",
+            r"cross_entropy: input must be a tensor, not a list\.",
         ),
         (
             lambda: mg.cross_entropy(mg.ones(2, 3), [0, 1]),
             DTypeError,
-            "cross_entropy: target must be a tensor, not a list",
+            r"cross_entropy: target must be a tensor, not a list\.",
         ),
-        (lambda: mg.mse_loss(mg.ones(2), 1.0), DTypeError, "mse_loss: target must be a tensor, not a float"),
+        (lambda: mg.mse_loss(mg.ones(2), 1.0), DTypeError, r"mse_loss: target must be a tensor, not a float\."),
         (
             lambda: mg.cross_entropy(mg.tensor([1, 2]), mg.tensor(0)),
             DTypeError,
-            "expected input to be a floating-point tensor, but got int64",
+            r"cross_entropy: expected input to be a floating-point tensor, but got int64\.",
         ),
         (
             lambda: mg.cross_entropy(mg.ones(2, 3), mg.tensor([0, 1], dtype=mg.int32)),
             DTypeError,
             r"cross_entropy: expected target dtype to be int64 or uint8, but got int32.\n  Write target.to\(mg.int64\)",
         ),
-        (lambda: mg.mse_loss(mg.ones(2), mg.ones(2), reduction="avg"), ArgumentError, "reduction='avg' is none of"),
+        (
+            lambda: mg.mse_loss(mg.ones(2), mg.ones(2), reduction="avg"),
+            ArgumentError,
+            r"mse_loss: expected reduction to be one of 'mean', 'sum', 'none', but got 'avg'\.",
+        ),
         (
             lambda: mg.cross_entropy(mg.ones(2, 3), mg.tensor([0, 1]), mg.ones(2)),
             ShapeError,
             "one value for each class",
         ),
-        (lambda: mg.hinge_loss(mg.tensor([1, 2]), mg.tensor([1, -1])), DTypeError, "hinge_loss: input holds int64"),
+        (
+            lambda: mg.hinge_loss(mg.tensor([1, 2]), mg.tensor([1, -1])),
+            DTypeError,
+            r"hinge_loss: expected input to be a floating-point tensor, but got int64\.",
+        ),
     ],
     ids=["list", "list of classes", "number", "ints", "int32", "reduction", "weight", "hinge"],
 )

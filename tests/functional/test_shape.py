@@ -145,7 +145,7 @@ def test_a_view_that_cannot_be_says_to_reshape():
 @pytest.mark.parametrize(
     ("wrong", "kind", "message"),
     [
-        (lambda x: x.view(1.5), DTypeError, "view: expected ints, or one sequence of ints, but got 1.5"),
+        (lambda x: x.view(1.5), DTypeError, r"view: expected ints, or one sequence of ints, but got 1\.5\."),
         (lambda x: x.reshape(5), ShapeError, r"reshape: 6 elements do not fill the shape \(5,\), which has 5"),
         (lambda x: x.expand(2, 4), ShapeError, r"expand: shapes \(2, 3\) and \(2, 4\) do not broadcast"),
         (lambda x: x.expand(3), ShapeError, r"expand: the expanded size \(3,\) must match the existing size"),
@@ -165,7 +165,7 @@ def test_a_view_that_cannot_be_says_to_reshape():
             r"cat: zero-dimensional tensors cannot be concatenated.\n  Write stack\(\[a, b\]\)",
         ),
         (lambda x: mg.stack([x, x[0]]), ShapeError, r"stack: expected tensors of equal size, but got \(2, 3\) and "),
-        (lambda x: mg.cat([x, 1.0]), DTypeError, "cat: one of tensors is a float, not a tensor"),
+        (lambda x: mg.cat([x, 1.0]), DTypeError, r"cat: one of tensors must be a tensor, not a float\."),
         (lambda x: x.unfold(1, 4, 1), ShapeError, "unfold: maximum size for tensor at dimension 1 is 3"),
         (lambda x: x.as_strided((7,), (1,)), ShapeError, "out of bounds: they reach element 6, but .* 0 to 5"),
         (lambda x: x.repeat(2), ShapeError, r"repeat: expected a non-negative count for each dimension"),
@@ -175,7 +175,11 @@ def test_a_view_that_cannot_be_says_to_reshape():
             "allows a padding size of at most 2 for dimension 1 of size 3",
         ),
         (lambda x: mg.pad(x, (-4, 0), "reflect"), ShapeError, r"pad: pad=\(-4, 0\) crops more elements than"),
-        (lambda x: mg.pad(x, (1, 1), "edge"), ArgumentError, "pad: mode='edge' is none of"),
+        (
+            lambda x: mg.pad(x, (1, 1), "edge"),
+            ArgumentError,
+            "pad: expected mode to be one of 'constant', 'reflect', 'replicate', 'circular', but got",
+        ),
         (lambda x: x.repeat_interleave(2, 0, output_size=5), ShapeError, "output_size=5, but the repeats sum to 4"),
     ],
     ids=lambda x: x if isinstance(x, str) else "",
@@ -303,7 +307,7 @@ def test_what_is_put_together_with_nothing_has_its_graph():
 
 
 def test_an_area_has_a_place_for_each_number():
-    with pytest.raises(ShapeError, match="trapezoid: there must be one x value for each sample of y, but got 4 and 3"):
+    with pytest.raises(ShapeError, match="trapezoid: x has 4 places, and y 3 numbers along dimension 0"):
         mg.trapezoid(mg.ones(3), mg.ones(4))
 
 

@@ -71,12 +71,12 @@ def test_assignment_moves_a_name_between_the_tables():
         (lambda m: m.get_submodule("blocks.7"), AttributeError, "ModuleList has no submodule '7'; it has 0, 1."),
         (lambda m: m.get_parameter("out.wieght"), AttributeError, "no parameter 'wieght'; it has weight, bias."),
         (lambda m: m.wieght, AttributeError, "'Net' object has no attribute 'wieght'"),
-        (lambda m: m.to(mg.int64), DTypeError, "fractions, which int64 does not hold"),
-        (lambda m: m.half(), DTypeError, "there is no float16 here"),
-        (lambda m: m.train(1), DTypeError, "mode=1 is not True or False"),
-        (lambda m: nn.Parameter(mg.tensor([1])), DTypeError, "only fractions have gradients"),
-        (lambda m: nn.Parameter([1.0]), DTypeError, "data must be a tensor, not a list"),
-        (lambda m: nn.Module()(1), NotImplementedError, "Module has no forward"),
+        (lambda m: m.to(mg.int64), DTypeError, "floating-point dtype, but got int64"),
+        (lambda m: m.half(), DTypeError, "float16 is not supported"),
+        (lambda m: m.train(1), DTypeError, "training mode is expected to be boolean, but got mode=1"),
+        (lambda m: nn.Parameter(mg.tensor([1])), DTypeError, "only floating-point tensors can require gradients"),
+        (lambda m: nn.Parameter([1.0]), DTypeError, r"Parameter: data must be a tensor, not a list\."),
+        (lambda m: nn.Module()(1), NotImplementedError, 'Module is missing the required "forward"'),
     ],
 )
 def test_what_cannot_be_is_said(act, kind, text):
@@ -249,7 +249,7 @@ def test_a_batch_that_is_refused_is_not_counted():
         (lambda: nn.Dropout("half"), "Dropout: p='half' is a str, not a number"),
         (lambda: nn.Linear(2, 2).register_forward_hook(3), "hook: 3 is an int, not a function"),
         (lambda: nn.Linear(2, 2).requires_grad_("no"), "requires_grad_: 'no' is neither True nor False"),
-        (lambda: nn.init.zeros_([0.0]), "init: input must be a tensor, not a list"),
+        (lambda: nn.init.zeros_([0.0]), "init: input is a list, not a tensor"),
         (lambda: nn.utils.clip_grad_norm_([], "1"), "clip_grad_norm_: max_norm='1' is a str, not a number"),
     ],
 )
