@@ -58,7 +58,7 @@ def test_linear_with_its_bias_is_pytorch_s(torch):
 @pytest.mark.parametrize("other", [None, 2.0, "a", np.ones(2), [1.0, 2.0], mg.Value(1.0)], ids=str)
 def test_what_is_no_tensor_is_refused_on_either_side_of_the_operator(other):
     for multiply, operand in ((lambda x: x @ other, "other"), (lambda x: other @ x, "input")):
-        with pytest.raises(DTypeError, match=rf"matmul: {operand} is an? {type(other).__name__}, not a tensor"):
+        with pytest.raises(DTypeError, match=rf"matmul: {operand} must be a tensor, not an? {type(other).__name__}"):
             multiply(mg.ones(2))
 
 
