@@ -1,4 +1,4 @@
-"""What a notebook, a terminal and a file get; and that it is the same every time."""
+"""Display in notebooks and terminals and export to files, which are deterministic."""
 
 import base64
 import json
@@ -22,7 +22,7 @@ ROOT = Path(__file__).parents[3]
 
 
 def child(code: str, **environment: str) -> str:
-    """What `code` prints, run in a Python of its own."""
+    """Run `code` in a new Python process and return its output."""
     path = os.pathsep.join([str(ROOT), str(ROOT / "viz")])
     env = {**os.environ, "PYTHONPATH": path, "PYTHONIOENCODING": "utf-8", **environment}
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, env=env, timeout=300, check=False)
@@ -74,7 +74,7 @@ print(len(d._repr_mimebundle_()), len(d.html()) > 0, len(d.json()) > 0)
 
 
 class Figure(HTMLParser):
-    """The elements of a fragment, with their attributes and texts."""
+    """Collects the elements of a fragment, with their attributes and text."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
@@ -151,18 +151,18 @@ def test_save_refuses_an_unknown_suffix_and_lists_the_known(tmp_path):
         with pytest.raises(ArgumentError) as raised:
             draw(mg.Value(3.0)).save(tmp_path / name)
         assert str(raised.value) == (
-            f"save: {str(tmp_path / name)!r} does not say what to write.\n"
-            "  End it with .svg, .png, .pdf, .tex, .html, .txt, .json, .dot, .gv."
+            f"save: {str(tmp_path / name)!r} has no supported suffix.\n"
+            "  Use one of .svg, .png, .pdf, .tex, .html, .txt, .json, .dot, .gv."
         )
     assert list(tmp_path.iterdir()) == []
 
 
 def test_save_refuses_an_option_that_files_of_that_suffix_do_not_have(tmp_path):
     drawing = draw(mg.Value(3.0))
-    with pytest.raises(ArgumentError, match=r"^save: scale is no option of \.svg files\.\n  It is one of \.png\.$"):
+    with pytest.raises(ArgumentError, match=r"^save: \.svg files have no option 'scale'\.\n  It applies to \.png\.$"):
         drawing.save(tmp_path / "graph.svg", scale=2)
     with pytest.raises(
-        ArgumentError, match=r"^save: theme is no option of \.txt files\.\n  It is one of \.svg, \.png, "
+        ArgumentError, match=r"^save: \.txt files have no option 'theme'\.\n  It applies to \.svg, \.png, "
     ):
         drawing.save(tmp_path / "graph.txt", theme="dark")
 
@@ -172,7 +172,7 @@ def test_save_names_the_folder_that_is_missing(tmp_path):
         draw(mg.Value(3.0)).save(tmp_path / "figures" / "graph.svg")
     folder = str(tmp_path / "figures")
     assert str(raised.value) == (
-        f"save: there is no folder {folder!r} for 'graph.svg'.\n  Make it first: os.makedirs({folder!r})."
+        f"save: directory {folder!r} of 'graph.svg' does not exist.\n  Create it first: os.makedirs({folder!r})."
     )
 
 
@@ -198,7 +198,7 @@ def test_page_asks_for_nothing_from_elsewhere():
     a = mg.Value(3.0, "a")
     page = to_html(a * a)
     links = re.findall(r"https?://[^\s\"'<)]+", page)
-    names = ("2000/svg", "1998/Math/MathML", "1999/xhtml")  # of kinds of elements: nobody fetches them
+    names = ("2000/svg", "1998/Math/MathML", "1999/xhtml")  # XML namespaces, which are not fetched
     assert set(links) <= {f"http://www.w3.org/{name}" for name in names}
     assert not re.search(r"\s(?:src|href)=|url\(|@import", page)
 
@@ -315,5 +315,5 @@ def test_what_is_no_path_is_named(tmp_path):
     drawing = draw(mg.Value(1.0) * 2)
     with pytest.raises(mg.errors.DTypeError, match=r"save: 3 is an int, not a path\."):
         drawing.save(3)
-    with pytest.raises(mg.errors.ArgumentError, match="does not say what to write"):
+    with pytest.raises(mg.errors.ArgumentError, match="has no supported suffix"):
         drawing.save(tmp_path / "x.doc")

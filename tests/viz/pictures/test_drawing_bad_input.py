@@ -1,4 +1,4 @@
-"""What a reader may hand over by mistake or on purpose: each gives a right drawing or a clear error."""
+"""Invalid and hostile input gives a correct drawing or a clear error."""
 
 import copy
 import json
@@ -41,7 +41,7 @@ HOSTILE = [
 
 
 def hostile():
-    """A graph with such labels, and such a scope."""
+    """Return a graph with hostile labels and a hostile scope."""
     y = mg.Value(1.0, "first")
     for label in HOSTILE:
         y = y * 0.5 + mg.Value(1.0, label)
@@ -53,7 +53,7 @@ def hostile():
 
 
 class Torch:
-    """Looks like a tensor of another library."""
+    """An object that resembles a tensor of another library."""
 
     requires_grad, grad_fn, data, grad = True, None, 1.0, None
 
@@ -135,7 +135,7 @@ def test_computed_node_does_not_leave_its_process_and_says_what_to_take():
 
 
 class Seen(HTMLParser):
-    """The elements of a page, and the attributes that could run something."""
+    """Collects the elements of a page, and the attributes that could execute code."""
 
     def __init__(self):
         super().__init__()
@@ -163,7 +163,7 @@ def test_labels_are_text_in_every_form():
         assert seen.handlers == []
         assert seen.tags.count("script") == scripts
         assert seen.tags.count("img") == (scripts == 1)
-    assert json.loads(to_json(y))["nodes"]["name"]["3"] == HOSTILE[0]  # data: its readers write it as text
+    assert json.loads(to_json(y))["nodes"]["name"]["3"] == HOSTILE[0]  # JSON is data; whoever displays it escapes it
 
 
 def test_traits_of_leaves_with_any_label_are_names_of_python_and_short():
@@ -175,7 +175,7 @@ def test_traits_of_leaves_with_any_label_are_names_of_python_and_short():
 
 def test_labels_mean_nothing_to_graphviz():
     source = to_graphviz(hostile()).source
-    assert "label=<" not in source  # which would be HTML
+    assert "label=<" not in source  # an HTML-like label
     assert len(source) < 100_000
     needs("dot")
     drawn = subprocess.run(["dot", "-Tsvg"], input=source.encode(), capture_output=True, check=True)
@@ -229,7 +229,7 @@ def test_labels_are_read_by_the_player():
     assert found["runs"][0]["value"][0] == 1.0
 
 
-# --- numbers ---------------------------------------------------------------------------------------------------------
+# --- values ----------------------------------------------------------------------------------------------------------
 
 
 def test_nan_and_infinities_are_drawn_and_told():
@@ -239,7 +239,7 @@ def test_nan_and_infinities_are_drawn_and_told():
     data = json.loads(to_json(z))
     assert data["nodes"]["value"][0] == "NaN"
     assert "Infinity" in data["nodes"]["value"]
-    assert step(z).leaves == {}  # what JSON has no number for cannot be linked
+    assert step(z).leaves == {}  # NaN and infinities in JSON cannot be linked
     for call in (to_svg, to_html, to_graphviz):
         assert call(z)
     assert str(explain(n, of=z)).startswith("n = NaN, a leaf")

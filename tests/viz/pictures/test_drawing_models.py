@@ -1,4 +1,4 @@
-"""`draw(model, x)`: modules are blocks that say what they are, opened as asked, up to where a forward raises."""
+"""`draw(model, x)`: modules are titled blocks, opened by `expand`, up to a call that raises."""
 
 import html
 import json
@@ -22,7 +22,7 @@ class Block(nn.Module):
 
 
 class Tokens(nn.Module):
-    """Its output matrix is that of its embedding."""
+    """A model whose output layer shares the weight of its embedding."""
 
     def __init__(self):
         super().__init__()
@@ -47,7 +47,7 @@ def tokens():
 
 
 def said(drawing):
-    """The texts of the picture, in order."""
+    """Return the text elements of the drawing, in order."""
     return [html.unescape(re.sub("<[^>]*>", " ", text)) for text in re.findall(r"<text.*?</text>", drawing.svg())]
 
 

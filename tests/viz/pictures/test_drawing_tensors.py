@@ -1,4 +1,4 @@
-"""Tensors in every output: heatmaps, a line of text, and why there is none."""
+"""Tensors in every format: heatmaps, a one-line summary, or why the value is missing."""
 
 import re
 import xml.etree.ElementTree as ET
@@ -48,7 +48,7 @@ def test_card_says_why_there_is_no_heatmap():
     assert texts(card(svg, "w"))[1:3] == ["data", "grad—"]
     assert texts(card(svg, "x"))[1:3] == ["data", "gradblocked"]
     w = mg.ones(100, 100, requires_grad=True)
-    loss = (w * mg.ones(100, 100)).sum()  # whose second operand nobody has any more
+    loss = (w * mg.ones(100, 100)).sum()  # its second operand is freed
     loss.backward()
     assert texts(card(to_svg(loss), "v₂"))[1:3] == ["datanot kept", "gradnot kept"]
 
@@ -85,7 +85,7 @@ def test_page_has_heatmaps_in_its_tables():
     nodes, steps = page.split("<h2>")[1:3]
     assert nodes.count('<svg class="mg" role="img"') == 7
     assert steps.count('<svg class="mg" role="img"') >= 6
-    assert "with numbers" not in nodes
+    assert "with values" not in nodes
 
 
 def test_graphviz_writes_tensors_in_a_line_and_scopes_as_clusters():

@@ -1,4 +1,4 @@
-"""Films: the player's moments in its order and its pace, with the engine's numbers, as SVG that moves, GIF and MP4."""
+"""Films in animated SVG, GIF and MP4: the same moments, order and pace as the player, with the engine's values."""
 
 import io
 import math
@@ -40,7 +40,7 @@ def chain(length):
 
 
 def seen_at(svg, seconds):
-    """The document as it is at a time: without what its animations hide then."""
+    """Return the document at a time, without the elements that its animations hide then."""
     css = re.search("<style>(.*?)</style>", svg, re.S)[1]
     total = float(re.search(r"animation:([\d.]+)s", css)[1])
     share = 100 * seconds / total
@@ -209,7 +209,7 @@ def test_point_on_a_way_is_by_length():
 
 @pytest.fixture
 def gif(tmp_path):
-    """Saves a player as GIF; returns its frames, and their durations in milliseconds."""
+    """Save a player as GIF and return its frames and their durations in milliseconds."""
     needs("typst", "av", "PIL")
     from PIL import Image, ImageSequence
 
@@ -253,7 +253,7 @@ def test_size_with_a_height_has_the_picture_in_its_middle_on_its_ground(gif):
 
 @pytest.fixture
 def mp4(tmp_path):
-    """Saves a player as MP4; returns what the file says of itself, and its frames."""
+    """Save a player as MP4 and return the metadata and the frames of the file."""
     needs("typst", "av")
     import av
 
@@ -297,13 +297,25 @@ def test_player_of_tensors_is_filmed_with_its_heatmaps(gif):
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"speed": 0}, "save: speed = 0 is not a number above 0.\n  Give one, or leave it out."),
-        ({"fps": -1}, "save: fps = -1 is not a number above 0.\n  Give one, or leave it out."),
-        ({"size": (300,)}, "save: size = (300,) is no size in pixels.\n  Write size=800, a width, or size=(800, 600)."),
-        ({"size": "big"}, "save: size = 'big' is no size in pixels.\n  Write size=800, a width, or size=(800, 600)."),
-        ({"start": 5, "stop": 2}, "save: it starts at 5, after it stops, at 2.\n  Exchange start and stop."),
-        ({"stop": 99}, "save: position 99 is out of range.\n  Positions go from 0, before the first operation, to 9."),
-        ({"theme": "blue"}, 'save: there is no theme \'blue\'.\n  There are "light" and "dark".'),
+        ({"speed": 0}, "save: speed must be a positive number, but got 0.\n  Omit it to use the default."),
+        ({"fps": -1}, "save: fps must be a positive number, but got -1.\n  Omit it to use the default."),
+        (
+            {"size": (300,)},
+            (
+                "save: size must be a width or (width, height) in pixels, but got (300,).\n"
+                "  Write size=800 or size=(800, 600)."
+            ),
+        ),
+        (
+            {"size": "big"},
+            (
+                "save: size must be a width or (width, height) in pixels, but got 'big'.\n"
+                "  Write size=800 or size=(800, 600)."
+            ),
+        ),
+        ({"start": 5, "stop": 2}, "save: start (position 5) is after stop (position 2).\n  Swap start and stop."),
+        ({"stop": 99}, "save: there is no position 99.\n  They go from 0, before everything, to 9."),
+        ({"theme": "blue"}, 'save: theme must be "light" or "dark", but got \'blue\'.\n  Omit it to use the default.'),
     ],
 )
 def test_options_that_make_no_sense_are_refused(tmp_path, options, said):
@@ -318,24 +330,22 @@ def test_rate_at_which_steps_would_be_skipped_or_no_gif_can_have_is_refused(tmp_
     with pytest.raises(ArgumentError) as raised:
         play(neuron()).save(tmp_path / "y.mp4", fps=1)
     assert str(raised.value) == (
-        "save: fps = 1 shows a frame each 1 s, and a step takes 0.8 s.\n"
-        "  Give at least 2 frames a second, or a lower speed."
+        "save: at fps = 1 a frame lasts 1 s, longer than a step (0.8 s).\n"
+        "  Use at least 2 frames per second, or a lower speed."
     )
-    with pytest.raises(ArgumentError, match=r"^save: a GIF shows at most 50 frames a second, not fps = 60\."):
+    with pytest.raises(ArgumentError, match=r"^save: GIF supports at most 50 frames per second, but got fps = 60\."):
         play(neuron()).save(tmp_path / "y.gif", fps=60)
 
 
 def test_player_says_what_films_there_are(tmp_path):
     player = step(neuron())
-    with pytest.raises(
-        ArgumentError, match=r"does not say what to write\.\n  End it with \.gif, \.mp4, \.svg, \.html\.$"
-    ):
+    with pytest.raises(ArgumentError, match=r"has no supported suffix\.\n  Use one of \.gif, \.mp4, \.svg, \.html\.$"):
         player.save(tmp_path / "y.png")
     with pytest.raises(
-        ArgumentError, match=r"^save: fps is no option of \.svg files\.\n  It is one of \.gif, \.mp4\.$"
+        ArgumentError, match=r"^save: \.svg files have no option 'fps'\.\n  It applies to \.gif, \.mp4\.$"
     ):
         player.save(tmp_path / "y.svg", fps=10)
-    with pytest.raises(MissingFileError, match="save: there is no folder"):
+    with pytest.raises(MissingFileError, match=r"save: directory .* does not exist"):
         player.save(tmp_path / "films" / "y.svg")
     with pytest.raises(DTypeError, match=r"^save: 3 is an int, not a path"):
         player.save(3)

@@ -1,4 +1,4 @@
-"""The picture of a moment: every number in it is the engine's at that step, and it looks as the player does."""
+"""The drawing of a moment: its values equal the engine's at that step, and it matches the player."""
 
 import re
 import xml.etree.ElementTree as ET
@@ -35,7 +35,7 @@ def picture(trace, position):
 
 
 def cards(svg):
-    """What the cards of a picture say, from the left to the right of the tape: value, gradient and Σ."""
+    """Return the value, gradient and Σ of each card of a drawing, in tape order."""
     found = []
     for card in ET.fromstring(svg).iter(f"{SVG}g"):
         kinds = card.get("class", "").split()
@@ -213,5 +213,5 @@ def test_recorded_step_has_no_moments():
         return x * 2.0
 
     doubled()
-    with pytest.raises(ArgumentError, match=r"^draw: a recorded step has no moments, for it keeps no numbers\."):
+    with pytest.raises(ArgumentError, match=r"^draw: a captured step has no moments because it saves no values\."):
         draw(doubled, step=1)

@@ -1,4 +1,4 @@
-"""PNG and PDF: as large as asked, as the SVG, nothing missing, and in a PDF text that can be searched."""
+"""PNG and PDF: the requested size, the contents of the SVG, and searchable text in a PDF."""
 
 import io
 import subprocess
@@ -24,7 +24,7 @@ def drawing(**options):
 
 @pytest.fixture
 def opened(tmp_path):
-    """Saves a drawing as PNG, and opens it."""
+    """Save a drawing as PNG and open it."""
     needs("typst", "PIL")
     from PIL import Image
 
@@ -141,14 +141,14 @@ def test_text_is_there_without_any_font_of_the_system():
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"scale": 0}, "save: scale = 0 is not a number above 0."),
-        ({"scale": float("inf")}, "save: scale = inf is not a number above 0."),
-        ({"scale": "2"}, "save: scale = '2' is not a number above 0."),
-        ({"width": 0}, "save: width = 0 is no number of pixels."),
-        ({"width": 10.5}, "save: width = 10.5 is no number of pixels."),
-        ({"width": True}, "save: width = True is no number of pixels."),
-        ({"width": 100, "scale": 2}, "save: both scale and width say how large the picture is."),
-        ({"theme": "blue"}, "save: there is no theme 'blue'."),
+        ({"scale": 0}, "save: scale must be a positive number, but got 0."),
+        ({"scale": float("inf")}, "save: scale must be a positive number, but got inf."),
+        ({"scale": "2"}, "save: scale must be a positive number, but got '2'."),
+        ({"width": 0}, "save: width must be a positive integer, in pixels, but got 0."),
+        ({"width": 10.5}, "save: width must be a positive integer, in pixels, but got 10.5."),
+        ({"width": True}, "save: width must be a positive integer, in pixels, but got True."),
+        ({"width": 100, "scale": 2}, "save: got both scale and width, and either one sets the size."),
+        ({"theme": "blue"}, 'save: theme must be "light" or "dark", but got \'blue\'.'),
     ],
 )
 def test_options_that_make_no_sense_are_refused(tmp_path, options, said):

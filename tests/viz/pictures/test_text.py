@@ -1,4 +1,4 @@
-"""The text form, exactly."""
+"""The exact text form."""
 
 import minigrad as mg
 from minigrad_viz import to_text

@@ -1,1 +1,1 @@
-"""A trace as a picture, a page, a table of text, or a drawing by Graphviz: what needs no script to be seen."""
+"""Renderings of traces: SVG, PNG, PDF, TikZ, HTML, text, Graphviz and animations."""

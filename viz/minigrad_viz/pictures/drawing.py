@@ -1,4 +1,4 @@
-"""Drawing: what `draw` returns. A notebook shows it as a picture, a terminal as text; it is saved as what one asks."""
+"""`draw` and the `Drawing` that it returns: a figure in a notebook, text in a terminal, a file in several formats."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _PAPER = ".mg .page{fill:#ffffff;stroke:none}.mg .ground{fill:#ffffff}"
 
 
 class Drawing:
-    """A picture of a graph as it was when it was drawn: later gradients do not change it."""
+    """A snapshot of a graph, for display and export. Gradients computed later do not change it."""
 
     def __init__(
         self,
@@ -39,47 +39,51 @@ class Drawing:
         now: Moment | None = None,
     ) -> None:
         self.trace = trace
-        self.state = state  # how a player of it begins
-        self.blocks = blocks  # that are open in the picture, or None for as many as can be read
-        self.now = now  # the moment that it shows, or None for the graph as it is
+        self.state = state  # initial state of a player
+        self.blocks = blocks  # open blocks; None opens as many as remain legible
+        self.now = now  # the moment shown; None for the final state
 
     def svg(self, theme: Theme | None = None) -> str:
-        """The picture alone, as SVG; it follows the user's theme, light or dark, unless one is given."""
+        """Return the drawing as SVG. It follows the user's light or dark theme unless `theme` is given."""
         return drawn(self.trace, self.blocks, self.now, theme_of(theme)).svg
 
     def png(self, theme: Theme | None = None, scale: float | None = None, width: int | None = None) -> bytes:
-        """The picture as PNG, `scale` times as large as the SVG, 2 if not given, or `width` pixels wide."""
+        """Return the drawing as PNG, `scale` times the size of the SVG (default: 2) or `width` pixels wide."""
         picture = drawn(self.trace, self.blocks, self.now, theme_of(theme) or "light")
         if width is not None and scale is not None:
-            raise ArgumentError("save: both scale and width say how large the picture is.\n  Give one of them.")
+            raise ArgumentError(
+                "save: got both scale and width, and either one sets the size.\n  Pass only one of them."
+            )
         if width is not None and not is_whole(width):
-            raise ArgumentError(f"save: width = {width!r} is no number of pixels.\n  Write width=1200.")
+            raise ArgumentError(
+                f"save: width must be a positive integer, in pixels, but got {width!r}.\n  Write width=1200."
+            )
         zoom = number_of(2 if scale is None else scale, "scale") if width is None else width / picture.width
         return png(picture.svg, (max(1, round(picture.width * zoom)), max(1, round(picture.height * zoom))))
 
     def pdf(self, theme: Theme | None = None) -> bytes:
-        """The picture as PDF for print: on white paper, without a border, and text stays text."""
+        """Return the drawing as PDF for print: on a white page, without a border, with selectable text."""
         more = _PAPER if theme_of(theme) != "dark" else ".mg .page{stroke:none}"
         return pdf(drawn(self.trace, self.blocks, self.now, theme or "light", more), self.trace.sentence())
 
     def tex(self, theme: Theme | None = None) -> str:
-        """The picture in TikZ, as a LaTeX document."""
+        """Return the drawing as a LaTeX document that uses TikZ."""
         return tikz(self.trace, self.blocks, self.now, theme_of(theme))
 
     def text(self) -> str:
-        """The text form."""
+        """Return the drawing as a text table."""
         return table(self.trace, self.now)
 
     def html(self, theme: Theme | None = None) -> str:
-        """A page with the player, the picture, all numbers and the backward pass step by step, in one file."""
+        """Return a self-contained page with the player, all values and the backward pass step by step."""
         return page(self.trace, self.state, self.blocks, self.now, theme_of(theme))
 
     def json(self) -> str:
-        """The trace."""
+        """Return the trace as JSON."""
         return self.trace.json()
 
     def graphviz(self) -> graphviz.Digraph:
-        """A Digraph for Graphviz."""
+        """Return a ``graphviz.Digraph``."""
         return digraph(self.trace, self.now)
 
     def save(
@@ -90,15 +94,15 @@ class Drawing:
         scale: float | None = None,
         width: int | None = None,
     ) -> None:
-        r"""Write to `path` what its suffix says: a picture, ``.svg``, ``.png``, ``.pdf``, or ``.tex``, in TikZ; a page,
-        ``.html``; ``.txt``, ``.json``, or ``.dot`` and ``.gv`` for Graphviz.
+        r"""Save the drawing to `path` in the format of its suffix: ``.svg``, ``.png``, ``.pdf``, ``.tex`` (TikZ),
+        ``.html``, ``.txt``, ``.json``, or ``.dot`` and ``.gv`` (Graphviz).
 
-        `theme` is "light" or "dark"; without it, SVG and pages follow the user's theme and the rest is light. A PNG
-        is `scale` times as large as the SVG, 2 if not given, or `width` pixels wide. PNG and PDF need the extra
+        `theme` is "light" or "dark"; by default SVG and HTML follow the user's theme and the other formats are light. A
+        PNG is `scale` times the size of the SVG (default: 2) or `width` pixels wide. PNG and PDF need the extra
         ``pictures``.
 
-        Raises ArgumentError for another suffix and for an option that files of that suffix do not have, DTypeError for
-        what is no path, MissingFileError if its folder does not exist, MissingPackageError without the extra.
+        Raises ArgumentError for an unsupported suffix or an option that the format does not support, DTypeError if
+        `path` is not a path, MissingFileError if its directory does not exist, MissingPackageError without the extra.
 
         >>> import minigrad as mg
         >>> import pathlib, tempfile
@@ -133,27 +137,27 @@ class Drawing:
 def draw(x: Any, *more: Any, expand: bool | Collection[str] | None = None, step: Any = None) -> Drawing:
     """Draw the graph that ends in `x`, a Value, or in several: ``draw(y)``, ``draw(y, z)``, ``draw([y, z])``.
 
-    Every node shows its name, its rule, its number and its gradient (a dash before ``backward``); an arrow shows the
-    local derivative. Names are labels, or else your modules and variables. Nothing in the graph is changed.
+    Each node shows its name, formula, value and gradient (a dash before ``backward``); an edge shows its local
+    derivative. Names are labels, or else the names of modules and variables. The graph is not modified.
 
-    Of tensors only the leaves and small constants outlive ``backward``, and the rest is computed again from these. A
-    note says if a leaf was written since, or if a large constant is missing; `mg.record` keeps everything.
+    For tensors, only leaves and small constants survive ``backward``; the other values are recomputed from them. A note
+    reports a leaf that was modified since, or a large constant that is missing; `mg.record` saves every value.
 
-    Calls of modules are blocks, titled by name and type, also in a graph that nobody recorded. ``draw(model, x)`` draws
-    what an `nn.Module` computes of `x`. `expand` says which blocks are open: all, with False none, or those named, as
-    "blocks.0". Where the model raises, the drawing ends in the call that failed. What is wider than a page is drawn in
-    rows: a small card mentions what comes from a row above.
+    Module calls are blocks, titled by name and type, even without `mg.record`. ``draw(model, x)`` draws the forward
+    pass of an `nn.Module` on `x`. `expand` selects the open blocks: True for all, False for none, or a list of names
+    such as "blocks.0". If the model raises, the drawing ends in the call that failed. A drawing wider than a page
+    wraps into rows; a small card refers to a node in an earlier row.
 
-    ``draw(step)`` draws what a step of `mg.jit` ran last: forward, backward and update, with the shapes of what kernel
-    calls give. Compiled kernels are blocks, titled by what they compute; large steps have a block for each module.
-    Memory that the step writes to is called as it was, with a prime.
+    ``draw(step)`` draws the last run of a step compiled by `mg.jit`: forward, backward and update, with the output
+    shapes of kernel calls. Compiled kernels are blocks, titled by what they compute; large steps have a block for each
+    module. Memory that the step overwrites keeps its name, with a prime.
 
-    With `step` the drawing shows a moment, as the player does: ``draw(y, step=5)`` what is known after 5 steps and what
-    happens there. It may also be "start", "seed", where the backward pass begins, "end", a node, which is computed, or
-    ``(a, "backward")``, whose gradient is complete, as in a `tour`.
+    With `step` the drawing shows a moment, as the player does: ``draw(y, step=5)`` is the state after 5 steps. It may
+    also be "start", "seed" (the start of the backward pass), "end", a node (when it is computed), or
+    ``(a, "backward")`` (when its gradient is complete), as in a `tour`.
 
-    Raises DTypeError for what is neither a Value, a tensor nor a model, ArgumentError for a model without an input, for
-    a step of `mg.jit` that was not called yet, and for a moment that the graph does not have.
+    Raises DTypeError unless `x` is a Value, a tensor or a model, ArgumentError for a model without an input, for a step
+    of `mg.jit` that has not been called, and for a moment that does not exist.
 
     >>> import minigrad as mg
     >>> a = mg.Value(3.0, "a")
@@ -177,17 +181,16 @@ def draw(x: Any, *more: Any, expand: bool | Collection[str] | None = None, step:
 
 def _moment(trace: Trace, places: Mapping[Any, int], step: Any) -> Moment:
     if trace.how:
-        raise ArgumentError("draw: a recorded step has no moments, for it keeps no numbers.\n  Leave step= out.")
+        raise ArgumentError("draw: a captured step has no moments because it saves no values.\n  Omit step=.")
     return Timeline(trace).at(position_of(trace, places, step, "draw"))
 
 
 def export(x: Any, path: str | os.PathLike[str], **options: Any) -> None:
-    """Write the graph of `x`, a Value or a list of them, a drawing or a player, to a file: see `Drawing.save`, also
-    for the options.
+    """Save the graph of `x` to a file. `x` is a Value, a list of Values, a drawing or a player; for the formats and
+    options, see `Drawing.save`.
 
-    A page, ``.html``, holds the player and needs no network; that of a player begins as it stands. An address that ends
-    in ``#step=5`` opens it at that step.
-    Raises ValueError for a suffix that is not known.
+    An ``.html`` page contains the player and needs no network. The page of a player opens in its current state, and a
+    URL that ends in ``#step=5`` opens at that step. Raises ArgumentError for an unsupported suffix.
 
     >>> import minigrad as mg
     >>> import pathlib, tempfile
@@ -201,7 +204,7 @@ def export(x: Any, path: str | os.PathLike[str], **options: Any) -> None:
 
 
 def to_json(x: Any, *more: Any) -> str:
-    """The trace of `x`, a Value or several, as JSON; what JSON has no number for is a string.
+    """Return the trace of `x`, one or several Values, as JSON; NaN and infinities are strings.
 
     >>> import minigrad as mg
     >>> to_json(mg.Value(float("nan"), "a"))[:13]

@@ -1,4 +1,4 @@
-"""Frames as a film, GIF or MP4, by FFmpeg as PyAV brings it; `av` is that package."""
+"""Encoding of frames as GIF and MP4 with PyAV (FFmpeg); `av` is the package."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from minigrad_viz.pictures.rendering import INSTEAD
 
 __all__ = ["gif", "mp4", "palette_of", "pixels"]
 
-_BT709 = "colorprim=bt709:transfer=bt709:colormatrix=bt709"  # what players take colours for
-_HUNDREDTH = Fraction(1, 100)  # of a second, the unit of GIF
+_BT709 = "colorprim=bt709:transfer=bt709:colormatrix=bt709"  # the colour space that players assume
+_HUNDREDTH = Fraction(1, 100)  # the time base of GIF, in seconds
 
 
 def pixels(data: bytes) -> Any:
-    """The pixels of a PNG: an array of (height, width, 4) bytes."""
+    """Decode a PNG to a uint8 array of shape (height, width, 4)."""
     av = package("av", "save", INSTEAD)
     decoder = av.CodecContext.create("png", "r")
     frames = decoder.decode(av.Packet(data)) + decoder.decode(None)
@@ -25,7 +25,7 @@ def pixels(data: bytes) -> Any:
 
 
 def _frame(av: Any, pixels: Any, pts: int) -> Any:
-    """An array as a frame, which is seen from `pts` on, in units that its stream says."""
+    """Return an array as a video frame with presentation timestamp `pts`, in the time base of its stream."""
     frame = av.VideoFrame.from_ndarray(pixels, format="rgb24")
     frame.pts = pts
     return frame
@@ -36,7 +36,7 @@ def _source(av: Any, graph: Any, width: int, height: int, format: str) -> Any:
 
 
 def palette_of(av: Any, stills: Sequence[Any]) -> Any:
-    """A frame of 256 colours that suit some stills."""
+    """Return a palette of 256 colours for some stills, as a video frame."""
     height, width = stills[0].shape[:2]
     graph = av.filter.Graph()
     source = _source(av, graph, width, height, "rgb24")
@@ -51,7 +51,7 @@ def palette_of(av: Any, stills: Sequence[Any]) -> Any:
 
 
 def _mapping(av: Any, palette: Any, width: int, height: int) -> tuple[Any, Any, Any]:
-    """A filter that maps frames to a palette: its graph, which must be kept, its entrance and its exit for frames."""
+    """Return a filter that quantises frames to a palette: its graph, which must stay alive, its source and its sink."""
     graph = av.filter.Graph()
     source = _source(av, graph, width, height, "rgb24")
     colours = _source(av, graph, palette.width, palette.height, palette.format.name)
@@ -68,7 +68,7 @@ def _mapping(av: Any, palette: Any, width: int, height: int) -> tuple[Any, Any, 
 def gif(
     av: Any, frames: Iterator[tuple[Any, int]], size: tuple[int, int], palette: Any, fps: float, last: int
 ) -> bytes:
-    """Frames as GIF; `palette` is a frame of its colours, `last` in how many frames' time the last one is seen."""
+    """Encode frames as GIF. `palette` is a palette frame, `last` the duration of the last frame, in frames."""
     _graph, source, sink = _mapping(av, palette, *size)
     made, seen = io.BytesIO(), 0
     with av.open(made, "w", format="gif", options={"final_delay": str(round(100 * last / fps))}) as container:
@@ -84,7 +84,7 @@ def gif(
 
 
 def mp4(av: Any, frames: Iterator[tuple[Any, int]], size: tuple[int, int], fps: float) -> bytes:
-    """Frames as MP4 at a constant rate, which every program shows."""
+    """Encode frames as MP4 (H.264) at a constant frame rate, which all players support."""
     made = io.BytesIO()
     with av.open(made, "w", format="mp4") as container:
         stream = container.add_stream("libx264", rate=Fraction(fps).limit_denominator(1000))

@@ -1,4 +1,4 @@
-"""`explain`: the arithmetic of one node as text, forward and backward."""
+"""`explain`: the forward and backward arithmetic of one node, as text."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from minigrad_viz.trace.positions import find, short_repr
 
 __all__ = ["Explanation", "explain"]
 
-_MOST, _EACH_END = 20, 5  # contributions that are written out; of more, so many from each end
+_MOST, _EACH_END = 20, 5  # more than _MOST contributions are abbreviated to _EACH_END from each end
 
 
 class Explanation(str):
-    """A text that a notebook and a terminal show by its lines."""
+    """A string whose repr is the string itself, so that notebooks and terminals show its lines."""
 
     __slots__ = ()
 
@@ -32,10 +32,10 @@ class Explanation(str):
 
 
 def explain(node: Any, of: Any = None) -> Explanation:
-    """How the number in `node` came about, and its gradient: each contribution, upstream × local, and their sum.
+    """Explain how the value and gradient of `node` are computed: each contribution, upstream × local, and their sum.
 
-    The gradient is that of `of`, a result computed from `node`; if it is left out, of what you hold in variables and
-    computed from `node`, the last. With `of`, `node` may be a name. Raises ArgumentError if `of` does not depend on it.
+    The gradient is that of `of`, a result computed from `node`; by default, the last result in your variables that was
+    computed from `node`. With `of`, `node` may be a name. Raises ArgumentError if `of` does not depend on `node`.
 
     >>> import minigrad as mg
     >>> a, b = mg.Value(2.0, "a"), mg.Value(-3.0, "b")
@@ -49,8 +49,8 @@ def explain(node: Any, of: Any = None) -> Explanation:
     """
     if of is None and not isinstance(node, Node):
         raise ArgumentError(
-            f"explain: {short_repr(node)} is neither a Value nor a tensor.\n"
-            '  Give one, or a name with the result to look in: explain("a", of=loss).'
+            f"explain: expected a Value or a tensor, but got {short_repr(node)}.\n"
+            '  Pass one, or its name together with the result: explain("a", of=loss).'
         )
     namespaces = callers()
     end = _end(node, namespaces) if of is None else of
@@ -65,7 +65,7 @@ def explain(node: Any, of: Any = None) -> Explanation:
 
 
 def _end(node: Any, namespaces: Namespaces) -> Any:
-    """Of what the user's variables hold, that with the largest graph that `node` is in; else `node` itself."""
+    """Return the variable with the largest graph that contains `node`, or else `node` itself."""
     if not isinstance(node, Node):
         return node
     best, most, wanted = node, 0, node_of(node)
@@ -79,7 +79,7 @@ def _end(node: Any, namespaces: Namespaces) -> Any:
 
 
 def _forward(trace: Trace, index: int) -> str:
-    """``y = a · b = 2.0 · (−3.0) = −6.0``, without what would be said twice."""
+    """Return ``y = a · b = 2.0 · (−3.0) = −6.0``, without repeated terms."""
     node, title = trace.nodes[index], trace.title(index)
     if node.op is None:
         return f"{title} = {_held(trace, index)}, a {node.kind}"
@@ -94,7 +94,7 @@ def _forward(trace: Trace, index: int) -> str:
 
 
 def _held(trace: Trace, index: int) -> str:
-    """The number in a node; of a tensor its shape, range and spread, or that it is not known."""
+    """Return the value of a node; for a tensor its shape, range and spread, or that its values were freed."""
     shaped = trace.tensors.get(index)
     if shaped is not None and shaped.array is None and trace.how:
         return shape_text(shaped.shape, shaped.dtype)
@@ -102,21 +102,21 @@ def _held(trace: Trace, index: int) -> str:
 
 
 def _shown(quantity: Any) -> str:
-    """A number, or a line about an array."""
+    """Return a formatted float, or a one-line summary of an array."""
     if quantity is None:
-        return "values that are not known any more"
+        return "values that are no longer available"
     return pretty(quantity) if isinstance(quantity, float) else line(summary(quantity))
 
 
 def _backward(trace: Trace, run: Pass, index: int) -> Iterator[str]:
-    """The events of a pass that reach a node, and their sum."""
+    """Yield the contributions of a backward pass to a node, and their sum."""
     name = trace.title(index)
     gradient = f"∂{trace.title(run.root)}/∂{name}, the gradient of {name},"
     events = [event for event in run.steps if trace.edges[event.edge].operand == index]
     if trace.states[index] == "b":
-        yield f"{name} gets no gradient: nothing here asks for one, or it was detached"
+        yield f"{name} gets no gradient: it does not require grad, or it was detached"
     elif index == run.root:
-        yield f"{gradient} is 1.0: the backward pass begins here"
+        yield f"{gradient} is 1.0: the backward pass starts here"
     elif not events:
         yield f"{gradient} is not computed: no gradient arrives here"
     elif len(events) == 1:
@@ -149,7 +149,7 @@ def _contribution(trace: Trace, event: PassStep) -> str:
 
 
 def _rule(trace: Trace, edge: int) -> str:
-    """How a tensor's operation passes a gradient on, as ``through y = x @ w: xᵀ g``."""
+    """Return the formula of an edge's vector-Jacobian product, such as ``through y = x @ w: xᵀ g``."""
     result = trace.result[edge]
     text = f"through {trace.title(result)} = {plain(_formula(trace, result))}"
     rule = product_of(trace, edge)

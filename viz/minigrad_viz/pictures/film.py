@@ -1,7 +1,7 @@
-"""A film of the forward and the backward pass, as the player plays it: animated SVG, GIF, and MP4.
+"""Animations of the forward and backward pass, as the player shows them: animated SVG, GIF and MP4.
 
-Every position is a still picture, of `moments`; between two of them the gradient travels back over its edge. typst
-makes pictures of the stills, and `encoding` a film of these.
+Each position is a still from `moments`; between two stills, a pill with the gradient moves back over its edge. typst
+rasterises the stills and `encoding` encodes the frames.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ __all__ = ["Film", "film_of", "point_on", "positions_of", "writers"]
 
 Size = int | tuple[int, int]
 
-_CALM, _BRIEF, _LONGEST = 0.8, 0.25, 59.0  # seconds, as `pace` of frontend/src/panels/session.js has them
-_TRAVEL = 0.6  # seconds from one end of an edge to the other, or three quarters of a shorter step
-_WIDE = 2400  # pixels of a scene, if there are blocks to close
-_FULL = 1920  # pixels: at most so wide is a film of which nobody said how wide it shall be
-_STEPS = 8  # of a traveller in animated SVG
+_CALM, _BRIEF, _LONGEST = 0.8, 0.25, 59.0  # seconds, as in `pace` of frontend/src/panels/session.js
+_TRAVEL = 0.6  # seconds that a pill moves along an edge; at most three quarters of a step
+_WIDE = 2400  # maximum width of a scene, in pixels, while blocks can be closed
+_FULL = 1920  # maximum default width, in pixels
+_STEPS = 8  # keyframes of a moving pill in animated SVG
 _FPS = 20
 _ANIMATED = (
     ".v{visibility:hidden}.v.e{visibility:visible}"
@@ -46,10 +46,10 @@ _ANIMATED = (
 def positions_of(
     timeline: Timeline, start: int, stop: int, unit: Literal["edge", "op"], opened: Collection[int] = ()
 ) -> tuple[list[int], float]:
-    """The positions that are shown from `start` to `stop`, and for how many seconds each, at speed 1.
+    """Return the positions to show from `start` to `stop`, and the seconds per position at speed 1.
 
-    Of many several are made at once, and of a closed block, one that is not in `opened`, all: any takes at most a
-    minute, with the last one twice.
+    The film lasts at most a minute, with the last position shown twice. A long film skips steps, and all steps inside a
+    closed block, one that is not in `opened`.
     """
     many = max(1, math.ceil((stop - start) * _BRIEF / _LONGEST))
     found = [start]
@@ -65,7 +65,7 @@ def positions_of(
 
 
 def _closed(timeline: Timeline, position: int, opened: Collection[int]) -> int:
-    """The outermost closed block that hides the node of a position, 0 for none."""
+    """Return the outermost closed block that contains the node of a position, or 0."""
     blocks, found = timeline.trace.blocks, 0
     k = timeline.trace.block[timeline.at(position).node]
     while k > 0:
@@ -76,7 +76,7 @@ def _closed(timeline: Timeline, position: int, opened: Collection[int]) -> int:
 
 @dataclass
 class Film:
-    """The stills of `stage` at `positions`, each `step` seconds long, the last twice: then it begins again."""
+    """A looping film of the stills of `stage` at `positions`, each shown for `step` seconds, the last twice as long."""
 
     stage: Stage
     positions: list[int]
@@ -85,15 +85,15 @@ class Film:
 
     @property
     def duration(self) -> float:
-        """In seconds."""
+        """The duration in seconds."""
         return (len(self.positions) + 1) * self.step
 
     def traveller(self, at: int) -> Traveller | None:
-        """What travels on the way to still number `at`: nothing to the first."""
+        """Return the gradient that moves on the transition to still `at`; None if none does."""
         return self.stage.traveller(self.positions[at]) if at else None
 
     def svg(self, size: Size | None = None) -> str:
-        """The film as SVG with animations in CSS, which run in an ``<img>`` too; where none run it shows the end."""
+        """Return SVG with CSS animations, which also run in an ``<img>``; where disabled, it shows the last still."""
         slots = zip(*(self.stage.pieces(position) for position in self.positions), strict=True)
         rules: dict[str, str] = {}
         parts, large = [self._slot(slot, rules) for slot in slots], large_in(self.stage.seen)
@@ -108,7 +108,7 @@ class Film:
         return self.stage.document("".join(parts), self.theme, css, shown).svg
 
     def _slot(self, slot: Sequence[str], rules: dict[str, str]) -> str:
-        """One piece of all stills: each different one, to be seen while it holds."""
+        """Return the distinct versions of one piece over all stills, each visible only during its stills."""
         runs = [(piece, [at for at, _ in group]) for piece, group in groupby(enumerate(slot), key=lambda pair: pair[1])]
         if len(runs) == 1:
             return slot[0]
@@ -125,14 +125,14 @@ class Film:
         return f"{100 * seconds / self.duration:.3f}".rstrip("0").rstrip(".") + "%"
 
     def _while(self, first: int, last: int) -> str:
-        """Keyframes of what is seen from still number `first` until number `last`."""
+        """Return keyframes that are visible from still `first` until still `last`."""
         begins, ends = self._percent(first * self.step), self._percent(last * self.step)
         before = "0%{visibility:hidden}" if first else ""
         after = "" if last == len(self.positions) else f"{ends}{{visibility:hidden}}"
         return f"{before}{begins}{{visibility:visible}}{after}"
 
     def _way(self, at: int, points: Sequence[Point]) -> str:
-        """Keyframes of a pill that travels along points."""
+        """Return keyframes that move a pill along `points`."""
         begin, end = at * self.step, at * self.step + self.travel
         frames = []
         for k in range(_STEPS + 1):
@@ -144,13 +144,13 @@ class Film:
 
     @property
     def travel(self) -> float:
-        """How many seconds a traveller takes."""
+        """The duration of the motion of a pill, in seconds."""
         return min(_TRAVEL, 0.75 * self.step)
 
-    # --- as pictures ---
+    # --- frames ---
 
     def fitted(self, size: Size | None) -> tuple[int, int]:
-        """How large the film is, in pixels: as `size` says, or twice as large as the scene, up to a limit."""
+        """Return the (width, height) in pixels: `size`, or twice the size of the scene up to a limit."""
         wide, high = self.stage.size
         if isinstance(size, tuple):
             return size
@@ -158,14 +158,14 @@ class Film:
         return width, max(1, round(width * high / wide))
 
     def _cuts(self, fps: float) -> list[tuple[int, int, int]]:
-        """For each still the numbers of its first frame, of the first in which nothing travels, and of the next one's.
+        """Return for each still the indices of its first frame, first frame without motion, and end (exclusive).
 
-        Raises ArgumentError if a still would be seen in no frame.
+        Raises ArgumentError if a step is shorter than a frame.
         """
         if fps * self.step < 1:
             raise ArgumentError(
-                f"save: fps = {fps:g} shows a frame each {1 / fps:.3g} s, and a step takes {self.step:.3g} s.\n"
-                f"  Give at least {math.ceil(1 / self.step)} frames a second, or a lower speed."
+                f"save: at fps = {fps:g} a frame lasts {1 / fps:.3g} s, longer than a step ({self.step:.3g} s).\n"
+                f"  Use at least {math.ceil(1 / self.step)} frames per second, or a lower speed."
             )
         edges = [round(at * self.step * fps) for at in range(len(self.positions))]
         found = []
@@ -175,10 +175,7 @@ class Film:
         return found
 
     def frames(self, size: tuple[int, int], fps: float) -> Iterator[tuple[Any, int]]:
-        """The frames of the film, and for each in how many frames' time it is seen.
-
-        A frame is an array of (height, width, 3) bytes.
-        """
+        """Yield each frame, a uint8 array of shape (height, width, 3), and its duration in frames."""
         for at, (first, arrived, after) in enumerate(self._cuts(fps)):
             still, one = self._still(at, size), self.traveller(at)
             if one is not None:
@@ -189,20 +186,20 @@ class Film:
             yield still, after - arrived
 
     def _still(self, at: int, size: tuple[int, int]) -> Any:
-        """A still as an array, on a ground without a border."""
+        """Render a still as an array, without the border of the page."""
         theme = self.theme or "light"
         pieces = "".join(self.stage.pieces(self.positions[at]))
         picture = self.stage.document(pieces, theme, ".mg .page{stroke:none}")
         return encoding.pixels(png(picture.svg, size, THEMES[theme]["page"]))[..., :3]
 
     def _scale(self, size: tuple[int, int]) -> tuple[float, float, float]:
-        """How many pixels of a film of a size are one of the scene, and where that begins."""
+        """Return the scale from scene to film pixels, and the left and top offsets of the scene."""
         wide, high = self.stage.size
         scale = min(size[0] / wide, size[1] / high)
         return scale, (size[0] - scale * wide) / 2, (size[1] - scale * high) / 2
 
     def _pill(self, text: str, size: tuple[int, int]) -> Any:
-        """What travels, as an array with an opacity."""
+        """Render the moving pill as an RGBA array."""
         scale = self._scale(size)[0]
         large = large_in(self.stage.seen)
         wide, high = large * (pill_width(text) + 4), large * 24.0
@@ -211,7 +208,7 @@ class Film:
         return encoding.pixels(png(picture.svg, (math.ceil(wide * scale), math.ceil(high * scale))))
 
     def _over(self, still: Any, flying: Any, point: Point, size: tuple[int, int]) -> Any:
-        """A still with what travels around a point."""
+        """Return a copy of a still with the pill blended over it, centred at `point`."""
         scale, left, top = self._scale(size)
         high, wide = flying.shape[:2]
         x = min(max(round(left + scale * point[0] - wide / 2), 0), size[0] - wide)
@@ -221,12 +218,14 @@ class Film:
         part[...] = (flying[..., :3] * alpha + part * (255 - alpha) + 127) // 255
         return frame
 
-    # --- as films ---
+    # --- encoded ---
 
     def gif(self, size: Size | None = None, fps: float = _FPS) -> bytes:
-        """The film as GIF, which is played again and again; frames that are equal are one that is seen longer."""
+        """Return the film as a looping GIF, in which runs of equal frames are one longer frame."""
         if fps > 50:
-            raise ArgumentError(f"save: a GIF shows at most 50 frames a second, not fps = {fps:g}.\n  Save an MP4.")
+            raise ArgumentError(
+                f"save: GIF supports at most 50 frames per second, but got fps = {fps:g}.\n  Save an MP4."
+            )
         fitted = self.fitted(size)
         with explained("save", INSTEAD):
             av = package("av", "save", INSTEAD)
@@ -235,12 +234,12 @@ class Film:
             return encoding.gif(av, self.frames(fitted, fps), fitted, palette, fps, after - arrived)
 
     def _sampled(self) -> list[int]:
-        """A few stills in which all colours occur."""
+        """Return the indices of a few stills, from which the palette is computed."""
         count = len(self.positions)
         return sorted({0, count - 1, *range(0, count, max(1, count // 6))})
 
     def mp4(self, size: Size | None = None, fps: float = _FPS) -> bytes:
-        """The film as MP4, H.264, of an even number of rows and columns."""
+        """Return the film as MP4 (H.264), with width and height rounded up to even numbers of pixels."""
         width, height = (2 * math.ceil(side / 2) for side in self.fitted(size))
         with explained("save", INSTEAD):
             return encoding.mp4(package("av", "save", INSTEAD), self.frames((width, height), fps), (width, height), fps)
@@ -256,7 +255,7 @@ def film_of(
     stop: Any = None,
     theme: Theme | None = None,
 ) -> Film:
-    """The film of a trace; `start` and `stop` are positions, as a tour gives them, or None for the ends."""
+    """Return the film of a trace from `start` to `stop`, positions as in a tour; None for the first or last."""
     speed = number_of(speed, "speed")
     timeline = Timeline(trace)
     first, last = (
@@ -264,14 +263,14 @@ def film_of(
         for where, end in ((start, 0), (stop, timeline.last))
     )
     if first > last:
-        raise ArgumentError(f"save: it starts at {first}, after it stops, at {last}.\n  Exchange start and stop.")
+        raise ArgumentError(f"save: start (position {first}) is after stop (position {last}).\n  Swap start and stop.")
     seen = scene(trace, opened, timeline, _WIDE)
     shown, seconds = positions_of(timeline, first, last, unit, seen.opened)
     return Film(stage_of(seen, shown, bar=True), shown, seconds / speed, theme_of(theme))
 
 
 def writers(trace: Trace, opened: Collection[int] | None, unit: Any, speed: float) -> dict[str, FileWriter]:
-    """What films are written by, by suffix; `speed` is that of those for which none is given."""
+    """Return the file writers of films, by suffix; `speed` is the default speed."""
 
     def film(**options: Any) -> Film:
         return film_of(trace, opened, unit, **{"speed": speed, **options})
@@ -294,12 +293,13 @@ def writers(trace: Trace, opened: Collection[int] | None, unit: Any, speed: floa
 
 
 def _size_of(size: Any) -> Size | None:
-    """`size`, if it is a width, or a width and a height. Raises ArgumentError for anything else."""
+    """Return `size` if it is a width or a (width, height). Raises ArgumentError otherwise."""
     if size is None or is_whole(size):
         return None if size is None else int(size)
     if not isinstance(size, tuple | list) or len(size) != 2 or not all(map(is_whole, size)):
         raise ArgumentError(
-            f"save: size = {size!r} is no size in pixels.\n  Write size=800, a width, or size=(800, 600)."
+            f"save: size must be a width or (width, height) in pixels, but got {size!r}.\n"
+            "  Write size=800 or size=(800, 600)."
         )
     return int(size[0]), int(size[1])
 
@@ -308,12 +308,12 @@ def _size_of(size: Any) -> Size | None:
 
 
 def _eased(t: float) -> float:
-    """Slow at both ends."""
+    """Ease `t` in [0, 1] in and out (smoothstep)."""
     return t * t * (3 - 2 * t)
 
 
 def point_on(points: Sequence[Point], share: float) -> Point:
-    """The point at a share, 0 to 1, of the way along some."""
+    """Return the point at a fraction `share`, 0 to 1, of the length of a polyline."""
     lengths = [math.dist(start, end) for start, end in pairwise(points)]
     left = share * sum(lengths)
     for (start, end), length in zip(pairwise(points), lengths, strict=True):

@@ -1,7 +1,7 @@
-"""SVG as PNG and as PDF, by typst, which brings what it needs, some fonts too: no program and no browser.
+"""Conversion of SVG to PNG and PDF with typst, which needs no external program or browser.
 
-Text is set in DejaVu Sans, by whose widths boxes are measured, where a system has it, or matplotlib, which ships it;
-else in another sans serif, and where there is no font at all in one of typst's own. In a PDF it stays text.
+Boxes are measured for DejaVu Sans. It is used if the system has it, or matplotlib, which ships it; otherwise another
+sans serif font, or one bundled with typst. Text in a PDF remains text.
 """
 
 from __future__ import annotations
@@ -23,20 +23,20 @@ _PDF = """#set document(title: sys.inputs.title, date: none)
 #set page(width: {0}pt, height: {1}pt, margin: 0pt, fill: none)
 #image(bytes(sys.inputs.svg), format: "svg", width: 100%, alt: sys.inputs.title)"""
 INSTEAD = ", or save as SVG, which needs none"
-_POINT = 0.75  # of a pixel, as in CSS
+_POINT = 0.75  # points per pixel, as in CSS
 
 
 def png(svg: str, size: tuple[int, int], fill: str | None = None) -> bytes:
-    """The PNG of an SVG, `size` pixels large: whole, in the middle, on `fill`, a colour, or on nothing.
+    """Render an SVG as a PNG of `size` pixels, scaled to fit and centred, on the colour `fill` or transparent.
 
-    Raises MissingPackageError where typst is missing.
+    Raises MissingPackageError if typst is not installed.
     """
     ground = "none" if fill is None else f'rgb("{fill}")'
     return _compiled(_PNG.format(*size, ground), {"svg": svg}, format="png", ppi=72.0)
 
 
 def pdf(picture: Picture, title: str) -> bytes:
-    """The PDF of a picture, on one page of its size; `title` is what a screen reader says of it."""
+    """Render a picture as a PDF with one page of its size; `title` is also the alternative text."""
     page = _PDF.format(_POINT * picture.width, _POINT * picture.height)
     return _compiled(page, {"svg": picture.svg, "title": title}, format="pdf")
 
@@ -55,7 +55,7 @@ def _compiler(typst: Any) -> Any:
 
 
 def _folders() -> list[Path]:
-    """Where matplotlib, if it is installed, has its fonts; it is not imported for that."""
+    """Return the font directories of matplotlib, if it is installed, without importing it."""
     spec = find_spec("matplotlib")
     places = spec.submodule_search_locations if spec and spec.submodule_search_locations else []
     return [folder for place in places if (folder := Path(place, "mpl-data", "fonts", "ttf")).is_dir()]

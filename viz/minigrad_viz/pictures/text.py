@@ -1,4 +1,4 @@
-"""The text form: what a terminal shows, a diff compares, and a user sees where there are no pictures."""
+"""Graphs as text tables, for terminals, diffs and front ends without images."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from minigrad_viz.trace.notation import cells, fit_cells, number, plain
 
 __all__ = ["table", "to_text"]
 
-_ROWS = 60  # a longer graph shows half of these from its beginning and half from its end
+_ROWS = 60  # a longer graph shows the first and last 30 nodes
 
 
 def to_text(x: Any, *more: Any) -> str:
-    """The graph of `x`, a Value or several, as text: its nodes in tape order, then its local derivatives.
+    """Return the graph of `x`, one or several Values, as text: its nodes in tape order, then its local derivatives.
 
     >>> import minigrad as mg
     >>> a, b = mg.Value(2.0, "a"), mg.Value(-3.0, "b")
@@ -34,9 +34,9 @@ def to_text(x: Any, *more: Any) -> str:
 
 
 def table(trace: Trace, now: Moment | None = None) -> str:
-    """The text form of a trace, or of a moment of it, with its caption.
+    """Return the text form of a trace, or of a moment of it with its caption.
 
-    What a tensor of several numbers holds stands on lines of its own below its node.
+    Tensors with several elements are summarised on separate lines below their node.
     """
     count = len(trace.nodes)
     half = _ROWS // 2
@@ -84,7 +84,7 @@ def _row(trace: Trace, index: int, scoped: bool, now: Moment | None) -> tuple[st
 
 
 def _derivatives(trace: Trace, index: int) -> list[str]:
-    """A line for each way back from a node, as ``∂c/∂a = b = -3.0``."""
+    """Return a line for each local derivative of a node, such as ``∂c/∂a = b = -3.0``."""
     lines = []
     for edge in trace.into[index]:
         if trace.edges[edge].flows and (rule := trace.local_text(edge, show=number)):
@@ -98,7 +98,7 @@ def _width(text: str) -> int:
 
 
 def _line(row: tuple[str, ...], widths: list[int]) -> str:
-    """Names to the left, numbers to the right."""
+    """Return a row with names left-aligned and values right-aligned."""
     padded = []
     for column, (text, width) in enumerate(zip(row, widths, strict=True)):
         space = " " * (width - _width(text))
