@@ -1,4 +1,4 @@
-"""The board of `watch`: all numbers, well formed, with signs where something is wrong."""
+"""The dashboard of `watch`: all values, well-formed SVG, and warnings."""
 
 import html
 import re
@@ -8,7 +8,7 @@ from minigrad_viz.pictures.palette import DARK, LIGHT
 
 
 def shown():
-    """A picture with all that can be in one."""
+    """Return a view with every kind of content."""
     import numpy as np
 
     sample = np.linspace(-1.0, 3.0, 50)
@@ -26,7 +26,7 @@ def test_the_picture_says_all_numbers_and_marks_what_is_wrong_by_signs_too():
     texts = [html.unescape(text) for text in re.findall(r"<text[^>]*>(.*?)</text>", svg)]
     for text in ("a<b>", "Linear", "−1.0 … 3.0", "0.5", "! 0.5", "! 75%", "! 100%", "! 6.12e−08", "! 1 NaN or Inf"):
         assert text in texts
-    assert "Net after 1,000 steps · loss 0.002, at first 2.0 · validation NaN · layers at step 900" in texts
+    assert "Net after 1,000 steps · loss 0.002, initially 2.0 · validation NaN · layers at step 900" in texts
     assert any("logarithmic" in text for text in texts)
     assert LIGHT["forward"] in svg
     assert DARK["forward"] in svg
@@ -43,7 +43,7 @@ def test_the_picture_is_well_formed_and_no_text_leaves_it_or_meets_the_next():
         x, said = float(text.get("x")), "".join(text.itertext())
         if "end" not in text.get("class"):
             ends.append((x + text_width(said, 11, "warn" in text.get("class")), float(text.get("y")), x, said))
-            assert ends[-1][0] <= WIDTH - 8, said  # where the stripe behind a row ends
+            assert ends[-1][0] <= WIDTH - 8, said  # the right edge of a row's stripe
     begins = [(float(bar.get("x")), float(bar.get("y")) + 6) for bar in root.iter("{http://www.w3.org/2000/svg}rect")]
     begins += [(x, y) for _, y, x, _ in ends]
     for end, y, x, said in ends:
@@ -51,7 +51,7 @@ def test_the_picture_is_well_formed_and_no_text_leaves_it_or_meets_the_next():
 
 
 def test_a_training_without_a_finite_loss_says_so():
-    assert "no loss was finite" in board(TrainingView("Net", 2, 0, [(1, float("inf")), (2, float("nan"))]))
+    assert "no finite loss" in board(TrainingView("Net", 2, 0, [(1, float("inf")), (2, float("nan"))]))
 
 
 def test_before_the_first_step_and_of_one_step_there_is_a_picture_too():

@@ -1,4 +1,4 @@
-"""Gradient flow as a heatmap: which shade is in which cell, what marks the others, and what stands below."""
+"""Gradient flow as a heatmap: the shade of each cell, the signs, the legend and the alarms."""
 
 import math
 import re
@@ -31,7 +31,7 @@ def svg_of(flow, names=NAMES, kinds=KINDS):
 
 
 def cells(svg, count):
-    """The shade in each cell, by row and column, as the paths say."""
+    """Return the shade of each cell, by (row, column), from the paths."""
     wide = min((RIGHT - LEFT) / count, 24.0)
     found = {}
     for shade in range(len(FLOW["light"])):
@@ -72,7 +72,7 @@ def test_blank_zero_and_not_finite_cells_are_told_by_signs_and_named_in_the_lege
     assert elements(svg, "nil")[0].get("d") == "M170.0 33.5H194.0"
     assert elements(svg, "wild")[0].get("d").startswith("M195.0 26l")
     said = [words(one) for one in elements(svg, "key")]
-    assert {"NaN or Inf", "0", "blank: no gradient measured", "an alarm begins"} <= set(said)
+    assert {"NaN or Inf", "0", "blank: no gradient measured", "start of an alarm"} <= set(said)
     plain, _ = svg_of(flow_of([0.1, 0.1]), ["a", "b"], ["A", "B"])
     assert [words(one) for one in elements(plain, "key")][1:] == ["step 1", "10⁻²", "10⁻¹"]
 
@@ -86,7 +86,7 @@ def test_each_alarm_has_its_sign_in_the_cell_where_it_begins_and_its_text_below(
     signs = {one[0].text: one[1] for one in elements(svg, "begins")}
     places = {text: (float(sign.get("cx")), float(sign.get("cy"))) for text, sign in signs.items()}
     assert places == {
-        "step 4: vanishing gradient in first: 1.0e−8, against 0.1 in last, nearest the loss": (
+        "step 4: vanishing gradient in first: 1.0e−8, versus 0.1 in last, nearest the loss": (
             LEFT + 3.5 * 24,
             24 + 9,
         ),
@@ -100,10 +100,10 @@ def test_a_picture_of_a_long_training_says_how_many_steps_a_column_is():
     flow = flow_of(*[[0.1]] * 1000)
     svg, _ = svg_of(flow, ["a"], ["A"])
     said = [words(one) for one in elements(svg, "key")]
-    assert said[0] == "root mean square of a layer's gradient · a column: the largest of 8 measured steps"
+    assert said[0] == "root mean square of each layer's gradient · each column: maximum over 8 measured steps"
     assert said[1:7] == ["step 1", "201", "401", "593", "793", "1,000"]  # the first step of each of these columns
     assert len(cells(svg, len(flow.columns))) == len(flow.columns) == 125
-    assert "a column: a measured step" in svg_of(flow_of([0.1]), ["a"], ["A"])[0]
+    assert "one column per measured step" in svg_of(flow_of([0.1]), ["a"], ["A"])[0]
 
 
 @pytest.mark.parametrize("count", [1, 2, 7, MOST])
@@ -134,26 +134,26 @@ def test_alarms_of_one_kind_are_one_line_which_says_when_the_first_and_last_bega
     flow.alarms.append(Alarm("grown", 5, 0, 3.0e5, 0.25))
     flow.alarms.append(Alarm("stale", 2, 1))
     assert alarm_lines(flow, "abcdefgh") == [
-        "steps 3 to 8: vanishing gradient in a, b, c, d and 2 more: 1.0e−5 in f, against 20.0 in h, nearest the loss",
+        "steps 3 to 8: vanishing gradient in a, b, c, d and 2 more: 1.0e−5 in f, versus 20.0 in h, nearest the loss",
         "step 9: the first NaN, in the output of c",
         "step 8: the first infinity, in the gradient of b",
-        "step 5: exploding gradient in a: 3.0e5, and before it was mostly 0.25",
-        "step 2: stale gradients in b: those of the step before were still there, call zero_grad()",
+        "step 5: exploding gradient in a: 3.0e5, previously about 0.25",
+        "step 2: stale gradients in b: not cleared after the previous step; call zero_grad()",
     ]
 
 
 def test_as_text_it_is_bars_and_signs_in_at_most_sixty_columns():
     flow = flow_of([1e-6, None, 1.0], [0.0, None, 1.0], [math.nan, None, 1.0], [None, None, 1.0])
     assert lines(flow, NAMES) == [
-        "gradient flow: the root mean square of a layer's gradient; a column: a measured step, from 1 to 4",
+        "gradient flow: root mean square of each layer's gradient; one column per measured step, 1 to 4",
         "first  !0!",
         "last   ████",
-        "▁ 10⁻⁶ … █ 10⁰, × NaN or Inf, 0 none, ! an alarm begins",
-        "! step 1: vanishing gradient in first: 1.0e−6, against 1.0 in last, nearest the loss",
+        "▁ 10⁻⁶ … █ 10⁰, × NaN or Inf, 0 zero, ! start of an alarm",
+        "! step 1: vanishing gradient in first: 1.0e−6, versus 1.0 in last, nearest the loss",
         "! step 3: the first NaN, in the gradient of first",
     ]
     long = lines(flow_of(*[[0.011]] * 1000), ["a"])
-    assert "a column: the largest of 24 measured steps, from 1 to 1,000" in long[0]
+    assert "each column: maximum over 24 measured steps, 1 to 1,000" in long[0]
     assert long[1] == "a  " + "▁" * 42
 
 
@@ -161,6 +161,6 @@ def test_in_words_it_says_the_range_and_the_alarms_and_before_the_first_step_not
     flow = flow_of([1e-6, None, 0.5], [1e-6, None, 0.5])
     assert sentence(flow, NAMES) == (
         "Gradient flow: 2 layers over 2 measured steps, from 10⁻⁶ to 10⁰. "
-        "step 1: vanishing gradient in first: 1.0e−6, against 0.5 in last, nearest the loss."
+        "step 1: vanishing gradient in first: 1.0e−6, versus 0.5 in last, nearest the loss."
     )
     assert (sentence(Flow(), NAMES), lines(Flow(), NAMES), drawn(Flow(), NAMES, KINDS, 0.0)) == ("", [], ("", 0.0))

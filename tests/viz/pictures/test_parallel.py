@@ -1,4 +1,4 @@
-"""The picture of a sweep, and the widget that follows one."""
+"""Parallel coordinates of a sweep, and the widget that follows one."""
 
 import re
 import time
@@ -68,7 +68,7 @@ def test_who_does_not_see_it_is_told_and_names_of_others_stay_text():
 def test_no_trial_and_one_trial_are_pictures_too(count):
     found = made(states=["done"] * count + ["waiting"] * 12)
     svg = parallel(found)
-    assert ("no trial has ended yet" in svg) is (count == 0)
+    assert ("no trial has finished yet" in svg) is (count == 0)
     assert len(lines_of(svg)) == count
 
 

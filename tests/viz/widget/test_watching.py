@@ -237,7 +237,7 @@ def test_fit_tells_the_losses_and_those_of_validation():
     seen.close()
     assert [loss for _, loss in seen.view.losses] == history.steps
     assert seen.view.validation == [(3, history["val_loss"][0]), (6, history["val_loss"][1])]
-    assert "● of validation" in seen.svg()
+    assert "● validation" in seen.svg()
 
 
 def test_layers_are_chosen_by_name():
@@ -251,7 +251,7 @@ def test_of_many_layers_some_are_shown_and_the_text_says_so():
     seen = watch(net)
     names = [layer.name for layer in seen.view.layers]
     assert (len(names), names[0], names[-1]) == (24, "0", "39")
-    assert str(seen).endswith("16 more layers are not shown: watch(model, layers=[…]) chooses.")
+    assert str(seen).endswith("16 more layers are not shown; select layers with watch(model, layers=[…]).")
 
 
 def test_what_is_no_model_is_refused():
@@ -281,7 +281,7 @@ def test_the_heatmap_stands_between_the_loss_and_the_layers_in_every_form(tmp_pa
     assert "http" not in page.replace("http://www.w3.org", "")
     assert (tmp_path / "a.txt").read_text(encoding="utf-8") == str(seen)
     assert "\ngradient flow: " in str(seen)
-    with pytest.raises(mg.errors.ArgumentError, match=r"End it with \.svg, \.html, \.txt"):
+    with pytest.raises(mg.errors.ArgumentError, match=r"Use one of \.svg, \.html, \.txt"):
         seen.save(tmp_path / "a.png")
 
 

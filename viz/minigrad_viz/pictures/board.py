@@ -1,6 +1,5 @@
-"""The picture of a training: the loss, the gradients of all layers over the steps, and a row a layer for one step.
-
-As SVG, as a page, and as text.
+"""The training dashboard: the loss curve, the gradient flow of all layers over the steps, and a row per layer for one
+step, as SVG, HTML and text.
 """
 
 from __future__ import annotations
@@ -22,17 +21,17 @@ __all__ = ["LayerRow", "TrainingView", "board", "figure", "lines", "page", "tick
 
 Point = tuple[int, float]
 
-WIDTH = 840  # which fits beside the margins of a notebook without becoming smaller
-_LEFT, _RIGHT, _TOP, _HIGH = 58, 824, 44, 132  # of the loss
+WIDTH = 840  # fits between the margins of a notebook without being scaled down
+_LEFT, _RIGHT, _TOP, _HIGH = 58, 824, 44, 132  # box of the loss curve
 _ROW = 34
 _BINS, _TEXT_BINS = 28, 12
-_POINTS = 300  # of a curve
+_POINTS = 300  # maximum points of a curve
 _COLUMNS = {"layer": 16, "values": 146, "gradients": 310, "norm": 492, "update": 614, "dead": 758}
-_WIDE = 60  # of a histogram
-_DEAD = 20  # of a bar of dead units
-_LOW, _SPAN = -6.0, 6.0  # decades of update/weight
-_USUAL = (-4.0, -2.0)  # where it mostly is when training goes well: about 1e-3
-_DYING = 0.5  # share of units that is worth a word
+_WIDE = 60  # width of a histogram
+_DEAD = 20  # width of a bar of dead units
+_LOW, _SPAN = -6.0, 6.0  # axis of update/weight, in decades
+_USUAL = (-4.0, -2.0)  # usual range in healthy training: about 1e-3
+_DYING = 0.5  # fraction of dead units that triggers a warning
 
 SHAPES = (
     ".mg .curve{{fill:none;stroke-width:1.75;stroke-linejoin:round}}.mg .band{{stroke:none}}"
@@ -49,43 +48,43 @@ COLOURS = (
 
 @dataclass
 class LayerRow:
-    """What is known of a layer: samples of its outputs and their gradients, and numbers about its parameters."""
+    """Measurements of a layer: samples of its outputs and their gradients, and statistics of its parameters."""
 
     name: str
     kind: str
     values: Any = None
     gradients: Any = None
     norms: list[Point] = field(default_factory=list)
-    """The norm of the gradient of its parameters, by step."""
+    """The norm of the gradient of its parameters at each measured step."""
     update: float | None = None
-    """The norm of the last update of its parameters, by theirs."""
+    """The norm of the last update of its parameters, divided by the norm of the parameters."""
     dead: float | None = None
-    """The share of its units that a relu, in it or after it, made 0 for the whole batch."""
+    """The fraction of its units for which a ReLU, in or after the layer, outputs 0 for the entire batch."""
 
 
 @dataclass
 class TrainingView:
-    """All that the picture shows."""
+    """The data of the dashboard."""
 
     model: str
     step: int = 0
     measured: int = 0
-    """The step that the layers show."""
+    """The step at which the layers were measured."""
     losses: list[Point] = field(default_factory=list)
     validation: list[Point] = field(default_factory=list)
     layers: list[LayerRow] = field(default_factory=list)
     hidden: int = 0
-    """How many layers there are beside those."""
+    """The number of layers that are not shown."""
     flow: Flow = field(default_factory=Flow)
-    """The gradients of the layers over the steps."""
+    """The gradients of the layers at each measured step."""
 
     def sentence(self) -> str:
-        """What is to be seen, in one line."""
+        """Return a one-line summary."""
         if not self.losses:
             return f"{self.model}: no step yet"
         first, last = self.losses[0][1], self.losses[-1][1]
         parts = [f"{self.model} after {self.step:,} step{'' if self.step == 1 else 's'}"]
-        parts.append(f"loss {_short(last)}, at first {_short(first)}")
+        parts.append(f"loss {_short(last)}, initially {_short(first)}")
         parts += [f"validation {_short(self.validation[-1][1])}"] if self.validation else []
         parts += [f"layers at step {self.measured:,}"] if self.measured else []
         return " · ".join(parts)
@@ -95,7 +94,7 @@ class TrainingView:
 
 
 def lines(view: TrainingView) -> str:
-    """The picture as text, for terminals and diffs."""
+    """Return the dashboard as text, for terminals and diffs."""
     heads = ["layer", "values", "gradients", "|gradient|", "update/weight", "dead"]
     rows = [heads]
     for layer in view.layers:
@@ -123,11 +122,11 @@ def _told(sample: Any) -> str:
 
 
 def _said_hidden(view: TrainingView) -> str:
-    return f"{view.hidden} more layers are not shown: watch(model, layers=[…]) chooses."
+    return f"{view.hidden} more layers are not shown; select layers with watch(model, layers=[…])."
 
 
 def _short(x: float | None) -> str:
-    """A number to 3 digits.
+    """Format a float with 3 significant digits.
 
     >>> [_short(x) for x in (0.0, 1234.5, 0.00012345, -2.0)]
     ['0.0', '1230.0', '0.000123', '−2.0']
@@ -136,7 +135,7 @@ def _short(x: float | None) -> str:
 
 
 def _histogram(sample: Any, bins: int) -> tuple[float | None, float | None, list[int], int]:
-    """Least, largest, counts between them, and how many numbers are not finite."""
+    """Return the minimum, the maximum, the bin counts between them, and the number of non-finite elements."""
     import numpy as np
 
     finite = sample[np.isfinite(sample)]
@@ -155,7 +154,7 @@ def _histogram(sample: Any, bins: int) -> tuple[float | None, float | None, list
 
 
 def figure(view: TrainingView) -> str:
-    """For a notebook: an image, which needs no script to be shown."""
+    """Return an HTML fragment with the dashboard as an image, which needs no JavaScript."""
     encoded = base64.b64encode(board(view).encode()).decode()
     return (
         '<figure class="minigrad-watch" style="margin:0;overflow-x:auto"><img alt="'
@@ -165,23 +164,23 @@ def figure(view: TrainingView) -> str:
 
 
 def page(view: TrainingView, theme: Theme | None = None) -> str:
-    """A page with the picture, and with its text."""
+    """Return a page with the dashboard and its text form."""
     picture = zoomed(board(view, theme), WIDTH)
     text = f"<details><summary>As text</summary><pre>{escape(lines(view))}</pre></details>"
     return standalone(f"{view.model} · minigrad", f"<h1>{escape(view.sentence())}</h1>{picture}{text}", theme)
 
 
 def board(view: TrainingView, theme: Theme | None = None) -> str:
-    """The whole picture, in the colours of a theme, or else of the user's."""
+    """Return the dashboard as SVG, in `theme`, or following the user's theme."""
     names, kinds = [layer.name for layer in view.layers], [layer.kind for layer in view.layers]
     gradients, high = flow.drawn(view.flow, names, kinds, _TOP + _HIGH + 34)
     top = _TOP + _HIGH + 58 + (round(high) + 12 if high else 0)
     rows = "".join(_layer(layer, top + _ROW * k, k) for k, layer in enumerate(view.layers))
     end = top + _ROW * len(view.layers) + 6
     key = [
-        "histograms and norms: of one step",
-        "update/weight: grey from 1e−4 to 1e−2, where it mostly is",
-        "dead: units that a relu makes 0 for all of the batch",
+        "histograms and norms: one step",
+        "update/weight: the usual range, 1e−4 to 1e−2, in grey",
+        "dead: units whose ReLU outputs 0 for the entire batch",
         *([_said_hidden(view)] if view.hidden else []),
     ]
     below = "".join(
@@ -205,7 +204,7 @@ def _css(theme: Theme | None) -> str:
 
 
 def _described(view: TrainingView) -> str:
-    """The picture in a few sentences, for who does not see it."""
+    """Return a text alternative of the dashboard, for screen readers."""
     gradients = flow.sentence(view.flow, [layer.name for layer in view.layers])
     return " ".join(filter(None, [f"{view.sentence()}.", gradients]))
 
@@ -222,7 +221,7 @@ def _heads(y: float) -> str:
     titles = {
         "layer": "layer",
         "values": "values",
-        "gradients": "gradients of these",
+        "gradients": "their gradients",
         "norm": "|gradient| of weights",
         "update": "update / weight",
         "dead": "dead",
@@ -239,7 +238,7 @@ def _curve(view: TrainingView) -> str:
     points = [(step, loss) for step, loss in view.losses if math.isfinite(loss)]
     shown = points + [(step, loss) for step, loss in view.validation if math.isfinite(loss)]
     if not shown:
-        said = "no loss was finite" if view.losses else "no loss yet"
+        said = "no finite loss" if view.losses else "no loss yet"
         return f'<text class="dim" x="{_LEFT}" y="{_TOP + 30}">{said}</text>'
     low, high = min(y for _, y in shown), max(y for _, y in shown)
     logs = low > 0 and high / low > 30
@@ -278,12 +277,12 @@ def _curve(view: TrainingView) -> str:
     )
     parts.append(f'<text class="cap fw" x="{_LEFT + 60}" y="{bottom}">— {key}</text>')
     if view.validation:
-        parts.append(f'<text class="cap bw" x="{_LEFT + 350}" y="{bottom}">● of validation</text>')
+        parts.append(f'<text class="cap bw" x="{_LEFT + 350}" y="{bottom}">● validation</text>')
     return "".join(parts)
 
 
 def _thinned(points: Sequence[Point]) -> Iterator[tuple[float, float, float, float]]:
-    """Step, mean, least and largest of as many neighbours as make a curve of few points."""
+    """Downsample a curve to at most `_POINTS` bins: yield the mean step and the mean, minimum and maximum of each."""
     size = -(-len(points) // _POINTS)
     for start in range(0, len(points), max(size, 1)):
         part = points[start : start + size]
@@ -292,7 +291,7 @@ def _thinned(points: Sequence[Point]) -> Iterator[tuple[float, float, float, flo
 
 
 def ticks(low: float, high: float, logs: bool) -> list[float]:
-    """Round numbers between two.
+    """Return round tick values between `low` and `high`; with `logs`, powers of ten.
 
     >>> ticks(0.0, 2.3, False), ticks(0.004, 3.0, True)
     ([0.0, 1.0, 2.0], [0.01, 0.1, 1.0])
@@ -355,7 +354,7 @@ def _histogram_of(sample: Any, x: float, y: float, look: str) -> str:
 
 
 def _norms(norms: Sequence[Point], x: float, y: float) -> str:
-    """The way of a norm, on a logarithmic scale, and where it is."""
+    """Return a sparkline of a norm on a logarithmic scale, with its current value."""
     there = [(step, math.log10(n)) for step, n in norms if 0 < n < math.inf]
     parts = []
     if there:
@@ -371,7 +370,7 @@ def _norms(norms: Sequence[Point], x: float, y: float) -> str:
 
 
 def _update(update: float, x: float, y: float) -> str:
-    """A dot on six decades."""
+    """Return the update/weight ratio as a dot on an axis of six decades."""
     wide = 56
     place = min(max((math.log10(update) if update > 0 else _LOW) - _LOW, 0.0), _SPAN) / _SPAN if update == update else 0
     left, right = ((edge - _LOW) / _SPAN * wide for edge in _USUAL)

@@ -1,7 +1,7 @@
-"""Gradient flow as a heatmap: a row a layer, a column a measured step, the colour the size on a logarithmic scale.
+"""Gradient flow as a heatmap, in SVG and text: a row per layer, a column per measured step, logarithmic colours.
 
-A cell is blank where nothing was measured, crossed where the gradient is not finite, and dashed where it is 0. An alarm
-is a sign in the cell where it begins, and a line of text below. As SVG, and as text.
+A cell is blank if nothing was measured, crossed if the gradient is not finite, and dashed if it is 0. An alarm is a
+sign in the cell where it starts, and a line of text below.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from minigrad_viz.trace.notation import compact, escape, fit, fit_cells, text_wi
 __all__ = ["COLOURS", "SHAPES", "Scale", "alarm_lines", "drawn", "lines", "power", "scale_of", "sentence"]
 
 _SHADES = len(FLOW["light"])
-_DECADES = 12  # of a scale at most, from the largest down: what is below has the lowest colour
-_ROW, _WIDEST = 19, 24.0  # a row, and the widest cell
+_DECADES = 12  # maximum range of a scale, below the largest size; smaller sizes have the lowest colour
+_ROW, _WIDEST = 19, 24.0  # height of a row, maximum width of a cell
 _SHADE = 28  # width of a shade in the legend
-_LEFT, _RIGHT = 146, 824  # of the map; at the left of it are the names
+_LEFT, _RIGHT = 146, 824  # left and right edges of the heatmap; the names are to its left
 _SIGN = 6.5  # radius
 _LINE = 18
-_NAMES = 4  # layers that an alarm names
+_NAMES = 4  # maximum layers that an alarm names
 _TEXT_COLUMNS = 60
 _BARS = "▁▂▃▄▅▆▇█"
 _SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
@@ -41,28 +41,28 @@ COLOURS = "".join(f".mg .g{k}{{{{fill:{{flow{k}}}}}}}" for k in range(_SHADES)) 
 
 @dataclass(frozen=True)
 class Scale:
-    """Powers of ten, from `low` to `high`."""
+    """A logarithmic scale between the powers of ten `low` and `high`."""
 
     low: int
     high: int
 
     def place(self, size: float) -> float:
-        """Where a size above 0 stands, from 0 to 1."""
+        """Return the position of a positive size, from 0 to 1."""
         return min(max((math.log10(size) - self.low) / (self.high - self.low), 0.0), 1.0)
 
     def step(self, size: float, steps: int) -> int:
-        """Which of so many steps it has."""
+        """Return the index of a positive size among `steps` equal steps."""
         return min(int(self.place(size) * steps), steps - 1)
 
     @property
     def marks(self) -> list[int]:
-        """The powers that are written: all, or every second, third …, from the highest."""
+        """The exponents of the ticks: all, or every second, third …, from the highest."""
         every = -(-(self.high - self.low) // 6)
         return list(range(self.high, self.low - 1, -every))[::-1]
 
 
 def scale_of(flow: Flow) -> Scale:
-    """The scale on which all sizes have a place; at most 12 decades.
+    """Return a scale that covers all sizes, of at most 12 decades.
 
     >>> from minigrad_viz.trace.gradient_flow import Measured
     >>> flow = Flow()
@@ -79,7 +79,7 @@ def scale_of(flow: Flow) -> Scale:
 
 
 def power(exponent: int) -> str:
-    """A power of ten.
+    """Format a power of ten.
 
     >>> power(-12)
     '10⁻¹²'
@@ -91,7 +91,7 @@ def power(exponent: int) -> str:
 
 
 def sentence(flow: Flow, names: Sequence[str]) -> str:
-    """What is to be seen, in one line; "" where there is nothing."""
+    """Return a one-line summary; "" if nothing was measured."""
     if not flow.columns:
         return ""
     scale, count = scale_of(flow), sum(column.count for column in flow.columns)
@@ -102,7 +102,7 @@ def sentence(flow: Flow, names: Sequence[str]) -> str:
 
 
 def alarm_lines(flow: Flow, names: Sequence[str]) -> list[str]:
-    """A line for all alarms of one kind, in the order in which the first of them began."""
+    """Return a line for each kind of alarm, in the order of their first occurrence."""
     together: dict[str, list[Alarm]] = {}
     for alarm in flow.alarms:
         together.setdefault(alarm.kind, []).append(alarm)
@@ -133,14 +133,14 @@ def _apart(what: str, worst: Callable[..., Alarm]) -> Callable[[Sequence[Alarm],
         near = f"{compact(alarm.other)} in {names[alarm.near or 0]}, nearest the loss"
         which = _which(alarms, names)
         size = (compact(alarm.size) if alarm.size else "0") + (f" in {names[alarm.row]}" if len(alarms) > 1 else "")
-        return f"{what} gradient in {which}: {size}, against {near}"
+        return f"{what} gradient in {which}: {size}, versus {near}"
 
     return said
 
 
 def _grown(alarms: Sequence[Alarm], names: Sequence[str]) -> str:
     alarm = max(alarms, key=lambda one: one.size)
-    times = f"{compact(alarm.size)}, and before it was mostly {compact(alarm.other)}"
+    times = f"{compact(alarm.size)}, previously about {compact(alarm.other)}"
     return f"exploding gradient in {_which(alarms, names)}: {times}"
 
 
@@ -150,7 +150,7 @@ def _dead(alarms: Sequence[Alarm], names: Sequence[str]) -> str:
 
 
 def _stale(alarms: Sequence[Alarm], names: Sequence[str]) -> str:
-    return f"stale gradients in {_which(alarms, names)}: those of the step before were still there, call zero_grad()"
+    return f"stale gradients in {_which(alarms, names)}: not cleared after the previous step; call zero_grad()"
 
 
 _SAID: dict[str, Callable[[Sequence[Alarm], Sequence[str]], str]] = {
@@ -165,17 +165,17 @@ _SAID: dict[str, Callable[[Sequence[Alarm], Sequence[str]], str]] = {
 
 
 def _head(flow: Flow) -> str:
-    """What a column is."""
+    """Return a description of a column."""
     if flow.every == 1:
-        return "a column: a measured step"
-    return f"a column: the largest of {flow.every:,} measured steps"
+        return "one column per measured step"
+    return f"each column: maximum over {flow.every:,} measured steps"
 
 
 # --- as text ---------------------------------------------------------------------------------------------------------
 
 
 def lines(flow: Flow, names: Sequence[str]) -> list[str]:
-    """The heatmap as text, in at most 60 columns: bars for sizes, and signs."""
+    """Return the heatmap as text in at most 60 columns, with bars for sizes."""
     if not flow.columns:
         return []
     scale, rows = scale_of(flow), flow.rows()
@@ -193,9 +193,9 @@ def lines(flow: Flow, names: Sequence[str]) -> list[str]:
         shown.append(f"{fit_cells(names[row], wide).ljust(wide)}  {marks}".rstrip())
     first, last = flow.columns[0].first, flow.columns[-1].last
     every = flow.every * each
-    a = "a measured step" if every == 1 else f"the largest of {every:,} measured steps"
-    head = f"gradient flow: the root mean square of a layer's gradient; a column: {a}, from {first:,} to {last:,}"
-    key = f"{_BARS[0]} {power(scale.low)} … {_BARS[-1]} {power(scale.high)}, × NaN or Inf, 0 none, ! an alarm begins"
+    a = "one column per measured step" if every == 1 else f"each column: maximum over {every:,} measured steps"
+    head = f"gradient flow: root mean square of each layer's gradient; {a}, {first:,} to {last:,}"
+    key = f"{_BARS[0]} {power(scale.low)} … {_BARS[-1]} {power(scale.high)}, × NaN or Inf, 0 zero, ! start of an alarm"
     return [head, *shown, key, *(f"! {line}" for line in alarm_lines(flow, names))]
 
 
@@ -211,14 +211,12 @@ def _mark(sizes: Sequence[float], scale: Scale) -> str:
 
 
 def drawn(flow: Flow, names: Sequence[str], kinds: Sequence[str], top: float) -> tuple[str, float]:
-    """The heatmap with its head, legend and alarms, below `top`; and how high that is: 0 where there is nothing.
-
-    Layers are called by their names, the paths of modules; `kinds` are the classes of these.
-    """
+    """Return the SVG of the heatmap with its header, legend and alarms, below y = `top`, and its height; ("", 0) if
+    nothing was measured. `names` are the paths of modules, `kinds` their classes."""
     if not flow.columns:
         return "", 0.0
     scale, rows = scale_of(flow), flow.rows()
-    head = f"root mean square of a layer's gradient · {_head(flow)}"
+    head = f"root mean square of each layer's gradient · {_head(flow)}"
     parts = [f'<text class="sub" x="16" y="{top + 12:g}">Gradient flow</text>']
     parts.append(f'<text class="key" x="{_LEFT}" y="{top + 12:g}">{escape(head)}</text>')
     begin = top + 24
@@ -244,7 +242,7 @@ def drawn(flow: Flow, names: Sequence[str], kinds: Sequence[str], top: float) ->
 
 
 def _cells(flow: Flow, rows: Sequence[int], scale: Scale, top: float, cell: float) -> str:
-    """The cells: a path for each shade, of runs of neighbours; crosses and dashes over them."""
+    """Return the cells: a path of horizontal runs for each shade, with crosses and dashes above them."""
     paths: dict[int, list[str]] = {}
     crossed, dashed = [], []
     for at, row in enumerate(rows):
@@ -276,7 +274,7 @@ def _shade(size: float | None, scale: Scale) -> int | str:
 
 
 def _crosses(x: float, y: float, wide: float) -> str:
-    """Crosses side by side in a stretch of a row, however narrow its cells."""
+    """Return the path of a row of crosses, of a legible size however narrow the cells are."""
     high = _ROW - 1
     count = max(1, round(wide / high))
     side = wide / count
@@ -288,7 +286,7 @@ def _crosses(x: float, y: float, wide: float) -> str:
 
 
 def _signs(flow: Flow, names: Sequence[str], rows: Sequence[int], top: float, cell: float) -> str:
-    """A sign in each cell where an alarm begins."""
+    """Return a sign for each cell where an alarm starts."""
     found: dict[tuple[int, int], list[Alarm]] = {}
     for alarm in flow.alarms:
         found.setdefault((rows.index(alarm.row), flow.column_of(alarm.step)), []).append(alarm)
@@ -304,7 +302,7 @@ def _signs(flow: Flow, names: Sequence[str], rows: Sequence[int], top: float, ce
 
 
 def _axis(flow: Flow, y: float, cell: float) -> str:
-    """The steps of some columns, as many as there is room for."""
+    """Return tick labels with the steps of some columns, as many as fit."""
     texts, taken = [], -math.inf
     count = len(flow.columns)
     places = sorted({round(k * (count - 1) / 5) for k in range(6)})
@@ -320,7 +318,7 @@ def _axis(flow: Flow, y: float, cell: float) -> str:
 
 
 def _legend(flow: Flow, scale: Scale, y: float) -> str:
-    """The shades with powers of ten below their edges, and what the signs mean that occur."""
+    """Return the legend: the colour scale, and the signs that occur."""
     sizes = [column.sizes.get(row) for column in flow.columns for row in flow.rows()]
     parts, x = [], float(_LEFT)
     if any(size and math.isfinite(size) for size in sizes):
@@ -330,7 +328,7 @@ def _legend(flow: Flow, scale: Scale, y: float) -> str:
         (any(size is not None and not math.isfinite(size) for size in sizes), "wild", "NaN or Inf"),
         (0.0 in sizes, "nil", "0"),
         (None in sizes, "", "blank: no gradient measured"),
-        (bool(flow.alarms), "!", "an alarm begins"),
+        (bool(flow.alarms), "!", "start of an alarm"),
     ):
         if shown:
             parts.append(_sample(sign, x, y - 4))
@@ -340,7 +338,7 @@ def _legend(flow: Flow, scale: Scale, y: float) -> str:
 
 
 def _ramp(flow: Flow, scale: Scale, y: float) -> str:
-    """All shades, and powers of ten where they stand among them."""
+    """Return the colour scale, with powers of ten as ticks."""
     parts = [
         f'<rect class="g{k}" x="{_LEFT + _SHADE * k}" y="{y - 10:g}" width="{_SHADE}" height="11"/>'
         for k in range(_SHADES)

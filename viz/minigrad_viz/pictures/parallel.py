@@ -1,4 +1,4 @@
-"""The picture of a sweep in parallel coordinates: an axis for each value and for the goal, a line for each trial."""
+"""Parallel coordinates of a sweep: an axis for each hyperparameter and for the goal, a line for each trial."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ __all__ = ["WIDTH", "figure", "parallel", "told"]
 
 WIDTH = 1000
 _LEFT, _RIGHT, _TOP, _BOTTOM = 96, 884, 112, 372
-_LOST = 26  # below the axis of the goal, where lines end that have none
+_LOST = 26  # distance below the goal axis at which lines of trials without a goal end
 _CLASSES = 5
-_APART = 3.0  # between lines that share a choice
-_RATIO = 10.0  # from which on the goal is on a logarithmic scale
-_LONGEST = 78  # pixels of a label
+_APART = 3.0  # distance between lines that share a choice
+_RATIO = 10.0  # ratio of goals above which their axis is logarithmic
+_LONGEST = 78  # maximum width of a label, in pixels
 
 SHAPES = (
     ".mg .trial{{fill:none;stroke-linecap:round;stroke-linejoin:round}}.mg .q0{{stroke-width:2.4}}"
@@ -39,18 +39,18 @@ COLOURS = (
 
 
 class _Ruler(NamedTuple):
-    """An axis: its title, what is said below that, where a value stands, and what is written where."""
+    """An axis: its title, the note below it, the map from values to y, and its tick labels as (y, text)."""
 
     title: str
     note: str
     y: Callable[[Any], float]
     marks: list[tuple[float, str]]
     half: float = 0.0
-    """How far from a choice its lines may stand; 0 on an axis of numbers."""
+    """Half the height that a choice takes; 0 on a numeric axis."""
 
 
 def told(sweep: Any) -> str:
-    """What is to be seen, in one line."""
+    """Return a one-line summary."""
     ended = sweep.count("done", "stopped", "diverged", "failed")
     parts = [f"{sweep.plan.mode} {sweep.plan.goal}", f"{ended} of {len(sweep.trials)} trials"]
     ranked = _counted(sweep)
@@ -60,7 +60,7 @@ def told(sweep: Any) -> str:
 
 
 def figure(sweep: Any) -> str:
-    """For a notebook: an image, which needs no script to be shown."""
+    """Return an HTML fragment with the drawing as an image, which needs no JavaScript."""
     encoded = base64.b64encode(parallel(sweep).encode()).decode()
     return (
         f'<figure class="minigrad-sweep" style="margin:0;overflow-x:auto"><img alt="{escape(told(sweep))}" '
@@ -70,7 +70,7 @@ def figure(sweep: Any) -> str:
 
 
 def parallel(sweep: Any) -> str:
-    """The whole picture, as SVG. Better trials are drawn over worse ones, the best over all."""
+    """Return the drawing as SVG. Better trials are drawn above worse ones, the best on top."""
     rulers = [_ruler(axis) for axis in sweep.plan.axes]
     ranked = _counted(sweep)
     rulers.append(_goal(sweep.plan, [trial.goal for trial in ranked]))
@@ -95,7 +95,7 @@ def parallel(sweep: Any) -> str:
     nothing = (
         ""
         if ranked or lost
-        else f'<text class="dim mid" x="{WIDTH // 2}" y="{_TOP + 20}">no trial has ended yet</text>'
+        else f'<text class="dim mid" x="{WIDTH // 2}" y="{_TOP + 20}">no trial has finished yet</text>'
     )
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" class="mg" role="img" width="{WIDTH}" height="{height}" '
@@ -108,7 +108,7 @@ def parallel(sweep: Any) -> str:
 
 
 def _counted(sweep: Any) -> list[Any]:
-    """The trials that have a number to be compared by, the best first."""
+    """Return the trials that have a goal value, best first."""
     return [trial for trial in sweep.ranked() if trial.state in ("done", "stopped") and trial.goal is not None]
 
 
@@ -117,7 +117,7 @@ def _css() -> str:
 
 
 def _described(sweep: Any, ranked: Sequence[Any]) -> str:
-    """The picture for who does not see it."""
+    """Return a text alternative of the drawing, for screen readers."""
     names = [f"{axis.name}{' (logarithmic)' if axis.log else ''}" for axis in sweep.plan.axes]
     text = f"Parallel coordinates: a line for each trial over the axes {', '.join(names)} and {sweep.plan.goal}."
     for place, trial in zip(("The best", "The second", "The third"), ranked, strict=False):
@@ -130,7 +130,7 @@ def _described(sweep: Any, ranked: Sequence[Any]) -> str:
 
 
 def _label(x: Any) -> str:
-    """A value as it is written at an axis.
+    """Format a value for a tick label.
 
     >>> [_label(x) for x in (0.0001, 1e-05, -2.5, 64, True, "relu", [32, 32])]
     ['0.0001', '1e−5', '−2.5', '64', 'True', 'relu', '[32, 32]']
@@ -160,7 +160,7 @@ def _ruler(axis: Any) -> _Ruler:
 def _goal(plan: Any, goals: Sequence[float]) -> _Ruler:
     low, high = (min(goals), max(goals)) if goals else (0.0, 1.0)
     logs = low > 0 and high / low > _RATIO
-    note = f"{'less' if plan.mode == 'min' else 'more'} is better{', log' if logs else ''}"
+    note = f"{'lower' if plan.mode == 'min' else 'higher'} is better{', log' if logs else ''}"
     if low == high:
         low, high = low - (abs(low) or 1.0) / 2, high + (abs(high) or 1.0) / 2
     elif not logs:
@@ -184,14 +184,14 @@ def _numbers(name: str, low: float, high: float, logs: bool, note: str) -> _Rule
 
 
 def _above(ruler: _Ruler, ys: Sequence[float]) -> list[tuple[float, str]]:
-    """Where the labels of an axis stand: those of choices above the lines that go through them."""
+    """Return the tick labels of an axis, those of choices moved above the lines through them."""
     if not ruler.half:
         return ruler.marks
     return [(min([y, *(at for at in ys if abs(at - y) < ruler.half)]) - 11, text) for y, text in ruler.marks]
 
 
 def _drawn(ruler: _Ruler, x: float, last: bool, best: float | None, text: str) -> str:
-    """An axis, with its labels at its left, at the right of the last one, and the value of the best trial, if any."""
+    """Return the SVG of an axis, its tick labels (to the left; to the right of the last axis) and the best value."""
     parts = [f'<path class="axis" d="M{x:.1f} {_TOP}V{_BOTTOM}"/>']
     parts.append(f'<text class="title" x="{x:.1f}" y="{_TOP - 36}">{escape(fit(ruler.title, 130, 13, True))}</text>')
     parts.append(f'<text class="cap dim mid" x="{x:.1f}" y="{_TOP - 20}">{escape(ruler.note)}</text>')
@@ -216,7 +216,7 @@ def _drawn(ruler: _Ruler, x: float, last: bool, best: float | None, text: str) -
 
 
 def _places(sweep: Any, rulers: Sequence[_Ruler], ranked: Sequence[Any], lost: Sequence[Any]) -> dict[int, list[float]]:
-    """How high each trial is on each axis, by its number; those that share a choice stand a little apart."""
+    """Return the y of each trial on each axis, by trial number; trials that share a choice are slightly offset."""
     trials = [*ranked, *lost]
     found: dict[int, list[float]] = {trial.number: [] for trial in trials}
     for ruler, axis in zip(rulers, sweep.plan.axes, strict=False):
@@ -237,7 +237,7 @@ def _places(sweep: Any, rulers: Sequence[_Ruler], ranked: Sequence[Any], lost: S
 
 
 def _line(trial: Any, look: str, xs: Sequence[float], ys: Sequence[float]) -> str:
-    """A curve that crosses each axis at a right angle, so that it can be followed where lines meet."""
+    """Return a curve that crosses each axis at a right angle, so that intersecting lines can be followed."""
     path = f"M{xs[0]:.1f} {ys[0]:.1f}"
     for k in range(1, len(xs)):
         middle = (xs[k - 1] + xs[k]) / 2
@@ -246,7 +246,7 @@ def _line(trial: Any, look: str, xs: Sequence[float], ys: Sequence[float]) -> st
 
 
 def _key(sweep: Any, ranked: Sequence[Any], lost: Sequence[Any]) -> tuple[str, int]:
-    """What the looks of lines mean, and how high the picture is with that."""
+    """Return the legend of line styles, and the height of the drawing including it."""
     looks = [("trial first", "the best")] if ranked else []
     if len(ranked) > _CLASSES:
         looks += [("trial q0", "the best fifth"), ("trial q2", "the middle"), ("trial q4", "the last fifth")]
@@ -264,5 +264,5 @@ def _key(sweep: Any, ranked: Sequence[Any], lost: Sequence[Any]) -> tuple[str, i
         x += 42 + text_width(text, 11.5) + 26
     if lost:
         note = _BOTTOM + _LOST + 4
-        parts.append(f'<text class="cap warn over" x="{_RIGHT + 8}" y="{note}">no number</text>')
+        parts.append(f'<text class="cap warn over" x="{_RIGHT + 8}" y="{note}">no value</text>')
     return "".join(parts), int(y) + 18
