@@ -1,4 +1,4 @@
-"""Two runs as a picture, a page and text: both numbers of each node, marks where they differ, and flags where first."""
+"""Comparison of two runs in SVG, HTML and text: both values of each node, marks and flags."""
 
 import re
 import xml.etree.ElementTree as ET
@@ -62,7 +62,7 @@ def net(off=0.0, sign=1.0):
 
 
 def cards(svg):
-    """Each card: its words, and the classes of its group."""
+    """Return the text and the CSS classes of each card."""
     found = {}
     for group in ET.fromstring(svg).iter(f"{SVG}g"):
         texts = [words(text) for text in group.findall(f"{SVG}text")]
@@ -105,7 +105,7 @@ def test_arrows_that_differ_are_thick_and_say_by_how_much_what_goes_back_does():
     assert sorted(looks) == ["edge differs"] * 5 + ["edge same"]
     assert sorted(words(label) for label in elements(svg, "d")) == ["≠", "≠", "≠ 20%", "≠ 20%", "≠ 20%"]
     ways = {words(edge.find(f"{SVG}title")) for edge in elements(svg, "edge")}
-    assert "v₂ → v₄\n∂v₄/∂v₂: c = 4.0 | c = 5.0\n≠ 20% on the way back" in ways
+    assert "v₂ → v₄\n∂v₄/∂v₂: c = 4.0 | c = 5.0\n≠ 20% in the backward pass" in ways
     assert "stroke-width:3.5" in svg
 
 
@@ -253,7 +253,7 @@ def test_a_page_has_the_words_the_picture_and_all_numbers_and_asks_for_nothing()
     assert f"<h1>{found.headline()}</h1>" in html
     assert html.count("<li>") == len(found.findings())
     assert html.count("<tr>") == 1 + len(found.common.kinds)
-    assert 'class="big"' not in html  # those words stand above the picture already
+    assert 'class="big"' not in html  # the page has its own heading
     assert "http" not in html.replace("http://www.w3.org", "")
     assert len(re.findall(r'<svg class="mg" role="img" aria-label="\(3, 2\) float32', html)) == 4
 

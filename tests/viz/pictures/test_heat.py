@@ -1,4 +1,4 @@
-"""Heatmaps: every cell in its colour, no outlier lost, and what is no number crossed out."""
+"""Heatmaps: the colour of every cell, outliers, and crosses for non-finite cells."""
 
 import re
 import xml.etree.ElementTree as ET
@@ -12,7 +12,7 @@ from minigrad_viz.trace.arrays import summary
 
 
 def cells(svg: str) -> dict[tuple[int, int], tuple[str, float]]:
-    """The colour of each cell that has one, by column and row: plus or minus, and how much."""
+    """Return the sign and shade of each coloured cell, by (column, row)."""
     found: dict[tuple[int, int], tuple[str, float]] = {}
     for path in ET.fromstring(f"<g>{svg}</g>").iter("path"):
         sign = path.get("class", "")

@@ -1,4 +1,4 @@
-"""What is active at a moment: it glows, and words about an edge lie on it or near."""
+"""The overlay of a moment: glows, and pills on or near their edges."""
 
 from minigrad_viz import to_trace
 from minigrad_viz.pictures.moments import drawn

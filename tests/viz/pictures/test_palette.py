@@ -1,4 +1,4 @@
-"""Colours that stand side by side in a drawing stay apart, also for who sees two of the three primary colours."""
+"""Adjacent colours of a drawing are distinguishable, also under colour blindness."""
 
 import math
 from itertools import pairwise
@@ -23,11 +23,11 @@ BESIDE = [
     ("plus", "zero"),
     ("minus", "zero"),
 ]
-APART = 15  # of CIE 1976 L*a*b*; 2.3 is a difference that can just be noticed
+APART = 15  # of CIE 1976 L*a*b*; 2.3 is a just noticeable difference
 
 
 def lab(colour, kind):
-    """The colour in L*a*b*, as it is seen."""
+    """Return the perceived colour in L*a*b*."""
     channels = [int(colour[at : at + 2], 16) for at in (1, 3, 5)]
     x, y, z = (
         t ** (1 / 3) if t > 0.008856 else 7.787 * t + 16 / 116

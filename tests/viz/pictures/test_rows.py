@@ -1,4 +1,4 @@
-"""Rows: a model that is wider than a page is drawn in several, and what comes from a row above is mentioned."""
+"""Row wrapping: a model wider than a page is drawn in several rows, with mentions of values from earlier rows."""
 
 import html
 import re
@@ -53,7 +53,7 @@ def test_what_fits_a_page_is_one_row():
     svg = sequence(2).svg()
     assert texts(svg, "mention") == []
     assert len(texts(svg, "frame")) == 1
-    assert ".mention" in svg, "the style is there where there are blocks"
+    assert ".mention" in svg, "blocks have their style"
 
 
 def test_no_wire_is_lost_and_each_ends_where_it_did():

@@ -1,4 +1,4 @@
-"""Strokes: an edge shows the gradient that went back over it, and the player draws it alike."""
+"""Strokes: an edge encodes the gradient that flowed back over it, as in the player."""
 
 import json
 
@@ -13,7 +13,7 @@ from player import compare
 
 
 def strokes_of(trace):
-    """By edge the width, the opacity and the sign, in the player's words; "" where nothing went back."""
+    """Return the width, opacity and sign of each edge, as in the player; "" if no gradient flowed back."""
     strokes = Strokes(trace.passes[0] if trace.passes else None)
     found = [strokes.of([edge]) for edge in range(len(trace.operand))]
     signs = {"wild": "bad"}
@@ -33,7 +33,7 @@ def test_the_player_draws_every_edge_alike():
     for trace, edges in zip(traces, drawn, strict=True):
         for found, expected in zip(edges, strokes_of(trace), strict=True):
             assert found[2:] == expected[2:]
-            assert list(found[:2]) == pytest.approx(list(expected[:2]), rel=1e-5)  # a trace has six digits
+            assert list(found[:2]) == pytest.approx(list(expected[:2]), rel=1e-5)  # a trace has six significant digits
     signs = {edge[2] for edges in drawn for edge in edges if edge}
     assert signs == {"positive", "negative", "mixed", "zero", "bad"}
 

@@ -1,4 +1,4 @@
-"""The picture: well-formed whatever the labels, complete, and within its boxes."""
+"""The SVG drawing: well-formed for any label, complete, with text inside its boxes."""
 
 import re
 import xml.etree.ElementTree as ET
@@ -177,7 +177,7 @@ def test_scopes_are_frames_around_their_operations():
         "layer<2>",
     ]
     assert len(elements(svg, "op")) == 7
-    assert len(elements(svg, "edge")) == 11, "all of them: 4 operations of two numbers, 3 of one"
+    assert len(elements(svg, "edge")) == 11, "all of them: 4 binary operations, 3 unary"
 
 
 def test_fold_that_is_closed_tells_how_many_blocks_it_holds():
@@ -210,13 +210,13 @@ def test_edges_are_as_wide_as_their_gradient_is_large_and_have_its_sign_as_hue()
     w, x = mg.Value(-2.0, "w"), mg.Value(3.0, "x")
     y = w * x
     before = to_svg(y)
-    assert "positive" not in before.partition("</style>")[2], "nothing has gone back"
+    assert "positive" not in before.partition("</style>")[2], "no gradient has flowed back"
     y.backward()
     after = to_svg(y).partition("</style>")[2]
     found = re.findall(r'class="edge (\w+)" d="[^"]*" style="stroke-width:([\d.]+);opacity:([\d.]+)"', after)
     share = (2 / 3) ** 0.5
     assert found == [("positive", "5", "1"), ("negative", f"{1 + 4 * share:.3g}", f"{0.55 + 0.45 * share:.3g}")]
-    assert "orange above 0, purple below" in after
+    assert "orange: positive, purple: negative" in after
     y.backward()
     twice = to_svg(y).partition("</style>")[2]
     assert "positive" not in twice, "two passes have been added up: no edge brought what .grad holds"

@@ -1,4 +1,4 @@
-"""Names, numbers and text as TeX: set as mathematicians do, and never as a command."""
+"""Conversion of names, values and text to TeX: conventional notation, with all commands escaped."""
 
 import pytest
 

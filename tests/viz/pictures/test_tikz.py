@@ -1,4 +1,4 @@
-"""TikZ: it compiles, and no name of a user's is a command."""
+"""Export to TikZ: it compiles, and user names are escaped."""
 
 import re
 import subprocess
@@ -51,7 +51,7 @@ def neuron():
 
 
 def balanced(source):
-    """Whether braces match, where no backslash takes their meaning away."""
+    """Return whether unescaped braces are balanced."""
     depth = 0
     for brace in re.findall(r"(?<!\\)(?:\\\\)*([{}])", re.sub(r"(?<!\\)%.*", "", source)):
         depth += 1 if brace == "{" else -1
@@ -62,7 +62,7 @@ def balanced(source):
 
 @pytest.fixture
 def compiled(tmp_path):
-    """Compiles a document, by pdflatex or another; returns how many pages it has, and their size in points."""
+    """Compile a document with the available engine and return its number of pages and their size in points."""
 
     def run(source, engine="pdflatex", warn=True):
         needs(engine)

@@ -1,4 +1,4 @@
-"""Blocks in a picture: a closed one as a stack that says what is in it, an open one as a frame around its parts."""
+"""Blocks in a drawing: a stack of sheets with a summary for a closed block, a frame for an open one."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from minigrad_viz.trace.visible import Item, Wire
 
 __all__ = ["COLOURS", "SECOND", "SHAPES", "Frame", "Mention", "Stack", "stacks"]
 
-_STACK = 6.0  # how far the sheets behind look out
-_WIDEST = 250.0  # of a text, in pixels
-_MENTIONED = 170.0  # pixels of a name elsewhere, at most
-SECOND = 16.0  # from the first line of a name to the second
-_LISTED = 3  # shapes that are written one by one
+_STACK = 6.0  # offset of the sheets behind a stack, in pixels
+_WIDEST = 250.0  # maximum width of a label, in pixels
+_MENTIONED = 170.0  # maximum width of the name in a mention, in pixels
+SECOND = 16.0  # distance between the two lines of a name
+_LISTED = 3  # maximum shapes that are listed
 
 SHAPES = (
     ".mg .stack{{stroke-width:1}}.mg .hull{{stroke-width:1;stroke-dasharray:1 3;stroke-linecap:round}}"
@@ -38,7 +38,7 @@ COLOURS = (
 
 @dataclass(slots=True)
 class Frame:
-    """The frame of an open block; the layout gives it its size."""
+    """The frame of an open block, sized by the layout."""
 
     name: str
     tooltip: str
@@ -46,12 +46,12 @@ class Frame:
 
     @property
     def size(self) -> tuple[float, float]:
-        """Of its header, at least."""
+        """The minimum width and height, those of the header."""
         width = text_width(self.name, 11.5, True) + text_width(self.note, 11) + 2 * PAD
         return math.ceil(width + (8 if self.note else 0)), 22.0
 
     def draw(self, x: float, y: float, width: float, height: float) -> str:
-        """SVG of the frame in its place."""
+        """Return the SVG of the frame, with its top left corner at (x, y)."""
         note = f'<tspan class="bit dim many" dx="8">{escape(self.note)}</tspan>' if self.note else ""
         return (
             f'<g class="frame" transform="translate({x:g} {y:g})"><title>{escape(self.tooltip)}</title>'
@@ -74,11 +74,11 @@ class Stack:
     output: bool
     width: float
     path: str
-    """The name with those of the modules around it, but for the outermost."""
+    """The name, prefixed with the names of the enclosing modules except the outermost."""
     more: str = ""
     """The second line of a long name."""
     progress: tuple[float, float] | None = None
-    """At a moment, the share of its operations that are computed, and of its gradients that are complete."""
+    """At a moment, the fractions of its operations that are computed and of its gradients that are complete."""
 
     @property
     def head(self) -> float:
@@ -87,7 +87,7 @@ class Stack:
 
     @property
     def height(self) -> float:
-        """Without the sheets behind it."""
+        """The height without the sheets behind it."""
         return self.head + ROW * len(self.rows) + (3 if self.progress is None else 18)
 
     @property
@@ -96,7 +96,7 @@ class Stack:
         return self.width + _STACK, self.height + _STACK
 
     def draw(self, x: float, y: float) -> str:
-        """SVG of the box with its top left corner at (x, y)."""
+        """Return the SVG of the box, with its top left corner at (x, y)."""
         w, h = self.width, self.height
         marks = (" output" if self.output else "", " bad" if self.bad else "")
         classes = f"block{''.join(marks)}{' pale' if self.progress == (0.0, 0.0) else ''}"
@@ -130,7 +130,7 @@ class Stack:
 
 @dataclass(slots=True)
 class Mention:
-    """What stands in a row for an item of another."""
+    """A small card that stands for an item of an earlier row."""
 
     name: str
     tooltip: str
@@ -142,11 +142,11 @@ class Mention:
 
     @property
     def text(self) -> str:
-        """As much of the name as there is room for."""
+        """The name, truncated to the available width."""
         return fit(self.name, _MENTIONED, 11)
 
     def draw(self, x: float, y: float) -> str:
-        """SVG of the card with its top left corner at (x, y)."""
+        """Return the SVG of the card, with its top left corner at (x, y)."""
         width, height = self.size
         return (
             f'<g class="mention" transform="translate({x:g} {y:g})"><title>{escape(self.tooltip)}</title>'
@@ -156,7 +156,7 @@ class Mention:
 
 
 def stacks(trace: Trace, items: Sequence[Item], wires: Sequence[Wire]) -> dict[int, Stack | Frame]:
-    """The stacks and frames of a picture, by item."""
+    """Return the stacks and frames of a drawing, by item."""
     inside = _contents(trace)
     enter: dict[int, dict[int, None]] = {}
     leave: dict[int, dict[int, None]] = {}
@@ -175,7 +175,7 @@ def stacks(trace: Trace, items: Sequence[Item], wires: Sequence[Wire]) -> dict[i
 
 @dataclass(slots=True)
 class _Inside:
-    """What lies in a block, inner blocks included."""
+    """The contents of a block, including nested blocks."""
 
     ops: Counter[str]
     leaves: int
@@ -205,7 +205,7 @@ def _contents(trace: Trace) -> list[_Inside]:
 
 
 def _said(inside: _Inside) -> str:
-    """How much is in a block."""
+    """Return the numbers of operations and leaves in a block, as text."""
     ops, leaves = inside.ops.total(), inside.leaves
     parts = [(ops, "operation"), (leaves, "leaf")]
     words = {"operation": "operations", "leaf": "leaves"}
@@ -213,7 +213,7 @@ def _said(inside: _Inside) -> str:
 
 
 def _tooltip(trace: Trace, k: int, inside: _Inside) -> str:
-    """The block with those around it, and its operations, the most frequent first."""
+    """Return the tooltip of a block: its path, and its operations by descending count."""
     path = []
     at = k
     while at > 0:
@@ -227,7 +227,7 @@ def _tooltip(trace: Trace, k: int, inside: _Inside) -> str:
 
 
 def _parameters(about: About) -> str:
-    """How many parameters a module has; "" for none."""
+    """Return the parameter count of a module as text; "" for none."""
     return f"{about.parameters:,} parameter{'' if about.parameters == 1 else 's'}" if about.parameters else ""
 
 
@@ -276,7 +276,7 @@ def _stack(trace: Trace, k: int, inside: Sequence[_Inside], enter: list[int], le
 
 
 def _path(trace: Trace, k: int) -> str:
-    """What a block is called where those around it are not in sight."""
+    """Return the name of a block qualified by its enclosing modules, for use outside of them."""
     name, k = trace.blocks[k].name, trace.blocks[k].outer
     while k > 0:
         around, k = trace.blocks[k], trace.blocks[k].outer
@@ -286,7 +286,7 @@ def _path(trace: Trace, k: int) -> str:
 
 
 def _lines(name: str) -> tuple[str, str]:
-    """A name in one line, or in two of about the same length where it is long and has spaces."""
+    """Split a long name at a space into two lines of similar length; the second is "" for a short name."""
     if text_width(name, 13, True) <= _WIDEST or " " not in name:
         return fit(name, _WIDEST, 13, True), ""
     middle = len(name) / 2
@@ -295,7 +295,7 @@ def _lines(name: str) -> tuple[str, str]:
 
 
 def _values(trace: Trace, nodes: list[int]) -> str:
-    """What goes in or out: a number, shapes, or how many."""
+    """Return the inputs or outputs of a block as text: a value, shapes, or a count."""
     tensors = [trace.tensors[node] for node in nodes if node in trace.tensors]
     if len(tensors) == len(nodes):
         shapes = Counter(shape_text(tensor.shape) for tensor in tensors)
@@ -303,4 +303,4 @@ def _values(trace: Trace, nodes: list[int]) -> str:
             return ", ".join(shape if n == 1 else f"{n:,} of {shape}" for shape, n in shapes.items())
     if len(nodes) == 1:
         return value(trace, nodes[0])
-    return f"{len(nodes):,} {'tensors' if len(tensors) == len(nodes) else 'numbers' if not tensors else 'values'}"
+    return f"{len(nodes):,} {'tensors' if len(tensors) == len(nodes) else 'scalars' if not tensors else 'values'}"

@@ -1,4 +1,4 @@
-"""One node as a card: its name and rule, and its number and gradient, or heatmaps of both, or the error it raised."""
+"""Node cards: the name and formula of a node, and its value and gradient, heatmaps of both, or the error it raised."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from minigrad_viz.trace.notation import escape, fit, number, plain, text_width
 __all__ = ["HEAD", "PAD", "RIM", "ROW", "Card", "Pictures", "card", "strip"]
 
 PAD, HEAD, ROW = 9.0, 25.0, 20.0
-_WIDEST = 210.0  # of a header, in pixels
-RIM = 3.5  # the second border of an output
+_WIDEST = 210.0  # maximum width of a header, in pixels
+RIM = 3.5  # distance of the second border of an output
 
 
 @dataclass(slots=True)
 class Pictures:
-    """The heatmaps of a tensor side by side, and what to write where there is none."""
+    """The heatmaps of a tensor and its gradient, and the text in place of a missing one."""
 
     width: int
     height: int
@@ -36,13 +36,13 @@ class Pictures:
     no_grad: str
     note: str
     most: float
-    """The magnitude that has the full colour in both."""
+    """The magnitude with the full colour in both."""
     middle: float = 0.0
 
 
 @dataclass(slots=True)
 class Card:
-    """A card, measured: what it says, and how large it must be for that."""
+    """A card with its contents and the size that they need."""
 
     kind: str
     tooltip: str
@@ -54,32 +54,32 @@ class Card:
     width: float
     height: float
     still: bool
-    """Whether no gradient ever gets here; told by a dashed border."""
+    """Whether the node is blocked from gradients, shown as a dashed border."""
     bad: bool
-    """Whether its border tells of an alarm."""
+    """Whether its border marks an alarm."""
     named: bool
     pictures: Pictures | None = None
     state: str = ""
-    """At a moment: "pale" before the node is computed, and how far its gradient is."""
+    """At a moment, CSS classes: the state of its gradient, and "pale" before the node is computed."""
     formula: Formula | str | None = None
-    """What `rule` was written from."""
+    """The formula that `rule` was formatted from."""
     call: bool = False
-    """Whether it is of a recorded step: then `grad` is the formula, and `value` the shape."""
+    """Whether it is a call of a captured step: then `grad` is the formula, and `value` the shape."""
 
     @property
     def size(self) -> tuple[float, float]:
-        """Width and height with the second border of an output."""
+        """Width and height, including the second border of an output."""
         rim = 2 * RIM if "output" in self.kind else 0.0
         return self.width + rim, self.height + rim
 
     def draw(self, x: float, y: float) -> str:
-        """SVG of the card with its top left corner at (x, y)."""
+        """Return the SVG of the card, with its top left corner at (x, y)."""
         return _drawn(self, x, y)
 
 
 @dataclass(slots=True)
 class _Shown:
-    """What a card says of its numbers, now, and how much room they need at any time."""
+    """The texts of a card for its value and gradient, and the widths to reserve for them at any moment."""
 
     value: str
     grad: str
@@ -92,9 +92,9 @@ class _Shown:
 
 
 def card(trace: Trace, index: int, contributions: int, now: Moment | None = None) -> Card:
-    """The card of node `index`, whose gradient is the sum of so many `contributions`; as it is at a moment, if given.
+    """Return the card of node `index`, whose gradient is the sum of `contributions` terms, finally or at a moment.
 
-    At a moment it has room for all that it will show.
+    At a moment, the card is large enough for the contents of every moment.
     """
     node = trace.nodes[index]
     kind = f"{node.kind} output" if index in trace.outputs else node.kind
@@ -141,7 +141,7 @@ def card(trace: Trace, index: int, contributions: int, now: Moment | None = None
 
 
 def _shown(trace: Trace, index: int, contributions: int) -> _Shown:
-    """What a card says in the end."""
+    """Return the texts of a card in the final state."""
     many = f"Σ{contributions}" if contributions > 1 and not trace.how else ""
     bad = trace.alarming(index) or trace.kinds[index] == "x"
     number, grad = ("", "") if pictured(trace, index) else (value(trace, index), gradient(trace, index))
@@ -150,8 +150,8 @@ def _shown(trace: Trace, index: int, contributions: int) -> _Shown:
 
 
 def _shown_at(trace: Trace, index: int, now: Moment) -> _Shown:
-    """What a card says at a moment, as the player does: no value before it is computed, and of a gradient that is not
-    complete the sum so far."""
+    """Return the texts of a card at a moment, as in the player: no value before it is computed, and the partial sum of
+    an incomplete gradient."""
     known, gradient, sums = now.is_computed(index), now.gradient(index), now.timeline.gradients(index)
     of, several = gradient.of, pictured(trace, index)
     sign = SIGNS.get(gradient.state, "")
@@ -170,7 +170,7 @@ def _shown_at(trace: Trace, index: int, now: Moment) -> _Shown:
 
 
 def _call(trace: Trace, index: int, kind: str, tooltip: str, state: str) -> Card:
-    """The card of a call in a recorded step: what it computes, its formula, and what it gives; of a leaf its shape."""
+    """Return the card of a call in a captured step: what it computes, its formula and its output shape."""
     node, formula = trace.nodes[index], trace.formula(index, near=True)
     shape = shape_text(*trace.tensors[index][:2])
     name = fit(trace.title(index, 60, near=True), _WIDEST, 13, True)
@@ -204,20 +204,20 @@ def _pictures(trace: Trace, index: int, now: Moment | None) -> Pictures:
 
 
 def _scale(now: Moment, index: int) -> float:
-    """The largest magnitude in the value of a node, and in all sums that its gradient goes through."""
+    """Return the largest magnitude in the value of a node and in all partial sums of its gradient."""
     array = now.timeline.trace.tensors[index].array
     held = [x for x in (array, *now.timeline.gradients(index)) if x is not None]
     return heat.scale(*(summary(x) for x in held))
 
 
 def _error(trace: Trace, index: int) -> str:
-    """The first line of what was raised."""
+    """Return the first line of the error message of a node."""
     texts = [note.text for note in trace.notes if note.node == index and note.kind == "error"]
     return (texts or [""])[0].partition("\n")[0]
 
 
 def _tooltip(trace: Trace, index: int, pictures: Pictures | None) -> str:
-    """The whole name, however long, and what the card has no room for."""
+    """Return the full name, formula, value and gradient of a node, its attributes, scope and line."""
     node = trace.nodes[index]
     formula = trace.formula(index, 60)
     head = node.name or trace.title(index)
@@ -271,7 +271,7 @@ def _constant(one: Card) -> str:
 
 
 def strip(width: float, top: float, bottom: float, radius: float) -> str:
-    """A strip across a card, whose corners are round where it is the upper one (top = 0), or else the lower one."""
+    """Return the path of a strip across a card, with rounded upper corners if `top` is 0, else lower ones."""
     w, r = width, radius
     if not top:
         return f"M0 {bottom:g}V{r:g}a{r:g} {r:g} 0 0 1 {r:g} -{r:g}H{w - r:g}a{r:g} {r:g} 0 0 1 {r:g} {r:g}V{bottom:g}z"
@@ -319,7 +319,7 @@ def _rows(one: Card) -> str:
 
 
 def _called(one: Card) -> str:
-    """A card of a recorded step: no numbers, but how they are computed and how many there are."""
+    """Return the body of the card of a call: its formula and output shape instead of values."""
     box = f'<rect class="box" width="{one.width:g}" height="{one.height:g}" rx="{_radius(one)}"'
     lines = [(one.grad, ""), (one.value, " dim")] if one.grad else [(one.value, " dim")]
     said = [

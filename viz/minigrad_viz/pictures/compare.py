@@ -1,5 +1,5 @@
-"""Two runs of one graph as one picture, as a page and as text. What agrees is pale; what differs is marked by a sign,
-a thick border and a colour, and what differs first has a flag.
+"""A comparison of two runs of one graph, as SVG, HTML and text. Nodes that agree are pale; nodes that differ have a
+sign, a thick border and a colour; the first difference is flagged.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ from minigrad_viz.trace.visible import Item, Wire
 
 __all__ = ["described", "figure", "page", "picture", "table"]
 
-_NARROWEST = 620.0  # of a picture: sentences stand above it
+_NARROWEST = 620.0  # minimum width, for the sentences above the drawing
 _LINE = 18.0
-_ROWS = 60  # of the text form, and of the table in a page
-_LONGEST = 20  # letters of a number in a column
-_WORDS, _NUMBERS = (1, 2, 5, 8), (3, 4, 6, 7)  # columns
+_ROWS = 60  # maximum rows of the tables
+_LONGEST = 20  # maximum length of a value in a column
+_WORDS, _NUMBERS = (1, 2, 5, 8), (3, 4, 6, 7)  # left-aligned columns, columns of values
 
 
 def picture(found: Differences, theme: Theme | None = None, alone: bool = True) -> Picture:
-    """The picture, in the colours of a theme, or else of the user's; if it is `alone`, sentences stand above it."""
+    """Return the drawing in `theme`, None to follow the user's. If `alone`, the findings are written above it."""
     seen = _opened(found)
     width = max(seen.width, _NARROWEST)
     above, top = _captions(found, width) if alone else ("", MARGIN)
@@ -46,12 +46,12 @@ def picture(found: Differences, theme: Theme | None = None, alone: bool = True) 
 
 
 def described(found: Differences) -> str:
-    """The picture in sentences, for who does not see it."""
+    """Return a text alternative of the drawing, for screen readers."""
     return " ".join([f"Two runs of one graph. {found.headline()}", *found.findings()])
 
 
 def _opened(found: Differences) -> Scene:
-    """The scene of the graph, with the blocks open in which something differs first."""
+    """Return the scene of the graph, with the blocks that contain the first differences open."""
     shown = Overrides(lambda item, part: _part(found, item, part), lambda wire, end: _label(found, wire, end))
     seen, trace = scene(found.common, shown=shown), found.common
     wanted = set()
@@ -65,7 +65,7 @@ def _opened(found: Differences) -> Scene:
 
 
 def _part(found: Differences, item: Item, part: Part) -> Part:
-    """What stands for an item; a closed block says how much differs in it."""
+    """Return the part that shows an item; a closed block counts the nodes in it that differ."""
     if item.node >= 0:
         return pair(found, item.node)
     if not isinstance(part, Stack):
@@ -78,7 +78,7 @@ def _part(found: Differences, item: Item, part: Part) -> Part:
 
 
 def _inside(found: Differences, block: int) -> set[int]:
-    """The nodes in a block, those in inner blocks too."""
+    """Return the nodes in a block, including those in nested blocks."""
     blocks = found.common.blocks
     inner = {block}
     for k in range(block + 1, len(blocks)):
@@ -96,7 +96,7 @@ def _differs(found: Differences, wire: Wire) -> bool:
 
 
 def _label(found: Differences, wire: Wire, end: Item) -> str:
-    """The sign of a difference, with that of what goes back over an edge into a node."""
+    """Return the label of a wire that differs: the sign, with the relative difference of a single gradient."""
     if not _differs(found, wire):
         return ""
     gaps = [found.edges[edge] for edge in wire.edges if edge in found.edges]
@@ -104,7 +104,7 @@ def _label(found: Differences, wire: Wire, end: Item) -> str:
 
 
 def _drawn(found: Differences, seen: Scene) -> str:
-    """Frames, arrows, labels and cards; arrows that differ over the others."""
+    """Return the frames, edges, labels and cards; edges that differ are drawn above the others."""
     lines: dict[bool, list[str]] = {False: [], True: []}
     tips: dict[bool, list[str]] = {False: [], True: []}
     grounds, texts, frames, cards = [], [], [], []
@@ -136,14 +136,14 @@ def _drawn(found: Differences, seen: Scene) -> str:
 
 
 def _placed(label: str, end: Point, y: float) -> tuple[str, str]:
-    """The patch that hides the arrow behind a label, and the label."""
+    """Return the background patch of a label, which hides the edge behind it, and the label."""
     x, wide = end[0] - 1.3 * TIP - 5, text_width(label, 11, True)
     text = f'<text class="d ne" x="{short(x)}" y="{short(y + 3.9)}">{label}</text>'
     return f"M{short(x + 3)} {short(y - 6)}v12h-{short(wide + 6)}v-12z", text
 
 
 def _way(found: Differences, wire: Wire) -> str:
-    """What goes over an edge in both runs, as text."""
+    """Return the tooltip of an edge: its local derivative and gradient in both runs."""
     trace, edge = found.common, wire.edges[0]
     names = trace.title(trace.operand[edge]), trace.title(trace.result[edge])
     local = [run.local[edge] for run in (found.first, found.second)]
@@ -152,7 +152,7 @@ def _way(found: Differences, wire: Wire) -> str:
         said.append(
             f"∂{names[1]}/∂{names[0]}: {' | '.join(run.local_text(edge) for run in (found.first, found.second))}"
         )
-    said += [f"{apart(found.edges[edge])} on the way back"] if edge in found.edges else []
+    said += [f"{apart(found.edges[edge])} in the backward pass"] if edge in found.edges else []
     return "\n".join(said)
 
 
@@ -160,7 +160,7 @@ def _way(found: Differences, wire: Wire) -> str:
 
 
 def _captions(found: Differences, width: float) -> tuple[str, float]:
-    """The headline and the findings, and where the graph begins below them."""
+    """Return the headline and the findings, and the y at which the graph starts below them."""
     parts, y = [], MARGIN + 8
     for line in wrapped(found.headline(), width, 15):
         parts.append(f'<text class="big" x="{MARGIN:g}" y="{y:g}">{escape(line)}</text>')
@@ -178,11 +178,13 @@ def _captions(found: Differences, width: float) -> tuple[str, float]:
 
 
 def _key(found: Differences, seen: Scene, width: float, top: float) -> tuple[str, float]:
-    """How to read the picture, and where that ends."""
+    """Return the legend, and the y at which it ends."""
     cards = [part for part in seen.parts if isinstance(part, Pair)]
     said = ["first run | second run"]
     if found.nodes:
-        said.append("≠: beyond the tolerance, with the relative difference; on an arrow: of what goes back over it")
+        said.append(
+            "≠: beyond the tolerance, with the relative difference; on an arrow: of the gradient that flows back"
+        )
         said.append("pale: agrees")
     if found.gradients and not any(node in found.first.grads for node in found.gradients):
         said.append("grad: of one backward pass")
@@ -207,7 +209,8 @@ def _key(found: Differences, seen: Scene, width: float, top: float) -> tuple[str
 
 
 def figure(found: Differences) -> str:
-    """An HTML fragment: the picture as an image, which shrinks to 60% and then scrolls; if very wide, an overview."""
+    """Return an HTML fragment with the drawing as an image, which shrinks to 60% and then scrolls. A very wide drawing
+    is shown as an overview."""
     svg, width, _ = picture(found)
     least = round(width * 0.6) if width <= WIDE else 900
     encoded = base64.b64encode(svg.encode()).decode()
@@ -221,7 +224,7 @@ def figure(found: Differences) -> str:
 
 
 def page(found: Differences, theme: Theme | None = None) -> str:
-    """A page with what differs in words, the picture and a table of both runs."""
+    """Return a page with the findings, the drawing and a table of both runs."""
     items = "".join(f'<li><b aria-hidden="true">!</b><span>{escape(said)}</span></li>' for said in found.findings())
     svg, width, _ = picture(found, theme, alone=False)
     words = f"<h1>{escape(found.headline())}</h1>{f'<ul>{items}</ul>' if items else ''}"
@@ -245,7 +248,7 @@ _HEADS = ("#", "name", "made by", "data, first", "data, second", "", "grad, firs
 
 
 def _numbers(found: Differences) -> str:
-    """The table of a page."""
+    """Return the table of all values in a page."""
     heads = "".join(
         f"<th scope='col' class='{'' if at in _WORDS else 'r'}'>{head or '≠'}</th>" for at, head in enumerate(_HEADS)
     )
@@ -253,7 +256,7 @@ def _numbers(found: Differences) -> str:
     body = "".join(_html_row(found, node) for node in rows)
     more = f"<p>{left_out:,} nodes that agree are left out.</p>" if left_out else ""
     return (
-        "<h2>All numbers</h2><div class='wide' tabindex='0' role='region' aria-label='Table of nodes'>"
+        "<h2>All values</h2><div class='wide' tabindex='0' role='region' aria-label='Table of nodes'>"
         f"<table><thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table></div>{more}"
     )
 
@@ -276,7 +279,7 @@ def _html_row(found: Differences, node: int) -> str:
 
 
 def _held(held: Mapping[str, Any], most: float, said: str) -> str:
-    """A tensor in a table: its heatmap, on the scale of both runs, and its range."""
+    """Return a table cell with the heatmap of a tensor, on the scale of both runs, and its range."""
     width, height = heat.size_of(tuple(held["shape"]), held)
     return (
         f'<svg class="mg" role="img" aria-label="{escape(said)}" width="{width + 2}" height="{height + 2}">'
@@ -286,9 +289,9 @@ def _held(held: Mapping[str, Any], most: float, said: str) -> str:
 
 
 def table(found: Differences) -> str:
-    """The text form: the headline, what to look at, and the numbers of both runs side by side.
+    """Return the text form: the headline, the findings, and the values of both runs in adjacent columns.
 
-    What a tensor of several numbers holds stands on lines of its own below its node, once where both runs agree.
+    Tensors with several elements are summarised on separate lines below their node, once if both runs agree.
     """
     rows, left_out = _chosen(found)
     cells = [_HEADS, *(_row(found, node) for node in rows)]
@@ -307,12 +310,12 @@ def table(found: Differences) -> str:
 
 
 def _shortened(row: tuple[str, ...]) -> tuple[str, ...]:
-    """A row without what is too long for a column."""
+    """Return a row with the values that are too long for a column replaced by ""."""
     return tuple("" if at in _NUMBERS and len(text) > _LONGEST else text for at, text in enumerate(row))
 
 
 def _long(whole: tuple[str, ...], row: tuple[str, ...]) -> list[str]:
-    """The lines for what is too long."""
+    """Return the lines for the values that are too long for a column."""
     lines = []
     for first, mark in ((3, 5), (6, 8)):
         both = [(_HEADS[at], whole[at]) for at in (first, first + 1) if whole[at] != row[at]]
@@ -323,7 +326,7 @@ def _long(whole: tuple[str, ...], row: tuple[str, ...]) -> list[str]:
 
 
 def _chosen(found: Differences) -> tuple[list[int], int]:
-    """The nodes to list, and how many are left out: of many those that differ, the first of these if they are many."""
+    """Return the nodes to list and how many are left out. A large graph lists only (the first) nodes that differ."""
     count = len(found.common.kinds)
     if count <= _ROWS:
         return list(range(count)), 0

@@ -1,4 +1,4 @@
-"""Routes as curves: level where the route is level, an S between columns, as in `frontend/src/drawing/curves.js`."""
+"""Edge routes as curves: horizontal segments, and S-curves between columns, as in `frontend/src/drawing/curves.js`."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ __all__ = ["TIP", "Point", "curve", "height_at", "middle_of", "samples_of", "sho
 
 Point = tuple[float, float]
 
-TIP = 8.0  # length of an arrowhead
-_EACH = 8  # samples of an S
+TIP = 8.0  # length of an arrowhead, in pixels
+_EACH = 8  # samples per S-curve
 
 
 def short(x: float) -> str:
-    """A coordinate to one decimal."""
+    """Format a coordinate with one decimal."""
     return f"{x:.1f}".removesuffix(".0")
 
 
 def curve(route: Sequence[Point], back: bool = False) -> str:
-    """A route as the data of a path; it ends inside the arrowhead, at its beginning if that points back."""
+    """Return the path data of a route. The end with the arrowhead (with `back`, the start) is inside the arrowhead."""
     points = list(route)
     end, way = (0, 1) if back else (-1, -1)
     points[end] = (points[end][0] + way * (TIP - 1), points[end][1])
@@ -37,12 +37,12 @@ def curve(route: Sequence[Point], back: bool = False) -> str:
 
 
 def tip(end: Point, way: int = 1, size: float = 1.0) -> str:
-    """The arrowhead at a point; `way` is 1 for one that points right, -1 for left."""
+    """Return the path of an arrowhead at `end`, which points right if `way` is 1, left if -1."""
     return f"M{short(end[0])} {short(end[1])}l{-way * TIP * size:g} {-3.5 * size:g}v{7 * size:g}z"
 
 
 def height_at(route: Sequence[Point], x: float) -> float:
-    """The y of the drawn curve at x."""
+    """Return the y of the curve at `x`."""
     for (x0, y0), (x1, y1) in pairwise(route):
         if x > x1:
             continue
@@ -57,13 +57,16 @@ def height_at(route: Sequence[Point], x: float) -> float:
 
 
 def _piece(start: Point, end: Point, t: float) -> Point:
-    """A point of an S, t from 0 to 1: x(t) has both handles in the middle, y(t) = y0 + (y1 - y0) (3 t^2 - 2 t^3)."""
+    """Evaluate an S-curve, a cubic Bézier with both handles at the middle x, at t in [0, 1].
+
+    y(t) = y0 + (y1 - y0) (3 t^2 - 2 t^3).
+    """
     (x0, y0), (x1, y1) = start, end
     return x0 + (x1 - x0) * (1.5 * t * (1 - t) + t * t * t), y0 + (y1 - y0) * t * t * (3 - 2 * t)
 
 
 def samples_of(route: Sequence[Point]) -> list[Point]:
-    """Points along the drawn curve, from its start to its end."""
+    """Return points along the curve, from start to end."""
     points = [route[0]]
     for start, end in pairwise(route):
         each = 1 if start[1] == end[1] else _EACH
@@ -73,7 +76,7 @@ def samples_of(route: Sequence[Point]) -> list[Point]:
 
 
 def middle_of(route: Sequence[Point]) -> Point:
-    """The point in the middle of the drawn curve, by length."""
+    """Return the midpoint of the curve by arc length."""
     points = samples_of(route)
     lengths = [math.dist(start, end) for start, end in pairwise(points)]
     left = sum(lengths) / 2

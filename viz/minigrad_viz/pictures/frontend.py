@@ -1,6 +1,6 @@
-"""The player's JavaScript, as one text, which `make frontend` makes of its sources and which is committed.
+"""The JavaScript bundle of the player, which `make frontend` builds and which is committed.
 
-`module` is for a notebook; `script` for pages, whose scripts may be no modules when they are opened from disk.
+`module` is for notebooks; `script` is for pages, since browsers load no modules from ``file://``.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ _EXPORTS = re.compile(r"export\{([^{}]*)\};\s*\Z")
 
 @functools.cache
 def module() -> str:
-    """An ES module: ``mount`` puts a player into an element, ``startAll`` one into each figure with a trace."""
+    """Return the ES module. ``mount`` mounts a player in an element, ``startAll`` in each figure with a trace."""
     return BUILT.read_text(encoding="utf-8")
 
 
 @functools.cache
 def script() -> str:
-    """The same as a classic script, which starts the players of its page by itself and leaves one name, ``minigrad``.
+    """Return the bundle as a classic script that starts the players of its page and defines one global, ``minigrad``.
 
     >>> script().startswith('(()=>{"use strict";')
     True

@@ -1,7 +1,7 @@
-"""A heatmap in few paths: zero has the colour of the card, what is above is blue, below orange, on one scale.
+"""Heatmaps as a few SVG paths: zero has the colour of the card, positive cells are green, negative ones magenta.
 
-It is the same for the value of a node and for its gradient, which is often much the smaller: so the colour grows with
-the square root.
+The value and the gradient of a node share one colour scale. Gradients are often much smaller, so the colour grows with
+the square root of the magnitude.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from minigrad_viz.trace.notation import escape
 
 __all__ = ["COLOURS", "MOST", "SHADES", "SHAPES", "Cells", "alone", "cells_of", "drawn", "scale", "size_of"]
 
-MOST = 24  # rows or columns of a heatmap; more are shown by the number of largest magnitude among them
-SHADES = 8  # of each colour
-_BRINK = 1e-4  # of a shade: see `arrays`
+MOST = 24  # maximum rows and columns; beyond that a cell shows the element of largest magnitude that it covers
+SHADES = 8  # per colour
+_BRINK = 1e-4  # rounding tolerance, in shades: see `arrays`
 
 SHAPES = ".mg .heat{{shape-rendering:crispEdges}}.mg .rim{{fill:none}}.mg .cross{{fill:none;stroke-width:1}}"
 COLOURS = (
@@ -27,7 +27,7 @@ COLOURS = (
 
 
 def size_of(shape: tuple[int, ...], short: Mapping[str, Any] | None) -> tuple[int, int]:
-    """Width and height of the heatmap of an array, in its proportions as far as these can be seen."""
+    """Return the width and height of the heatmap of an array, in pixels, with its aspect ratio as far as is legible."""
     rows, cols = (short["rows"], short["cols"]) if short else grid(shape)[:2]
     if not rows or not cols:
         return 40, 14
@@ -36,14 +36,14 @@ def size_of(shape: tuple[int, ...], short: Mapping[str, Any] | None) -> tuple[in
 
 
 def scale(*shorts: Mapping[str, Any] | None) -> float:
-    """The largest magnitude in some summaries."""
+    """Return the largest magnitude in some summaries."""
     ends = [short[end] for short in shorts if short for end in ("min", "max")]
     return max((abs(end) for end in ends if end is not None), default=0.0)
 
 
 class Cells(NamedTuple):
-    """The cells of a heatmap: for each shade, "plus" or "minus" from 1 to 8, the runs of its cells, as (column, row,
-    length), and (column, row) of each that holds no finite number."""
+    """The cells of a heatmap: for each shade, ("plus" or "minus", 1 to 8), the runs of its cells as (column, row,
+    length), and the (column, row) of each non-finite cell."""
 
     rows: int
     cols: int
@@ -52,7 +52,7 @@ class Cells(NamedTuple):
 
 
 def cells_of(short: Mapping[str, Any], most: float) -> Cells:
-    """The cells of a summary; the magnitude `most` has the full colour."""
+    """Return the cells of a summary; the magnitude `most` has the full colour."""
     cells = _shrunk(short)
     found = Cells(len(cells), len(cells[0]) if cells else 0, {}, [])
     for row, line in enumerate(cells):
@@ -70,7 +70,8 @@ def cells_of(short: Mapping[str, Any], most: float) -> Cells:
 
 
 def drawn(short: Mapping[str, Any], x: float, y: float, width: int, height: int, most: float | None = None) -> str:
-    """The heatmap of a summary in a box. `most`, else the largest magnitude, has the full colour; NaN is crossed."""
+    """Return the heatmap of a summary in a box. `most`, by default the largest magnitude, has the full colour; cells
+    that are not finite are crossed."""
     rows, cols, runs, crossed = cells_of(short, scale(short) if most is None else most)
     parts = [f'<rect class="zero" width="{cols}" height="{rows}"/>'] if rows else []
     for (sign, shade), found in sorted(runs.items()):
@@ -86,7 +87,7 @@ def drawn(short: Mapping[str, Any], x: float, y: float, width: int, height: int,
 
 
 def alone(short: Mapping[str, Any], title: str) -> str:
-    """The heatmap as an SVG element of its own, whose colours are those of a page with a picture in it."""
+    """Return the heatmap as a separate SVG element, styled by the stylesheet of the page."""
     width, height = size_of(tuple(short["shape"]), short)
     return (
         f'<svg class="mg" role="img" aria-label="{escape(title)}" width="{width + 2}" height="{height + 2}">'
@@ -95,7 +96,7 @@ def alone(short: Mapping[str, Any], title: str) -> str:
 
 
 def _shrunk(short: Mapping[str, Any]) -> list[list[float]]:
-    """The cells, row by row, of which several share one if there are more than `MOST`: no outlier is lost."""
+    """Return the cells, row by row, max-pooled by magnitude to at most `MOST` a side, so that no outlier is lost."""
     rows, cols, cells = short["rows"], short["cols"], short["cells"]
     share = min(1.0, MOST / max(rows, cols, 1))
     high, wide = (max(1, round(side * share)) if side else 0 for side in (rows, cols))
@@ -105,13 +106,13 @@ def _shrunk(short: Mapping[str, Any]) -> list[list[float]]:
     for at, cell in enumerate(cells):
         line, place = small[at // cols * high // rows], at % cols * wide // cols
         old = line[place]
-        if math.isfinite(old) and not abs(cell) <= abs(old):  # a NaN too
+        if math.isfinite(old) and not abs(cell) <= abs(old):  # also for NaN
             line[place] = cell
     return small
 
 
 def _shade(x: float, most: float) -> int | None:
-    """From -8 to 8; None for what is not finite."""
+    """Return the shade from -8 to 8; None if `x` is not finite."""
     if not math.isfinite(x):
         return None
     return int(math.copysign(math.floor(math.sqrt(abs(x / most)) * SHADES + 0.5 + _BRINK), x)) if most else 0

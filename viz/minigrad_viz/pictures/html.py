@@ -1,8 +1,7 @@
-"""A page of its own: the player, every node and every step of the backward pass, in one file that asks for nothing.
+"""Self-contained HTML: `page` for the player with tables of all nodes and backward steps, `figure` for notebooks.
 
-Where no scripts run, and on paper, the picture stands in the place of the player.
-
-`figure` is the same picture for a notebook: an image, which also shows where scripts and inline SVG are taken out.
+Without JavaScript, and in print, a page shows the static drawing in place of the player. `figure` embeds the drawing as
+an image, which is displayed even where scripts and inline SVG are stripped.
 """
 
 from __future__ import annotations
@@ -28,15 +27,15 @@ from minigrad_viz.trace.notation import escape, formula_of, local_formula, mathm
 
 __all__ = ["figure", "page", "state_of", "to_html"]
 
-_ROWS = 400  # of a table: more than that nobody reads; half are from its beginning
-_EMBEDDED = 5000  # up to so many nodes a notebook output carries the trace: beyond, it would be megabytes;
-_TENSOR = 4  # a tensor counts as so many, for its arrays
-_LONGEST = 1 << 20  # letters of a trace there, whatever it holds
+_ROWS = 400  # maximum rows of a table: half from its start, half from its end
+_EMBEDDED = 5000  # nodes; larger traces are not embedded in a notebook output: they take megabytes
+_TENSOR = 4  # nodes that a tensor counts as, because of its arrays
+_LONGEST = 1 << 20  # maximum length, in characters, of an embedded trace
 _ZOOMS = (("fit", "Fit"), ("half", "50%"), ("full", "100%"), ("twice", "200%"))
 
 
 def to_html(x: Any, *more: Any, path: str | os.PathLike[str] | None = None) -> str:
-    """The graph that ends in `x`, or in several, as a page that needs no network; written to `path` too, if given.
+    """Return the graph of `x`, one or several Values, as a self-contained HTML page; also write it to `path`, if given.
 
     >>> import minigrad as mg
     >>> text = to_html(mg.Value(3.0, "a") * 2)
@@ -59,11 +58,11 @@ def figure(
     blocks: Collection[int] | None = None,
     now: Moment | None = None,
 ) -> str:
-    """An HTML fragment: the picture as an image, and the trace as data; `state` is how a player of it begins, `blocks`
-    are those that the picture shows open, and `now` the moment that it shows, if it is not the graph as it is.
+    """Return an HTML fragment with the drawing as an image and the trace as data. `state` is the initial state of a
+    player, `blocks` are the open blocks, and `now` is the moment to draw, None for the final state.
 
-    A picture wider than the page shrinks to 60%, where its text can still be read, and then scrolls. One too large for
-    that is shown whole, as an overview, and says how to read it.
+    A drawing wider than the page shrinks to at least 60%, where its labels are still legible, and then scrolls. A still
+    larger one is shown as an overview whose caption explains how to zoom in.
     """
     svg, width, _ = drawn(trace, blocks, now)
     least = round(width * 0.6) if width <= WIDE else 900
@@ -81,19 +80,19 @@ def figure(
 
 
 def _begins(trace: Trace, state: Mapping[str, Any] | None) -> str:
-    """How the player begins: as `state` says, and else as a model does."""
+    """Return the attribute with the initial state of the player: that of a model, updated with `state`."""
     state = {**(beginning(trace) or {}), **(state or {})}
     return f' data-minigrad="{escape(json.dumps(state))}"' if state else ""
 
 
 def state_of(x: Any) -> dict[str, Any]:
-    """How a player in a page begins: as `x` stands, if it is one, or as a drawing says."""
+    """Return the initial state for the player of a page: the current state of `x`, a player or a drawing, or {}."""
     state = getattr(x, "state", None) if hasattr(x, "trace") else None
     return dict((state() if callable(state) else state) or {})
 
 
 def _data(trace: Trace, full: bool = False) -> str:
-    """The trace in a script element, where no text of a user's can end it."""
+    """Return a script element with the trace, escaped so that user strings cannot close the element."""
     safe = trace.json(full).replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
     return f'<script type="application/json" class="minigrad-trace">{safe}</script>'
 
@@ -108,7 +107,7 @@ def page(
     now: Moment | None = None,
     theme: Theme | None = None,
 ) -> str:
-    """The whole page of a trace; `state` is how its player begins, and the other arguments are those of `drawn`."""
+    """Return the page of a trace; `state` is the initial state of its player; the other arguments are as in `drawn`."""
     title = escape(", ".join(trace.title(index) for index in trace.outputs[:3]))
     title = f"A tour of {title} and its gradients" if trace.tours else title
     notes = "".join(f'<p class="note"><b aria-hidden="true">!</b> {escape(note.text)}</p>' for note in trace.notes)
@@ -129,7 +128,7 @@ def page(
 
 
 def _viewport(picture: Picture) -> str:
-    """The picture in a region that the keyboard scrolls, with zoom by radio buttons: it is for where no scripts run."""
+    """Return the drawing in a keyboard-scrollable region with zoom radio buttons, which work without JavaScript."""
     svg, width, _ = picture
     first = "full" if width <= 1150 else "fit"
     zooms = "".join(
@@ -148,7 +147,7 @@ def _viewport(picture: Picture) -> str:
 
 
 def _some(count: int) -> Iterator[int | None]:
-    """The places of the rows to show, with None where rows are left out."""
+    """Yield the indices of the rows to show, with None in place of the rows left out."""
     if count <= _ROWS:
         yield from range(count)
     else:
@@ -158,7 +157,7 @@ def _some(count: int) -> Iterator[int | None]:
 
 
 def _table(title: str, heads: Sequence[str], rows: list[str]) -> str:
-    """A table that scrolls sideways; a head that ends in < stands over numbers, on the right."""
+    """Return a table that scrolls horizontally; a header that ends in < marks a right-aligned column."""
     cells = [f"<th scope='col'{' class=r' if head[-1] == '<' else ''}>{head.rstrip('<')}</th>" for head in heads]
     return (
         f"<div class='wide' tabindex='0' role='region' aria-label='{title}'><table><thead><tr>{''.join(cells)}</tr>"
@@ -167,18 +166,18 @@ def _table(title: str, heads: Sequence[str], rows: list[str]) -> str:
 
 
 def _rows(trace: Trace, row: Callable[[Trace, int], str], what: str) -> list[str]:
-    """A row a node, of many those of the first and of the last."""
+    """Return a row for each node; for a large graph, only for the first and last nodes."""
     left = f'<tr><td colspan="6" class="dim">… {len(trace.nodes) - _ROWS:,} {what} left out …</td></tr>'
     return [left if index is None else row(trace, index) for index in _some(len(trace.nodes))]
 
 
 def _calls(trace: Trace) -> str:
-    """The calls of a recorded step, in the order in which they run."""
+    """Return the table of the calls of a captured step, in execution order."""
     rows = _rows(trace, _call, "rows")
-    heads = ("#<", "name", "made by", "computes", "kernel", "gives", "holds<")
+    heads = ("#<", "name", "made by", "computes", "kernel", "output", "value<")
     return (
-        "<section><h2>Every call</h2><p class='dim'>In the order in which they run. Numbers are shown where memory "
-        f"still holds them after the step.</p>{_table('Table of calls', heads, rows)}</section>"
+        "<section><h2>Every call</h2><p class='dim'>In execution order. Values are shown if they are still in memory "
+        f"after the step.</p>{_table('Table of calls', heads, rows)}</section>"
     )
 
 
@@ -197,11 +196,13 @@ def _call(trace: Trace, index: int) -> str:
 
 def _nodes(trace: Trace) -> str:
     rows = _rows(trace, _node, "nodes")
-    heads = ("#<", "name", "made by", *([] if trace.tensors else ["with numbers"]), "data<", "grad<")
-    by = f": the derivative of {escape(trace.title(trace.outputs[0]))} by the node" if trace.fresh() else ""
-    dash = "; a dash means that it is not computed yet" if "n" in trace.states else ""
+    heads = ("#<", "name", "made by", *([] if trace.tensors else ["with values"]), "data<", "grad<")
+    by = (
+        f": the derivative of {escape(trace.title(trace.outputs[0]))} with respect to the node" if trace.fresh() else ""
+    )
+    dash = "; a dash means not computed yet" if "n" in trace.states else ""
     return (
-        "<section><h2>Forward: every number</h2><p class='dim'>In the order in which they were computed. "
+        "<section><h2>Forward: every value</h2><p class='dim'>In the order in which they were computed. "
         f"The gradient is what <code>.grad</code> holds{by}{dash}.</p>"
         f"{_table('Table of nodes', heads, rows)}</section>"
     )
@@ -231,7 +232,7 @@ def _node(trace: Trace, index: int) -> str:
 
 
 def _cell(trace: Trace, index: int, which: int) -> str:
-    """The value of a node (0), or its gradient (1)."""
+    """Return the table cell for the value of a node (`which` = 0) or its gradient (1)."""
     array = trace.grads.get(index) if which else trace.tensors[index].array if index in trace.tensors else None
     if array is not None and pictured(trace, index):
         return _held(array)
@@ -239,7 +240,7 @@ def _cell(trace: Trace, index: int, which: int) -> str:
 
 
 def _held(array: Any) -> str:
-    """A tensor in a table: its heatmap, and in words; one of a single number is that number."""
+    """Return the table cell of a tensor: its heatmap and a summary, or its value if it has a single element."""
     if array.size == 1:
         return pretty(float(array.reshape(-1)[0]))
     short = summary(array)
@@ -248,7 +249,7 @@ def _held(array: Any) -> str:
 
 
 def _backward(trace: Trace, run: Pass) -> str:
-    """The steps from one output back to its leaves."""
+    """Return the table of a backward pass, from one output to its leaves."""
     counts = [0] * len(trace.nodes)
     for step in run.steps:
         counts[trace.edges[step.edge].operand] += 1
@@ -264,10 +265,10 @@ def _backward(trace: Trace, run: Pass) -> str:
             rows.append(f'<tr><td colspan="5" class="dim">… {len(run.steps) - _ROWS:,} steps left out …</td></tr>')
     root = escape(trace.title(run.root))
     heads = ("step<", "from → to", "local derivative", "upstream × local = contribution", "gradient so far<")
-    how = "multiplies what has arrived at a node (upstream) by a local derivative; the product"
+    how = "multiplies the gradient accumulated at a node (upstream) by a local derivative; the product"
     if run.root in trace.tensors:
         heads = ("step<", "from → to", "upstream", "contribution", "gradient so far<")
-        how = "takes what has arrived at a node (upstream) back through its operation; this contribution"
+        how = "propagates the gradient accumulated at a node (upstream) back through its operation; this contribution"
     return (
         f"<section><h2>Backward from {root}: the chain rule, step by step</h2><p class='dim'>It starts with "
         f"∂{root}/∂{root} = 1. Each step {how} is added to the gradient of the operand.</p>"
@@ -292,7 +293,7 @@ def _step(trace: Trace, run: Pass, place: int, arrived: tuple[int, int]) -> str:
 
 
 def _local(trace: Trace, step: PassStep, ends: tuple[str, str]) -> str:
-    """The rule of a local derivative, with names and with numbers."""
+    """Return the formula of a local derivative, symbolically and with values."""
     result, slot = trace.result[step.edge], trace.slot[step.edge]
     formula = trace.local_formula(step.edge)
     op = trace.nodes[result].op

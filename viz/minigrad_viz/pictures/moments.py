@@ -1,7 +1,7 @@
-"""The picture of a moment: every number as far as it is known, what is active, and above it the words about it.
+"""The drawing of a moment: the values computed so far, the active node and edges, and the caption above.
 
-It looks as the player does at that position (`frontend/src/drawing/looks.js`): the item that changes glows,
-what goes over an edge is marked on it, and on a pill stand the factors of the chain rule.
+It matches the player at that position (`frontend/src/drawing/looks.js`): the active node glows, active edges are
+highlighted, and a pill shows the factors of the chain rule.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from minigrad_viz.trace.notation import brief, escape, text_width
 
 __all__ = ["Stage", "Traveller", "drawn", "stage_of"]
 
-_LEAST = 480.0  # pixels: words need some width
-_WORDS, _FORMULA = 19.0, 21.0  # the heights of a line of words, and of one of a formula
-_BAR = 22.0  # the height of the line that shows how far it is
+_LEAST = 480.0  # minimum width, in pixels, for the caption
+_WORDS, _FORMULA = 19.0, 21.0  # line heights of words and of formulas
+_BAR = 22.0  # height of the progress bar
 _SHAPES = (
     ".mg .many{{stroke-width:2.5}}.mg .final .grad{{font-weight:700}}"
     ".mg .halo,.mg .core,.mg .flow,.mg .leader{{fill:none}}.mg .halo{{stroke-width:9;stroke-opacity:.5}}"
@@ -59,7 +59,7 @@ def drawn(
     theme: Theme | None = None,
     more: str = "",
 ) -> Picture:
-    """The picture of a trace, or of a moment of it; the arguments are those of `svg.picture`."""
+    """Return the drawing of a trace, or of a moment of it; the arguments are those of `svg.picture`."""
     if now is None:
         return picture(trace, opened, theme, more)
     stage = stage_of(scene(trace, opened, now.timeline), [now.position], bar=False)
@@ -69,7 +69,7 @@ def drawn(
 
 @dataclass(frozen=True, slots=True)
 class Traveller:
-    """The gradient that goes back over an edge: what stands on its pill, and the points that it passes."""
+    """The gradient that moves back over an edge: the label of its pill, and the points along its path."""
 
     text: str
     points: list[Point]
@@ -80,26 +80,26 @@ class Traveller:
 
 @dataclass(slots=True)
 class Stage:
-    """A scene with a band of words above it, which is as high as any of its moments needs; all have one size."""
+    """A scene with a caption band above it, which is high enough for each of its moments, so that all have one size."""
 
     seen: Scene
     width: float
     band: float
     zoom: float
-    """How many times as large the words of the band are as those in the scene."""
+    """The font scale of the band relative to the scene."""
     bar: bool
-    """Whether a line in the band shows how far it is."""
+    """Whether the band contains a progress bar."""
     strokes: Strokes
-    """How edges are drawn that a gradient has gone back over."""
+    """The strokes of edges that a gradient has flowed back over."""
 
     @property
     def size(self) -> tuple[int, int]:
-        """Width and height in pixels."""
+        """Width and height, in pixels."""
         return math.ceil(self.width + 2 * MARGIN), math.ceil(self.band + self.seen.height + 2 * AROUND)
 
     @property
     def origin(self) -> Point:
-        """Where the scene begins: it is in the middle of the width."""
+        """The origin of the scene, which is centred horizontally."""
         return MARGIN + (self.width - self.seen.width) / 2, self.band + AROUND
 
     def document(
@@ -111,8 +111,8 @@ class Stage:
         box: tuple[float, float] | None = None,
         said: str = "",
     ) -> Picture:
-        """The document around pieces. `more` is CSS, `shown` another size to be shown at, `box` one to be cut to, and
-        `said` what a screen reader says of it."""
+        """Return the document around `inside`. `more` is additional CSS, `shown` the displayed size, `box` the size of
+        the view box, and `said` the text alternative."""
         trace = self.seen.trace
         shapes, colours = (
             boxes.SHAPES + heat.SHAPES + _SHAPES,
@@ -122,7 +122,8 @@ class Stage:
         return document(trace, inside, box or self.size, css, said or trace.sentence(), shown)
 
     def pieces(self, position: int) -> list[str]:
-        """SVG of all that is seen at a position, from back to front: always as many, and of the same things."""
+        """Return the SVG pieces at a position, from back to front. Their number and meaning is the same at every
+        position."""
         assert self.seen.timeline is not None
         seen, now = self.seen, self.seen.timeline.at(position)
         active = active_at(seen, now)
@@ -140,7 +141,7 @@ class Stage:
         return f'<g transform="translate({x:g} {y:g})">{piece}</g>' if piece else ""
 
     def _wire(self, at: int, now: Moment) -> tuple[str, str]:
-        """The line of a wire; its tip with its label."""
+        """Return the path of a wire, and its arrowhead with its label."""
         seen, wire, route = self.seen, self.seen.wires[at], self.seen.routes[at]
         marks = ("" if flowing(seen.trace, wire) else "none", "many" if len(wire.edges) > 1 else "")
         time = seen.time_of(wire, now)
@@ -155,7 +156,7 @@ class Stage:
         return path, f'<path class="ground" d="{ground}"/>{head}{text}'
 
     def traveller(self, position: int) -> Traveller | None:
-        """What travels at a position, and where; None if nothing does: of an array nobody could read the numbers."""
+        """Return the gradient that moves at a position; None if none does or it is an array, too long for a pill."""
         assert self.seen.timeline is not None
         now = self.seen.timeline.at(position)
         wire, event = self.seen.wire_of.get(now.edge), now.event
@@ -168,7 +169,7 @@ class Stage:
     # --- words ---
 
     def _words(self, now: Moment) -> str:
-        """The band: a chip with words, a formula below, and how far it is."""
+        """Return the band: a chip with the caption, a formula below, and the progress bar."""
         said = caption(now)
         look = "edge" if now.kind == "seed" else now.kind
         wide = _chip_width(said.chip)
@@ -187,7 +188,7 @@ class Stage:
         return f'<g transform="{place} scale({self.zoom:g})">{"".join(parts)}</g>'
 
     def _bar(self, now: Moment) -> str:
-        """A line in two colours, for forward and backward, with a dot where the moment is."""
+        """Return the progress bar: a track in two colours, forward and backward, with a dot at the current moment."""
         timeline, wide = now.timeline, self.width / self.zoom
         long = wide - text_width(f"{timeline.last} / {timeline.last}", 11) - 12
         last, y = max(timeline.last, 1), (self.band - MARGIN) / self.zoom - 16
@@ -201,7 +202,7 @@ class Stage:
 
 
 def stage_of(seen: Scene, positions: Sequence[int], bar: bool) -> Stage:
-    """The stage of a scene for some of its moments."""
+    """Return the stage of a scene for the moments at `positions`."""
     assert seen.timeline is not None
     width, zoom = max(seen.width, _LEAST), max(1.0, seen.width / SEEN)
     heights = []
@@ -222,7 +223,7 @@ Run = tuple[str, str]
 
 
 def _rows(said: Caption, kind: str, width: float) -> list[tuple[str, list[Run]]]:
-    """The lines of a caption, "say" or "formula", as runs of one colour; the first has room for the chip."""
+    """Return the lines of a caption, "say" or "formula", as runs of one colour; the first is shorter by the chip."""
     result = "fw" if kind == "forward" else "bw"
     words = _wrapped([("ink", said.words)], width, 13, width - _chip_width(said.chip) - 10)
     formula = [("ink", said.formula), (result, said.result), ("dim", f"  {said.total}" if said.total else "")]
@@ -232,12 +233,12 @@ def _rows(said: Caption, kind: str, width: float) -> list[tuple[str, list[Run]]]
 
 
 def _wrapped(runs: Sequence[Run], width: float, size: float, first: float) -> list[list[Run]]:
-    """Runs of words in lines that fit in `width`, and the first in `first`."""
+    """Wrap runs of words to lines of `width`, the first of width `first`."""
     lines: list[list[Run]] = []
     left = 0.0
     for look, text in runs:
         for word in text.split(" "):
-            wide = 0.94 * text_width(f"{word} ", size)  # which is more than most need
+            wide = 0.94 * text_width(f"{word} ", size)  # widths are overestimates
             if not lines or (wide > left and lines[-1]):
                 left = width if lines else first
                 lines.append([])

@@ -1,6 +1,6 @@
-"""What is active at a moment, and how it is marked above the drawing: glows, and on a pill the words about an edge.
+"""The overlay of a moment: glows around the active node and edges, and a pill with the label of the active edge.
 
-The player marks it alike: `frontend/src/drawing/overlay.js`.
+The player draws the same overlay: `frontend/src/drawing/overlay.js`.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ from minigrad_viz.trace.notation import escape, text_width
 __all__ = ["AROUND", "SEEN", "Active", "active_at", "corner_of", "glow", "large_in", "pill", "pill_width", "wire_glow"]
 
 AROUND = MARGIN + 8
-"""Pixels above and below the boxes, where there is room for words about an edge."""
+"""Margin above and below the boxes, in pixels, with room for a pill."""
 
-_LARGEST = 1.6  # of words about an edge, which would hide too much
-SEEN = 1100.0  # pixels: a wider picture will be seen smaller, and its words are larger
-_ACROSS, _DOWN = 170.0, 120.0  # how far from their wire words may go; nearer is better
+_LARGEST = 1.6  # maximum scale of a pill; larger ones would hide too much
+SEEN = 1100.0  # pixels; wider drawings are displayed smaller, so their pills are larger
+_ACROSS, _DOWN = 170.0, 120.0  # maximum offset of a pill from its wire; nearer is better
 _DOWNS = (0, -14, 14, -26, 26, -44, 44, -64, 64, -90, 90, -_DOWN, _DOWN)
 _BESIDE = [(dx, dy) for dy in _DOWNS for dx in (0, -36, 36, -90, 90, -_ACROSS, _ACROSS)]
 
 
 @dataclass(frozen=True, slots=True)
 class Active:
-    """What is active at a moment: the item that glows, the wires something goes over, and the words about the edge."""
+    """The active item and wires of a moment, and the pill of the active edge."""
 
     way: str
     """ "forward" or "backward"."""
@@ -40,17 +40,17 @@ class Active:
     wires: list[int]
     words: str = ""
     place: Point = (0.0, 0.0)
-    """The middle of the words."""
+    """The centre of the pill."""
     middle: Point = (0.0, 0.0)
-    """The middle of the edge that they are about."""
+    """The midpoint of the edge that the pill labels."""
     large: float = 1.0
-    """How many times as large the words are as others."""
+    """The scale of the pill."""
     look: str = ""
-    """Its classes: the way, and whether the gradient that goes over the edge is negative."""
+    """CSS classes: the direction, and "less" if the gradient on the edge is negative."""
 
 
 def active_at(seen: Scene, now: Moment) -> Active | None:
-    """What is active at a moment; None at the start."""
+    """Return what is active at a moment; None at the start."""
     if now.node < 0:
         return None
     at = seen.item_of(now.node)
@@ -70,17 +70,17 @@ def active_at(seen: Scene, now: Moment) -> Active | None:
 
 
 def large_in(seen: Scene) -> float:
-    """How many times as large as others the words about an edge are, so that they are read when all of it is seen."""
+    """Return the scale of pills that keeps them legible when the entire drawing is scaled to fit."""
     return min(_LARGEST, max(1.0, seen.width / SEEN))
 
 
 def pill_width(words: str) -> float:
-    """How wide words are with the ground around them."""
+    """Return the width of a pill, in pixels."""
     return text_width(words, 12, True) * 0.93 + 14
 
 
 def _beside(seen: Scene, now: Moment, middle: Point, wide: float, high: float) -> Point:
-    """Where words about an edge go: on its middle, or beside it where they hide no box and no other words."""
+    """Return the centre of a pill: the midpoint of its edge, or the nearest position that hides least."""
     (x, y), half = middle, wide / 2 + 4
     own = seen.wire_of.get(now.edge)
     ends = [seen.boxes[seen.item_of(node)] for node in (now.node, seen.trace.result[now.edge])]
@@ -93,9 +93,9 @@ def _beside(seen: Scene, now: Moment, middle: Point, wide: float, high: float) -
         words = Box(cx - half, cy - high / 2, 2 * half, high)
         hidden = math.hypot(dx, dy)
         for one in near:
-            end = one in ends  # their numbers are what the words are about
+            end = one in ends  # the pill is about their values
             hidden += (4 if end else 1) * _overlap(_grown(one, 2), words)
-            hidden += 0 if end else _overlap(_grown(one, 12), words) / 8  # beside another box they seem to be about it
+            hidden += 0 if end else _overlap(_grown(one, 12), words) / 8  # near another box it seems to belong to that
             if hidden >= least:
                 break
         if hidden < least:
@@ -104,7 +104,7 @@ def _beside(seen: Scene, now: Moment, middle: Point, wide: float, high: float) -
 
 
 def _covered(seen: Scene, own: int | None) -> list[Box]:
-    """Where no other words should go: items, titles of frames, and labels but that of wire `own`."""
+    """Return the boxes to avoid: items, titles of frames, and labels except that of wire `own`."""
     found = [
         box._replace(height=22.0) if isinstance(part, Frame) else box
         for part, box in zip(seen.parts, seen.boxes, strict=True)
@@ -130,7 +130,7 @@ def _overlap(one: Box, other: Box) -> float:
 
 
 def wire_glow(seen: Scene, active: Active | None) -> str:
-    """The glow along the wires that something goes over."""
+    """Return the glow along the active wires."""
     if active is None or not active.wires:
         return ""
     data = "".join(curve(seen.routes[at], active.way == "backward") for at in active.wires)
@@ -138,7 +138,7 @@ def wire_glow(seen: Scene, active: Active | None) -> str:
 
 
 def corner_of(part: Part) -> float:
-    """The radius of the corners of a part's border."""
+    """Return the corner radius of a part's border."""
     if not isinstance(part, Card):
         return 5.0
     kind = part.kind.split()[0]
@@ -146,7 +146,7 @@ def corner_of(part: Part) -> float:
 
 
 def glow(seen: Scene, parts: Sequence[Part], active: Active | None) -> str:
-    """The glow around the item, the words about the edge, and where the gradient arrives."""
+    """Return the glow around the active item, the arrowhead of the gradient, and the pill."""
     if active is None:
         return ""
     box, corner = seen.boxes[active.at], corner_of(parts[active.at])
@@ -165,7 +165,7 @@ def _ring(look: str, way: str, box: Box, corner: float, out: float) -> str:
 
 
 def _leader(active: Active) -> str:
-    """The line from a wire to the words beside it; none where they lie on it."""
+    """Return the leader line from a wire to its pill; "" if the pill is on the wire."""
     (x, y), (to_x, to_y) = active.middle, active.place
     if not active.wires or abs(y - to_y) < 18 * active.large:
         return ""
@@ -175,7 +175,7 @@ def _leader(active: Active) -> str:
 
 
 def pill(words: str, place: Point, large: float = 1.0, less: bool = False) -> str:
-    """Words on a ground of their own, around a point; `less` than 0 is the gradient that they are about."""
+    """Return a pill with a label, centred at `place`; `less` marks a negative gradient."""
     wide = pill_width(words)
     zoom = "" if large == 1 else f" scale({large:.3g})"
     look = "pill less" if less else "pill"

@@ -1,7 +1,7 @@
-"""One node of two runs as a card: each number twice, the first run's and the second's, with how far they are apart.
+"""Comparison cards: the values and gradients of a node in two runs, with their difference.
 
-Of a tensor it shows the heatmaps of both runs on one scale, and, where they differ, the second less the first, on a
-scale of its own.
+A tensor is shown as heatmaps of both runs on one colour scale and, if they differ, a heatmap of the second run minus
+the first, on a separate scale.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from minigrad_viz.trace.notation import brief, compact, escape, fit, plain, pret
 
 __all__ = ["COLOURS", "SHAPES", "Pair", "apart", "gradient_texts", "pair", "value_texts"]
 
-_WIDEST = 230.0  # of a header, in pixels
-_CAPTION = 32.0  # the column of "data" and "grad"
-_TAG = 22.0  # height of a flag above a card, with the room below it
-_BELOW = 16.0  # of a heatmap: what it is of
-_SPACE = 10.0  # between heatmaps
-_SHORT, _LONG = (3, 6, 9, 12, 17), (6, 9, 12, 17)  # significant digits: as many as tell two numbers apart
+_WIDEST = 230.0  # maximum width of a header, in pixels
+_CAPTION = 32.0  # width of the column "data" and "grad"
+_TAG = 22.0  # height of a flag above a card, with its margin
+_BELOW = 16.0  # height of the caption below a heatmap
+_SPACE = 10.0  # gap between heatmaps
+_SHORT, _LONG = (3, 6, 9, 12, 17), (6, 9, 12, 17)  # significant digits to try until two values are distinguishable
 
 SHAPES = (
     ".mg .ne{{font-weight:700}}.mg .flag{{stroke:none}}.mg .flag+text{{font-size:11px;font-weight:700}}"
@@ -44,7 +44,7 @@ COLOURS = (
 
 @dataclass(slots=True)
 class _NumberRow:
-    """A row of two numbers."""
+    """A row of two scalars."""
 
     caption: str
     colour: str
@@ -57,7 +57,7 @@ class _NumberRow:
 
     @property
     def widths(self) -> tuple[float, float, float]:
-        """Of the two numbers, and of the mark."""
+        """The widths of the two scalars and of the mark."""
         return text_width(self.both[0], 12.5), text_width(self.both[1], 12.5), text_width(self.mark, 12.5, True)
 
     def width(self, columns: tuple[float, float, float]) -> float:
@@ -77,12 +77,12 @@ class _NumberRow:
 
 @dataclass(slots=True)
 class _Heats:
-    """A row of heatmaps: of the first run, of the second, and of the difference where there is one."""
+    """A row of heatmaps: of the first run, of the second, and of the difference, if any."""
 
     caption: str
     colour: str
     pictures: list[tuple[dict[str, Any] | None, float, str]]
-    """The summary, the magnitude that has the full colour, and what is written below; a word where there is none."""
+    """For each heatmap: the summary (None if missing), the magnitude with the full colour, and the caption."""
     side: tuple[int, int]
     mark: str
 
@@ -115,7 +115,7 @@ class _Heats:
 
 @dataclass(slots=True)
 class Pair:
-    """A card, measured. `tags` are flags above it, for what is to be seen first."""
+    """A card with its contents. `tags` are the flags above it, which mark the first differences."""
 
     kind: str
     tooltip: str
@@ -143,18 +143,18 @@ class Pair:
 
     @property
     def shows_heat(self) -> bool:
-        """Whether there are heatmaps in it."""
+        """Whether it contains heatmaps."""
         return any(isinstance(row, _Heats) for row in self.rows)
 
     @property
     def size(self) -> tuple[float, float]:
-        """Width and height, with the second border of an output and a flag."""
+        """Width and height, including the second border of an output and the flag."""
         rim = 2 * RIM if "output" in self.kind else 0.0
         width, height = self._inner
         return width + rim, height + rim + (_TAG if self.tags else 0.0)
 
     def draw(self, x: float, y: float) -> str:
-        """SVG of the card with its top left corner at (x, y)."""
+        """Return the SVG of the card, with its top left corner at (x, y)."""
         (w, h), columns = self._inner, self._columns
         inset, radius = RIM if "output" in self.kind else 0.0, 12 if self.kind.startswith("leaf") else 4
         look = f"{self.kind}{' still' if self.still else ''} {'differs' if self.differs else 'same'}"
@@ -200,7 +200,7 @@ class Pair:
 
 
 def pair(found: Differences, node: int) -> Pair:
-    """The card of a node."""
+    """Return the comparison card of a node."""
     trace = found.common
     about = trace.nodes[node]
     kind = {"constant": "leaf"}.get(about.kind, about.kind) + (" output" if node in trace.outputs else "")
@@ -251,7 +251,7 @@ def _row(found: Differences, node: int, caption: str, held: tuple[Any, Any], gap
 
 
 def _change(one: Any, other: Any) -> Any:
-    """The second less the first; 0 where they are the same, not finite too."""
+    """Return the second minus the first; 0 where they are equal, including non-finite elements."""
     import numpy as np
 
     x, y = (np.asarray(array, dtype=float) for array in (one, other))
@@ -260,18 +260,18 @@ def _change(one: Any, other: Any) -> Any:
 
 
 def apart(gap: Gap | None) -> str:
-    """The sign of a difference with how large it is relatively; "" for none."""
+    """Format a difference as its sign and relative size; "" for none."""
     return "" if gap is None else f"≠ {share(gap)}"
 
 
 def value_texts(found: Differences, node: int) -> tuple[str, str]:
-    """What to write for the values of a node in the two runs: numbers, with as many digits as tell them apart; one line
-    for an array; or why there is none."""
+    """Format the values of a node in the two runs: scalars with enough digits to distinguish them, one-line summaries
+    of arrays, or why a value is missing."""
     return _texts(found, node, "data", found.held(node), _LONG)
 
 
 def gradient_texts(found: Differences, node: int) -> tuple[str, str]:
-    """What to write for its gradients."""
+    """Format the gradients of a node in the two runs, as `value_texts` does."""
     return _texts(found, node, "grad", found.gradient(node), _LONG)
 
 
@@ -297,7 +297,7 @@ def _digits(x: float | None, digits: int) -> str:
 
 
 def _missing(found: Differences, node: int, which: int, caption: str) -> str:
-    """Why a run has no value or gradient."""
+    """Return why a run has no value or gradient, as text."""
     trace = (found.first, found.second)[which]
     if caption == "data":
         return "raised" if trace.kinds[node] == "x" else "not kept"
@@ -307,7 +307,7 @@ def _missing(found: Differences, node: int, which: int, caption: str) -> str:
 
 
 def _tooltip(found: Differences, node: int) -> str:
-    """The whole name, and what the card has no room for."""
+    """Return the full names and the details of a node in both runs."""
     trace = found.common
     formula = trace.formula(node, 60)
     names = list(dict.fromkeys(name for name in (found.first.names[node], found.second.names[node]) if name))
@@ -330,6 +330,6 @@ def _tooltip(found: Differences, node: int) -> str:
 
 
 def _far(gap: Gap) -> str:
-    """How far in numbers."""
+    """Return the absolute size of a difference, as text."""
     cells = f" in {gap.cells:,} of {gap.size:,} elements" if gap.size > 1 else ""
     return f"largest absolute difference {compact(gap.amount)}{cells}{f': {times(gap)}' if times(gap) else ''}"

@@ -1,9 +1,9 @@
-"""The colours of a picture, light and dark. Each has one meaning, and nothing is told by colour alone.
+"""The light and dark colour palettes. Each colour has one meaning, and no information is conveyed by colour alone.
 
-The forward pass is blue. Gradients are orange where they are positive and purple where they are negative, cells of
-heatmaps green and magenta, alarms red; how large gradients are goes from yellow to teal. The two colours of a pair stay
-apart for every kind of colour blindness. Text keeps a contrast of at least 4.5 to 1 with its background, which a test
-computes from the tables below.
+The forward pass is blue. Gradients are orange if positive and purple if negative, cells of heatmaps green and magenta,
+alarms red; the magnitude of gradients is a scale from yellow to teal. The colours of a pair are distinguishable under
+every kind of colour blindness. Text has a contrast ratio of at least 4.5:1 with its background; a test computes it from
+the tables below.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ FLOW: dict[Theme, list[str]] = {
     "light": ["#ece6a6", "#c9ddac", "#a5d0b0", "#76b8a9", "#3f9c9c", "#2e7d8a", "#1b5f78", "#14425b", "#0c2740"],
     "dark": ["#16323f", "#1b4857", "#1f6070", "#2f7d83", "#3f9c97", "#76b7a0", "#a3d3a8", "#d0e5b7", "#fbf6c6"],
 }
-"""From small to large: the stronger on its page the larger, in lightness too, so that it needs no colour vision."""
+"""Colour scale from small to large. Contrast with the page increases monotonically in lightness alone."""
 TEXT_ON = [
     ("ink", "page"),
     ("ink", "card"),
@@ -106,7 +106,7 @@ TEXT_ON = [
     ("zero", "plus"),
     ("zero", "minus"),
 ]
-"""Which text stands on which ground."""
+"""Pairs of text and background colours whose contrast is tested."""
 
 _SHAPES = """
 .mg{{font-family:{FONT};font-size:12.5px;font-variant-numeric:tabular-nums}}
@@ -164,10 +164,10 @@ def _rules(template: str, colours: Mapping[str, str]) -> str:
 
 
 def stylesheet(shapes: str = "", colours: str = "", theme: Theme | None = None) -> str:
-    """The CSS of a picture. Media queries hold inside an image too, so a picture without a theme of its own follows the
-    user's light or dark.
+    """Return the CSS of a drawing. If `theme` is None, a media query follows the user's light or dark theme, which also
+    works inside an image.
 
-    `shapes` and `colours` are more rules, for what not every picture has, with doubled braces and names of colours.
+    `shapes` and `colours` are templates of additional rules, with doubled braces and colour names as placeholders.
     """
     if theme is not None:
         return f"{_rules(_SHAPES + shapes, {})}{_rules(_COLOURS + colours, _colours(theme))}"
@@ -176,7 +176,7 @@ def stylesheet(shapes: str = "", colours: str = "", theme: Theme | None = None) 
 
 
 def javascript() -> str:
-    """The tables as a module of the player, which `make stubs` writes to ``frontend/src/drawing/palette.js``."""
+    """Return the palettes as a JavaScript module, which `make stubs` writes to ``frontend/src/drawing/palette.js``."""
     tables = json.dumps({"light": LIGHT, "dark": DARK}, indent=2)
     return (
         "/** Written by `make stubs` from minigrad_viz/pictures/palette.py: change that. A colour is `--mg-…`. */\n\n"

@@ -1,4 +1,4 @@
-"""What each form of a graph writes for the value and the gradient of a node, at the end or at a moment."""
+"""Formatting of the value and gradient of a node, in the final state or at a moment."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ SIGNS = {"none": "—", "blocked": "blocked"}
 
 
 def pictured(trace: Trace, index: int) -> bool:
-    """Whether a node is shown as heatmaps: a tensor of one number is shown as that number."""
+    """Return whether a node is shown as heatmaps, which single-element tensors are not."""
     tensor = trace.tensors.get(index)
     return tensor is not None and math.prod(tensor.shape) != 1
 
 
 def value(trace: Trace, index: int, show: Callable[[float], str] = brief, now: Moment | None = None) -> str:
-    """What to write for the value of a node: its number, or one line about its tensor; at a moment "" before it is
+    """Format the value of a node: a scalar, or a one-line summary of a tensor; at a moment, "" before it is
     computed."""
     if now is not None and not now.is_computed(index):
         return ""
@@ -38,7 +38,7 @@ def value(trace: Trace, index: int, show: Callable[[float], str] = brief, now: M
 
 
 def gradient(trace: Trace, index: int, show: Callable[[float], str] = brief, now: Moment | None = None) -> str:
-    """What to write for its gradient, or why there is none; at a moment as far as it has been added up."""
+    """Format the gradient of a node, or why it has none; at a moment, the gradient accumulated so far."""
     if trace.kinds[index] == "x":
         return "—"
     if now is not None:
@@ -54,7 +54,7 @@ def gradient(trace: Trace, index: int, show: Callable[[float], str] = brief, now
 
 
 def shape_text(shape: tuple[int, ...], dtype: str = "") -> str:
-    """A shape as it is written in a picture.
+    """Format a shape, and optionally a dtype.
 
     >>> shape_text((2, 3), "float32"), shape_text(())
     ('2×3 float32', 'scalar')

@@ -1,7 +1,7 @@
-"""A picture wider than a page, in rows: it is cut between columns, and each row is laid out anew.
+"""Row wrapping: a drawing wider than a page is cut between columns, and each row is laid out separately.
 
-What comes from a row above is a small card with the name of what it comes from, left of where it goes. A block that
-reaches over several rows has a frame in each.
+A value from an earlier row is represented by a mention, a small card with its name, left of its use. A block that spans
+several rows has a frame in each.
 """
 
 from __future__ import annotations
@@ -16,10 +16,19 @@ from minigrad_viz.trace.visible import Item, Wire
 
 __all__ = ["PAGE", "Part", "Row", "in_rows"]
 
-PAGE = 1140  # pixels, with margins the width of a page in a window of 1280: text is as large there as it is meant to be
-_MENTIONS = 150  # that what comes from above takes of a row, about
-_HALF = 0.45  # of a row: so full it may end, where a block does
-_PARTS = (1.6, 1.35, 1.15, 1.0, 0.85, 0.7, 0.55, 0.4)  # of a page, for a row as it lies before it is laid out anew
+PAGE = 1140  # pixels; with margins, the width of a page in a 1280-pixel window, where text is not scaled down
+_MENTIONS = 150  # approximate width of the mentions in a row, in pixels
+_HALF = 0.45  # minimum fill of a row that ends early, at the end of a block
+_PARTS = (
+    1.6,
+    1.35,
+    1.15,
+    1.0,
+    0.85,
+    0.7,
+    0.55,
+    0.4,
+)  # row widths to try, as fractions of a page, before the row is laid out again
 
 Box = tuple[float, float, float, float]
 Part = Card | Stack | Frame | Mention | Pair
@@ -29,9 +38,10 @@ Row = tuple[list[Item], list[Wire], list[Part]]
 def in_rows(
     row: Row, boxes: Sequence[Box], width_of: Callable[[Row], float], mention: Callable[[Wire], Mention]
 ) -> list[Row]:
-    """`row`, whose items lie in `boxes`, as rows no wider than a page, as far as there are columns to cut between.
+    """Wrap `row`, whose items have the boxes `boxes`, into rows no wider than a page, if cuts between columns allow it.
 
-    `width_of` lays out a row and says how wide it is; `mention` is what stands where a wire from a row above begins.
+    `width_of` returns the width of a row after layout; `mention` returns the card for the source of a wire from an
+    earlier row.
     """
     rows = [row]
     for part in _PARTS:
@@ -43,7 +53,7 @@ def in_rows(
 
 
 def _cuts(row: Row, boxes: Sequence[Box], room: float) -> list[float]:
-    """Where to cut: between columns, and through as few frames as can be where that leaves no row too empty."""
+    """Return the x of the cuts: between columns, and through as few frames as possible without sparse rows."""
     items, _, _ = row
     spans = sorted((x, x + width) for item, (x, _, width, _) in zip(items, boxes, strict=True) if not item.framed)
     if not spans:
@@ -56,7 +66,7 @@ def _cuts(row: Row, boxes: Sequence[Box], room: float) -> list[float]:
     frames = [(x, x + width) for item, (x, _, width, _) in zip(items, boxes, strict=True) if item.framed]
 
     def through(x: float) -> int:
-        """How many frames a cut there goes through."""
+        """Return the number of frames that a cut at `x` crosses."""
         return sum(left < x < right for left, right in frames)
 
     cuts: list[float] = []
@@ -75,11 +85,11 @@ def _cuts(row: Row, boxes: Sequence[Box], room: float) -> list[float]:
 def _cut(row: Row, boxes: Sequence[Box], cuts: Sequence[float], mention: Callable[[Wire], Mention]) -> list[Row]:
     items, wires, parts = row
     of = [sum(x > cut for cut in cuts) for x, _, _, _ in boxes]
-    first: dict[int, int] = {}  # row in which an item is used
+    first: dict[int, int] = {}  # first row in which an item is used
     for wire in wires:
         first[wire.start] = min(first.get(wire.start, of[wire.end]), of[wire.end])
     for at in {wire.start for wire in wires} - {wire.end for wire in wires}:
-        of[at] = first[at]  # what nothing leads to stands before what it is for
+        of[at] = first[at]  # items without inputs are placed in the row of their first use
     rows, begun = [], set[int]()
     for number in range(len(cuts) + 1):
         inside = {at for at, item in enumerate(items) if of[at] == number and not item.framed}
@@ -98,7 +108,8 @@ def _cut(row: Row, boxes: Sequence[Box], cuts: Sequence[float], mention: Callabl
 
 
 def _row(row: Row, kept: set[int], inside: set[int], mention: Callable[[Wire], Mention]) -> Row:
-    """The items `inside` with the frames around them, `kept` in all, and mentions of where else wires come from."""
+    """Return a row of the items `kept`, which are `inside` and the frames around them, and mentions of the sources of
+    wires from other rows."""
     items, wires, parts = row
     here: dict[int, int] = {}
     found: Row = ([], [], [])
@@ -107,7 +118,7 @@ def _row(row: Row, kept: set[int], inside: set[int], mention: Callable[[Wire], M
         if wire.end in inside and wire.start not in inside:
             mentions.setdefault((wire.start, wire.value, items[wire.end].outer), []).append(wire)
     waiting = list(mentions.items())
-    sources: dict[int, int] = {}  # by wire, its mention
+    sources: dict[int, int] = {}  # wire id -> index of its mention
     for at in sorted(kept):
         for key, some in [one for one in waiting if min(wire.end for wire in one[1]) == at]:
             for wire in some:

@@ -1,8 +1,8 @@
-"""A scene: what is visible of a graph, measured and placed. Pictures of every kind are written from it.
+"""Scenes: the visible items of a graph with their sizes and layout, from which all formats are rendered.
 
-Of a graph of more than `FULL` nodes, or with scopes in it, so many blocks are closed, as one box each, that few things
-are to be seen. A scene with a timeline also shows its moments: each card has room for every number that it will show,
-so that nothing moves from one moment to the next.
+In a graph of more than `FULL` nodes, or with scopes, blocks are closed to limit the number of visible items. A scene
+with a timeline can also show its moments: each card is large enough for its values at every moment, so that nothing
+shifts between moments.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ from minigrad_viz.trace.visible import Item, Wire, visible
 
 __all__ = ["WIDE", "Box", "Overrides", "Part", "Scene", "scene"]
 
-WIDE = 3000  # pixels: a picture wider than this is only an overview
+WIDE = 3000  # pixels; a wider drawing is only an overview
 
-_HIGH = 1500  # pixels: a picture in rows is at most so high, if there are blocks to close
-_BETWEEN = 22.0  # rows
-_BUDGETS = (40, 25, 15, 8)  # items at first in a graph with blocks: as many as make a picture that can be read
-_LABELLED = 60  # up to so many nodes an arrow also carries the rule of its local derivative, where that is short
-_NEAR = 15.0  # a label is at most so far above or below the end of its arrow, which may be steep
-_PITCH = 13.5  # from one label to the next below: letters below the line and their ground included
+_HIGH = 1500  # maximum height of a drawing in rows, in pixels, while blocks can be closed
+_BETWEEN = 22.0  # gap between rows
+_BUDGETS = (40, 25, 15, 8)  # numbers of visible items to try in a graph with blocks, until the drawing is legible
+_LABELLED = 60  # maximum items for which labels include (short) formulas of local derivatives
+_NEAR = 15.0  # maximum vertical distance of a label from the end of its edge
+_PITCH = 13.5  # vertical distance of labels, including descenders and background
 
 
 class Box(NamedTuple):
@@ -50,9 +50,9 @@ class Box(NamedTuple):
 
 @dataclass
 class Scene:
-    """Items and wires with what they show: a part for each item, in its box, and for each wire a route and a label.
+    """Items and wires with their layout: a part and a box for each item, a route and a label for each wire.
 
-    `special` says whether there is anything but plain cards of numbers. `heights` are the y of the labels.
+    `special` is whether there is anything except plain scalar cards. `heights` are the y of the labels.
     """
 
     trace: Trace
@@ -71,18 +71,18 @@ class Scene:
 
     @cached_property
     def counts(self) -> list[int]:
-        """For each node, how many contributions its gradient has."""
+        """For each node, the number of contributions to its gradient."""
         return self.trace.contributions()
 
     @cached_property
     def _places(self) -> tuple[dict[int, int], dict[int, int]]:
-        """The items of nodes, and those of closed blocks."""
+        """The items of nodes and the items of closed blocks."""
         nodes = {item.node: at for at, item in enumerate(self.items) if item.node >= 0}
         blocks = {item.block: at for at, item in enumerate(self.items) if item.block >= 0 and not item.framed}
         return nodes, blocks
 
     def item_of(self, node: int) -> int:
-        """The item that shows a node, or hides it in a block."""
+        """Return the item of a node, or of the closed block that contains it."""
         nodes, blocks = self._places
         if node in nodes:
             return nodes[node]
@@ -93,7 +93,7 @@ class Scene:
 
     @cached_property
     def wire_of(self) -> dict[int, int]:
-        """The wire of each edge that is not hidden in a block."""
+        """The wire of each edge that is not inside a closed block."""
         return {edge: at for at, wire in enumerate(self.wires) for edge in wire.edges}
 
     # --- at a moment ---
@@ -103,7 +103,7 @@ class Scene:
         return {}
 
     def part_at(self, at: int, now: Moment) -> Part:
-        """What item number `at` shows at a moment."""
+        """Return the part of item `at` at a moment."""
         item, part = self.items[at], self.parts[at]
         if isinstance(part, Stack):
             return replace(part, progress=self._progress(item.block, now.position))
@@ -117,7 +117,7 @@ class Scene:
 
     @cached_property
     def _deadlines(self) -> dict[int, tuple[list[int], list[int]]]:
-        """For each closed block, when each operation in it is computed, and when each gradient is complete."""
+        """For each closed block, the sorted positions at which operations are computed and gradients complete."""
         trace = self.trace
         found: dict[int, tuple[list[int], list[int]]] = {block: ([], []) for block in self._places[1]}
         assert self.timeline is not None
@@ -135,14 +135,14 @@ class Scene:
         return {block: (sorted(forward), sorted(backward)) for block, (forward, backward) in found.items()}
 
     def _progress(self, block: int, position: int) -> tuple[float, float]:
-        """The shares of a closed block's operations that are computed, and of its gradients that are complete."""
+        """Return the computed fraction of a closed block's operations, and the complete fraction of its gradients."""
         forward, backward = (
             (bisect_right(when, position) / len(when) if when else 1.0) for when in self._deadlines[block]
         )
         return forward, backward
 
     def time_of(self, wire: Wire, now: Moment) -> Literal["done", "future", ""]:
-        """ "done" where a gradient went back over a wire, "future" where its result is not computed yet."""
+        """Return "done" if a gradient has flowed back over a wire, "future" if its result is not computed yet."""
         states = {now.edge_state(edge) for edge in wire.edges}
         if "done" in states:
             return "done"
@@ -150,17 +150,17 @@ class Scene:
         return "" if begun else "future"
 
     def label_at(self, at: int, now: Moment) -> str:
-        """The label of wire number `at`; none before its result is there, nor while other words stand on it."""
+        """Return the label of wire `at`; "" before its result is computed, and while a pill labels it."""
         told = self.time_of(self.wires[at], now) == "future" or now.edge == self.wires[at].edges[0]
         return "" if told else self.labels[at]
 
 
 class Overrides(NamedTuple):
-    """What a picture shows in place of the parts and the labels that `scene` makes."""
+    """Functions that replace the parts and labels of a `scene`."""
 
     part: Callable[[Item, Part], Part]
     label: Callable[[Wire, Item], str]
-    """Of a wire, and the item that it leads to."""
+    """Takes a wire and the item at its end."""
 
 
 def scene(
@@ -170,9 +170,8 @@ def scene(
     widest: int = WIDE,
     shown: Overrides | None = None,
 ) -> Scene:
-    """The scene of a trace, with the moments of `timeline`. `opened` are the blocks that are open, None for as many as
-    make a picture that can be read, at most `widest` pixels wide if there are blocks to close. `shown` says what else
-    stands on cards and arrows."""
+    """Return the scene of a trace, with the moments of `timeline`. `opened` are the open blocks; None opens as many as
+    remain legible and fit in `widest` pixels while blocks can be closed. `shown` replaces parts and labels."""
     structured = bool(trace.modules or trace.how)
     for budget in _BUDGETS if opened is None else _BUDGETS[:1]:
         seen = _seen(trace, budget, opened, timeline)
@@ -210,7 +209,7 @@ def _seen(trace: Trace, budget: int, chosen: Collection[int] | None, timeline: T
 
 
 def _label(trace: Trace, wire: Wire, plain: bool) -> str:
-    """What stands on an arrow into a node: the local derivative, with its rule where there is room."""
+    """Return the label of an edge into a node: the local derivative, with its formula if that fits."""
     edge = wire.edges[0]
     if trace.local[edge] is None:
         return ""
@@ -222,7 +221,7 @@ def _label(trace: Trace, wire: Wire, plain: bool) -> str:
 
 
 def _in_rows(seen: Scene) -> Scene:
-    """The same in rows no wider than a page, as far as it can be cut."""
+    """Return the scene wrapped into rows no wider than a page, as far as it can be cut."""
     labels = {id(wire.edges): label for wire, label in zip(seen.wires, seen.labels, strict=True)}
 
     def placed(row: Row) -> Scene:
@@ -253,13 +252,13 @@ def _in_rows(seen: Scene) -> Scene:
     return found
 
 
-# --- where everything goes -------------------------------------------------------------------------------------------
+# --- layout ----------------------------------------------------------------------------------------------------------
 
 
 def _place(seen: Scene) -> None:
-    """Fill in boxes, routes, and the heights of labels."""
+    """Set the boxes, the routes and the y of the labels."""
     widest = max((text_width(label, 11) for label in seen.labels), default=0.0)
-    framed = any(item.framed for item in seen.items)  # then borders take columns too
+    framed = any(item.framed for item in seen.items)  # borders of frames take up columns too
     gap = max(36.0 if framed else 56.0, widest + 40.0)
     sizes = [part.size for part in seen.parts]
     ends = [(wire.start, wire.end) for wire in seen.wires]
@@ -278,7 +277,7 @@ def _place(seen: Scene) -> None:
 
 
 def _leave(seen: Scene) -> list[float]:
-    """How far below its middle each wire leaves an item: several values of a block leave one below the other."""
+    """Return the offset of each wire's source port below the middle of its item; values of a block are stacked."""
     values: dict[int, dict[int, int]] = {}
     for wire in seen.wires:
         of = values.setdefault(wire.start, {})
@@ -292,7 +291,7 @@ def _leave(seen: Scene) -> list[float]:
 
 
 def _label_heights(seen: Scene) -> list[float]:
-    """The y of each label: on its arrow, but near the end of it, and clear of the other labels there."""
+    """Return the y of each label: on its edge, near the end, without overlapping other labels."""
     labels, routes, heights = seen.labels, seen.routes, [0.0] * len(seen.labels)
     into: dict[int, list[int]] = {}
     for number, wire in enumerate(seen.wires):
@@ -304,7 +303,7 @@ def _label_heights(seen: Scene) -> list[float]:
             y = height_at(routes[edge], x - TIP - 6 - text_width(labels[edge], 11) / 3)
             heights[edge] = min(max(y, port - _NEAR), port + _NEAR)
         if any(heights[one] + _PITCH > heights[two] for one, two in pairwise(edges)):
-            # Arrows from one place, or that cross: only at their ports are they apart, and hardly enough for a text.
+            # Edges with one source, or that cross, are apart only at their ports, barely enough for labels.
             first, last = routes[edges[0]][-1][1], routes[edges[-1]][-1][1]
             for at, edge in enumerate(edges):
                 heights[edge] = (first + last - (len(edges) - 1) * _PITCH) / 2 + at * _PITCH

@@ -1,4 +1,4 @@
-"""A page around a picture that has no player: one file, without requests, in the user's light or dark theme."""
+"""Self-contained HTML pages for drawings without a player; they make no requests and follow the user's theme."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["standalone", "zoomed"]
 
 
 def standalone(title: str, body: str, theme: Theme | None = None, css: str = "") -> str:
-    """The page; `body` is HTML, in which an SVG may stand, and `css` is for what it alone has.
+    """Return an HTML page with `body`, which may contain SVG, and additional rules `css`.
 
     >>> standalone("a < b", "<p>Hello</p>")[:15]
     '<!doctype html>'
@@ -31,7 +31,7 @@ def standalone(title: str, body: str, theme: Theme | None = None, css: str = "")
 
 
 def zoomed(svg: str, width: int) -> str:
-    """A picture in a region that the keyboard scrolls; above one that is wide, radio buttons say how large it is.
+    """Return a drawing in a keyboard-scrollable region, with radio buttons for its zoom if it is wide.
 
     >>> zoomed("<svg/>", 400)
     '<div class="picture" tabindex="0" role="region" aria-label="Picture; arrow keys scroll"><svg/></div>'
@@ -52,7 +52,7 @@ def _variables(colours: Mapping[str, str]) -> str:
     return ";".join(f"--{key}:{colour}" for key, colour in colours.items())
 
 
-_FITS = 1000  # pixels: a picture that is no wider is shown as it is
+_FITS = 1000  # pixels; narrower drawings have no zoom buttons
 _ZOOMS = (("fit", "Fit", 0.0), ("half", "50%", 0.5), ("full", "100%", 1.0))
 _PAGE = """
 *{box-sizing:border-box}

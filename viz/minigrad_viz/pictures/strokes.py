@@ -1,6 +1,6 @@
-"""How an edge of a drawing shows the gradient that went back over it: its size as width and opacity, its sign as hue.
+"""Strokes of edges: width and opacity encode the magnitude of the gradient that flowed back, hue encodes its sign.
 
-The player draws them alike: `strokesOf` in `frontend/src/drawing/looks.js`.
+The player draws the same strokes: `strokesOf` in `frontend/src/drawing/looks.js`.
 """
 
 from __future__ import annotations
@@ -28,29 +28,29 @@ COLOURS = (
 
 
 class Stroke(NamedTuple):
-    """How an edge is drawn: `share` is the square root of its part in the largest contribution, in [0, 1]."""
+    """The stroke of an edge; `share`, in [0, 1], is the square root of its magnitude relative to the largest."""
 
     share: float
     sign: Literal["positive", "negative", "mixed", "zero", "wild"]
-    """ "wild" where not all of it is finite."""
+    """ "wild" if it is not finite."""
 
     @property
     def width(self) -> float:
-        """In pixels."""
+        """The width in pixels."""
         return 1 + 4 * self.share
 
     @property
     def opacity(self) -> float:
-        """From 0 to 1: a faint edge can still be seen."""
+        """The opacity, with a minimum at which an edge is still visible."""
         return 0.55 + 0.45 * self.share
 
     def attributes(self) -> str:
-        """SVG attributes of its line."""
+        """Return the SVG attributes."""
         return f' style="stroke-width:{self.width:.3g};opacity:{self.opacity:.3g}"'
 
 
 class Strokes:
-    """The strokes of a backward pass, by edge.
+    """The strokes of the edges of a backward pass.
 
     >>> import minigrad as mg
     >>> from minigrad_viz import to_trace
@@ -74,7 +74,7 @@ class Strokes:
         return max((size for size, _ in self._passed.values()), default=0.0)
 
     def of(self, edges: Sequence[int]) -> Stroke | None:
-        """The stroke of edges that are drawn as one; None where no gradient went over any."""
+        """Return the stroke of edges that are drawn as one; None if no gradient flowed over any."""
         found = [self._passed[edge] for edge in edges if edge in self._passed]
         if not found:
             return None
@@ -86,7 +86,7 @@ class Strokes:
 
 
 def _magnitude(x: Any) -> tuple[float, int]:
-    """The largest magnitude of a number or in an array, and its sign; 0 where there are both, or neither."""
+    """Return the largest magnitude of a scalar or array, and its sign; 0 if signs are mixed or all values are 0."""
     if not finite(x):
         return 0.0, _WILD
     low, high = (x, x) if isinstance(x, float) else (summary(x)["min"] or 0.0, summary(x)["max"] or 0.0)

@@ -1,6 +1,6 @@
-"""The picture: a card for each node, left to right, and an arrow for each use of a number.
+"""The SVG drawing: a card for each node, from left to right, and an arrow for each use of a value.
 
-Blocks are frames around their parts, or, closed, one box each: see `scene`.
+An open block is a frame around its contents; a closed one is a single box: see `scene`.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from minigrad_viz.trace.visible import Wire
 __all__ = ["MARGIN", "Picture", "document", "flowing", "line", "picture", "placed_label", "to_svg", "wrapped"]
 
 MARGIN = 18.0
-_LINE = 18.0  # of the captions
+_LINE = 18.0  # line height of captions
 
 
 class Picture(NamedTuple):
-    """An SVG document, and its size in pixels."""
+    """An SVG document and its size in pixels."""
 
     svg: str
     width: int
@@ -35,7 +35,7 @@ class Picture(NamedTuple):
 
 
 def to_svg(x: Any, *more: Any) -> str:
-    """The graph of `x`, a Value or several, as SVG: one file, which follows the user's light or dark theme.
+    """Return the graph of `x`, one or several Values, as an SVG document that follows the user's light or dark theme.
 
     >>> import minigrad as mg
     >>> a = mg.Value(3.0, "a")
@@ -47,9 +47,9 @@ def to_svg(x: Any, *more: Any) -> str:
 
 
 def picture(trace: Trace, opened: Collection[int] | None = None, theme: Theme | None = None, more: str = "") -> Picture:
-    """The picture of a trace; `opened` are the blocks to show so, None for as many as make one that can be read.
+    """Return the drawing of a trace. `opened` are the open blocks; None opens as many as remain legible.
 
-    It has the colours of `theme`, "light" or "dark"; those of the user's theme if that is None. `more` is CSS.
+    `theme` is "light", "dark", or None to follow the user's theme. `more` is additional CSS.
     """
     seen = scene(trace, opened)
     width = max(seen.width, 300.0)
@@ -71,8 +71,8 @@ def document(
     shown: tuple[int, int] | None = None,
     title: str | None = None,
 ) -> Picture:
-    """The SVG document around what is drawn, of a `size`; `shown` is another at which it is to be shown. Its `title` is
-    what the trace is of, if not given."""
+    """Return the SVG document with the content `inside` and a view box of `size`. `shown` is the displayed size, if
+    different, and `said` the description. The default `title` is the sentence of the trace."""
     width, height = size
     sized = 'width="{:g}" height="{:g}"'.format(*shown or size) + f' viewBox="0 0 {width:g} {height:g}"'
     svg = (
@@ -85,12 +85,12 @@ def document(
 
 
 def _escape_css(css: str) -> str:
-    """CSS as XML content; quotes may stay."""
+    """Escape CSS for XML content, where quotes need no escaping."""
     return css.replace("&", "&amp;").replace("<", "&lt;")
 
 
 def _drawn(seen: Scene) -> str:
-    """Frames, arrows, labels and cards, as they are in the end."""
+    """Return the frames, edges, labels and cards in their final state."""
     trace = seen.trace
     lines, tips, grounds, texts, frames, cards = [], [], [], [], [], []
     passed = Strokes(trace.passes[0] if trace.grads and trace.fresh() else None)
@@ -112,18 +112,18 @@ def _drawn(seen: Scene) -> str:
 
 
 def line(d: str, look: str = "", stroke: Stroke | None = None) -> str:
-    """The line of a wire."""
+    """Return the path of an edge."""
     classes = " ".join(filter(None, ["edge", look, stroke.sign if stroke else ""]))
     return f'<path class="{classes}" d="{d}"{stroke.attributes() if stroke else ""}/>'
 
 
 def flowing(trace: Trace, wire: Wire) -> bool:
-    """Whether a gradient goes back over a wire; of a recorded step nobody asks."""
+    """Return whether a gradient flows back over a wire; always True for a captured step."""
     return bool(trace.how) or any(trace.flows[edge] for edge in wire.edges)
 
 
 def placed_label(trace: Trace, edge: int, label: str, end: Point, y: float, titled: bool = True) -> tuple[str, str]:
-    """The patch that hides the arrow behind a label, and the label."""
+    """Return the background patch of a label, which hides the edge behind it, and the label."""
     x, wide = end[0] - TIP - 6, text_width(label, 11)
     operand, result, _, _, _ = trace.edges[edge]
     way = f"∂{trace.title(result)}/∂{trace.title(operand)} = {trace.local_text(edge)}"
@@ -136,7 +136,7 @@ def placed_label(trace: Trace, edge: int, label: str, end: Point, y: float, titl
 
 
 def _captions(seen: Scene, width: float, top: float) -> tuple[str, float]:
-    """Alarms, what is drawn, and the key, in lines that fit in `width`; with where they end."""
+    """Return the alarms, the summary and the legend, wrapped to `width`, and the y at which they end."""
     trace, parts = seen.trace, []
     y = top + 4
     for note in trace.notes:
@@ -156,7 +156,7 @@ def _captions(seen: Scene, width: float, top: float) -> tuple[str, float]:
 
 
 def _key(seen: Scene) -> str:
-    """How to read the picture: only what occurs in it."""
+    """Return the legend of the marks that occur in the drawing."""
     trace = seen.trace
     shown = [trace.nodes[item.node] for item in seen.items if item.node >= 0]
     edges = [trace.edges[edge] for wire in seen.wires if seen.items[wire.end].node >= 0 for edge in wire.edges]
@@ -171,11 +171,9 @@ def _key(seen: Scene) -> str:
     said += ["blocked: gets no gradient"] if "blocked" in states else []
     if trace.grads and trace.fresh():
         most = Strokes(trace.passes[0]).most
-        said.append(
-            f"on an edge: its gradient, as wide as it is large, up to {brief(most)}; orange above 0, purple below"
-        )
+        said.append(f"edge width: magnitude of its gradient, up to {brief(most)}; orange: positive, purple: negative")
     if any(edge.local is not None for edge in edges):
-        said.append("on an arrow: its local derivative")
+        said.append("on an arrow: local derivative")
     if any(isinstance(part, Card) and part.sum for part in seen.parts):
         said.append("Σn: the sum of n contributions")
     if not all(edge.flows for edge in edges):
@@ -187,17 +185,17 @@ def _key(seen: Scene) -> str:
 
 
 def _heat_key(seen: Scene) -> list[str]:
-    """How to read heatmaps."""
+    """Return the legend of heatmaps."""
     pictures = [part.pictures for part in seen.parts if isinstance(part, Card) and part.pictures]
     shorts = [short for one in pictures for short in (one.value, one.grad) if short]
     said = ["heatmaps: green above 0, magenta below, full colour at the largest magnitude of each"] if shorts else []
     if any("step" in short or max(short["rows"], short["cols"]) > heat.MOST for short in shorts):
-        said.append("in large ones a cell is the largest of several numbers")
+        said.append("in large ones a cell is the largest of several elements")
     return said + (["crossed: NaN or Inf"] if any(short["nan"] or short["inf"] for short in shorts) else [])
 
 
 def wrapped(text: str, width: float, size: float) -> list[str]:
-    """`text` in lines that are at most so wide, in letters of `size`."""
+    """Wrap `text` to lines of at most `width` pixels at font size `size`."""
     lines, line = [], ""
     for word in text.split(" "):
         word = fit(word, width, size)

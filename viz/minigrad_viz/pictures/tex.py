@@ -1,4 +1,4 @@
-"""What a picture says, as TeX: text, and names, numbers and formulas in math mode."""
+"""Conversion of labels to TeX: text, and names, values and formulas in math mode."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _MATHEMATICAL = re.compile(r"(?:[\d.,=+()\[\] −×·∞Σ]|e[+−]?\d)+")
 
 
 def text(said: str) -> str:
-    r"""`said` as TeX, for text and for math mode. What TeX's fonts lack becomes a question mark.
+    r"""Escape a string for TeX, in text and math mode. Characters that TeX's fonts lack become question marks.
 
     >>> print(text("50% of a_1 & b"), text("2×3"), text("重"))
     50\% of a\_1 \& b 2\ensuremath{\times}3 ?
@@ -62,7 +62,7 @@ def _character(character: str) -> str:
 
 
 def name(called: str) -> str:
-    r"""A name in math mode: a letter is a variable, and what follows an underscore stands below the line.
+    r"""Format a name for math mode: a letter is a variable, and the part after an underscore is a subscript.
 
     >>> print(name("w"), name("w_1"), name("v₁₂"), name("x_in"), name("α"), name("bias"), name("w[0]"))
     w w_{1} v_{12} x_{\mathrm{in}} \alpha \mathrm{bias} \text{w[0]}
@@ -82,7 +82,7 @@ def _base(base: str) -> str:
 
 
 def math(said: str) -> str:
-    r"""Numbers and signs as they stand on cards and edges, in math mode.
+    r"""Format the values and signs on cards and edges for math mode.
 
     >>> print(math("−3.0"), math("2.5e−07"), math("1.0 × (−3.0) = −3.0"), math("—"))
     -3.0 2.5\cdot 10^{-7} 1.0 \times (-3.0) = -3.0 \text{---}
@@ -94,7 +94,7 @@ def math(said: str) -> str:
 
 
 def amount(said: str) -> str:
-    """A quantity of a card: in math mode where it is a number."""
+    """Format a quantity of a card, in math mode if it is numeric."""
     return f"${math(said)}$" if _MATHEMATICAL.fullmatch(said) else text(said)
 
 
@@ -102,7 +102,7 @@ _TEX = LATEX._replace(name=name, shapes={**LATEX.shapes, "fence": r"\mathopen{{}
 
 
 def formula(rule: Formula | str) -> str:
-    """A formula in math mode; one that is higher than a line as the text that the other pictures have."""
+    """Format a formula for math mode; a formula taller than a line becomes plain text."""
     if isinstance(rule, str):
         return f"\\text{{{text(rule)}}}"
     written = write(rule, _TEX)[0].replace("‖", r"\|")

@@ -1,7 +1,6 @@
-r"""The picture in TikZ, for a paper: names, rules and numbers are set by TeX, formulas and numbers in math mode.
+r"""Export to TikZ, for papers: TeX typesets all text, formulas and values in math mode.
 
-The file is compiled as it is, by pdflatex or lualatex, and needs nothing but amsmath and TikZ. A unit is a pixel of the
-other pictures, 0.75 pt.
+The document compiles with pdflatex or lualatex and needs only amsmath and TikZ. A unit is a pixel of the SVG, 0.75 pt.
 """
 
 from __future__ import annotations
@@ -23,9 +22,9 @@ from minigrad_viz.trace.history import Moment
 
 __all__ = ["tikz"]
 
-_PAGE = r"""% A graph drawn by minigrad_viz, to be compiled by pdflatex or lualatex.
-% In a document of your own: the lines from \usepackage to the last \newcommand go before \begin{document}, the
-% tikzpicture where it shall stand, in a \resizebox{\linewidth}{!}{...} if it is wider than the text.
+_PAGE = r"""% A graph drawn by minigrad_viz. Compile with pdflatex or lualatex.
+% To include it in another document, copy the lines from \usepackage to the last \newcommand to the preamble, and the
+% tikzpicture to the body, in a \resizebox{\linewidth}{!}{...} if it is wider than the text.
 \documentclass{article}
 \usepackage{amsmath}
 \usepackage{tikz}
@@ -50,7 +49,7 @@ COLOURS
   local/.style={anchor=east, inner sep=1.5pt, outer sep=0pt, fill=mgpage, text=mgbackward, small},
   pill/.style={rounded corners=6pt, inner sep=3pt, fill=mgbackward, text=mgpage},
 }
-% The box of a node with a name and two rows: options, name of the node, kind, place, width, title, value, gradient
+% The box of a node with two rows. Arguments: options, node name, kind, position, width, title, value, gradient
 \newcommand\mgcard[8][]{%
   \mgbox[#1]{#2}{#3}{#4}{#5}{48.75pt}{\fill[sharp corners, mgwash]
     ([yshift=15pt]path picture bounding box.south west) rectangle (path picture bounding box.south east);}{#6}%
@@ -58,7 +57,7 @@ COLOURS
   \node[words, anchor=base east] at ([shift={(-6.75pt,-29.6pt)}]#2.north east) {#7};
   \node[words, small, text=mgbackward] at ([shift={(6.75pt,-44.6pt)}]#2.north west) {grad};
   \node[words, anchor=base east] at ([shift={(-6.75pt,-44.6pt)}]#2.north east) {#8};}
-% A box with a head: options, name of the node, kind, place, width, height, what is painted in it, title
+% A box with a header. Arguments: options, node name, kind, position, width, height, background commands, title
 \newcommand\mgbox[8][]{%
   \node[box, #3, minimum width=#5, minimum height=#6, path picture={%
     \fill[sharp corners, mg#3head] (path picture bounding box.north west)
@@ -95,11 +94,11 @@ _HEADS = {
 def tikz(
     trace: Trace, opened: Collection[int] | None = None, now: Moment | None = None, theme: Theme | None = None
 ) -> str:
-    """The picture of a trace, or of a moment of it, as a LaTeX document; the other arguments are those of `picture`."""
+    """Return the drawing of a trace, or of a moment of it, as a LaTeX document; the arguments are as in `picture`."""
     seen = scene(trace, opened, now.timeline if now else None)
     colours = dict(THEMES[theme or "light"])
     if theme != "dark":
-        colours["page"] = "#ffffff"  # which paper is
+        colours["page"] = "#ffffff"  # the colour of paper
     around = AROUND if now else MARGIN
     width, height = seen.width + 2 * MARGIN, seen.height + 2 * around
     lines = [
@@ -116,7 +115,7 @@ def tikz(
 
 
 def _body(seen: Scene, now: Moment | None) -> Iterator[str]:
-    """The commands, from back to front."""
+    """Yield the drawing commands, from back to front."""
     active = active_at(seen, now) if now else None
     parts = [seen.part_at(at, now) for at in range(len(seen.items))] if now else seen.parts
     placed = [(f"n{k}", part, box) for k, (part, box) in enumerate(zip(parts, seen.boxes, strict=True))]
@@ -179,7 +178,7 @@ def _edge(seen: Scene, at: int, now: Moment | None, strokes: Strokes) -> str:
 
 
 def _label(seen: Scene, at: int, now: Moment | None) -> Iterator[str]:
-    """The local derivative, as its rule and its number, where there is room for both."""
+    """Yield the label with the local derivative: its formula, if that fits, and its value."""
     label = seen.label_at(at, now) if now else seen.labels[at]
     if label:
         (x, _), y = seen.routes[at][-1], seen.heights[at]
@@ -193,7 +192,7 @@ def _label(seen: Scene, at: int, now: Moment | None) -> Iterator[str]:
 
 
 def _card(node: str, card: Card, box: Box) -> Iterator[str]:
-    """A node: its name with its rule, its value and its gradient."""
+    """Yield a node: its name with its formula, its value and its gradient."""
     kind = _kind(card)
     x, y = box.x + (RIM if "output" in card.kind else 0), box.y + (RIM if "output" in card.kind else 0)
     width, options = _pt(card.width), f"[{', '.join(_marks(card))}]" if _marks(card) else ""
@@ -236,7 +235,7 @@ def _marks(card: Card) -> list[str]:
 
 
 def _inside(card: Card, pictures: Pictures | None, x: float, y: float) -> Iterator[str]:
-    """What is in the box of a tensor, of a call that raised, or of a step that has no numbers."""
+    """Yield the contents of the box of a tensor, of a call that raised, or of a call of a captured step."""
     if pictures is None:
         lines = [text(card.value), text(card.grad)]
         if card.call:
@@ -275,7 +274,7 @@ def _heatmap(cells: heat.Cells, box: Box) -> Iterator[str]:
 
 
 def _stack(node: str, stack: Stack, box: Box) -> Iterator[str]:
-    """A closed block."""
+    """Yield a closed block."""
     for off in (6, 3):
         sides = f"minimum width={_pt(stack.width)}, minimum height={_pt(stack.height)}"
         yield f"\\node[box, {sides}] at {_at(box.x + off, box.y + off)} {{}};"
@@ -309,14 +308,14 @@ def _stack(node: str, stack: Stack, box: Box) -> Iterator[str]:
 
 
 def _mention(node: str, mention: Mention, box: Box) -> str:
-    """What stands in a row for an item of another."""
+    """Return the card that stands for an item of an earlier row."""
     sides = f"minimum width={_pt(box.width)}, minimum height={_pt(box.height)}"
     style = f"box, rounded corners=7.5pt, densely dotted, small, text=mgmuted, {sides}"
     return f"\\node[{style}] ({node}) at {_at(box.x, box.y)} {{{text(mention.text)}}};"
 
 
 def _frame(frame: Frame, box: Box) -> Iterator[str]:
-    """An open block."""
+    """Yield an open block."""
     x, y, width, height = box
     end = _at(x + width, y + 22)
     yield f"\\fill[mgrim, opacity=0.55, rounded corners=2pt] {_at(x, y)} rectangle {end};"
@@ -326,7 +325,7 @@ def _frame(frame: Frame, box: Box) -> Iterator[str]:
 
 
 def _glow(seen: Scene, active: Active, corner: float) -> Iterator[str]:
-    """What is active: a ring around the item, the factors on the edge, and where the gradient arrives."""
+    """Yield the active marks: a ring around the item, the arrowhead of the gradient, and the pill on the edge."""
     box = seen.boxes[active.at]
     glow, core = _GLOWS[active.look]
     for out, style in ((5, f"{glow}, opacity=0.5, line width=6.75pt"), (2, f"{core}, line width=1.9pt")):
