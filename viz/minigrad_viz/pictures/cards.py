@@ -279,7 +279,7 @@ def strip(width: float, top: float, bottom: float, radius: float) -> str:
 
 
 def _radius(one: Card) -> float:
-    return 12 if one.kind.startswith("leaf") else 4  # round leaves, angular operations
+    return 12 if one.kind.startswith("leaf") else 4  # rounded leaves, angular operations
 
 
 def _header(one: Card) -> str:
