@@ -314,7 +314,7 @@ def test_player_of_tensors_is_filmed_with_its_heatmaps(gif):
             ),
         ),
         ({"start": 5, "stop": 2}, "save: start (position 5) is after stop (position 2).\n  Swap start and stop."),
-        ({"stop": 99}, "save: there is no position 99.\n  They go from 0, before everything, to 9."),
+        ({"stop": 99}, "save: position 99 is out of range.\n  Positions go from 0, before the first operation, to 9."),
         ({"theme": "blue"}, 'save: theme must be "light" or "dark", but got \'blue\'.\n  Omit it to use the default.'),
     ],
 )
