@@ -18,7 +18,7 @@
 # %% [markdown]
 # ## Guess: nudge it and look
 #
-# Write the table as one list, row by row. The number in row $i$ and column $j$ (both counted from 0) is then at
+# Write the table as one list, row by row. The element in row $i$ and column $j$ (both counted from 0) is then at
 # position $3i + j$. Our loss $L$ shall be the sum of the squares of all six results:
 
 # %%
@@ -34,7 +34,8 @@ loss(x, b)
 
 
 # %% [markdown]
-# Now nudge each number to both sides, as in [lesson 1](01_one_neuron.ipynb):
+# Now nudge each number to both sides, as in [lesson 1](01_one_neuron.ipynb). From here on, a slope has its proper name, **derivative**; and the derivatives
+# of $L$ with respect to all elements of a tensor, together, are the **gradient** of that tensor.
 
 # %%
 def slopes(f, numbers, h=0.5):
@@ -49,22 +50,22 @@ def slopes(f, numbers, h=0.5):
 
 by_x = slopes(lambda x: loss(x, b), x)
 by_b = slopes(lambda b: loss(x, b), b)
-print("slopes by x:", by_x[:3], "\n            ", by_x[3:])
-print("slopes by b:", by_b)
+print("gradient of x:", by_x[:3], "\n              ", by_x[3:])
+print("gradient of b:", by_b)
 
 
 # %% [markdown]
-# Look at the columns: above the 2 stand −2 and 4, above the 14 stand 4 and 10, above the −2 stand −4 and 2. Each number of $b$
-# was used in two rows, and its slope is the sum of what both rows say. We know that rule, it is [gradients add
+# Look at the columns: above the 2 stand −2 and 4, above the 14 stand 4 and 10, above the −2 stand −4 and 2. Each element of $b$
+# was used in two rows, and its derivative is the sum of what both rows contribute. We know that rule, it is [gradients add
 # up](03_gradients_add_up.ipynb); here it comes in new clothes.
 
 # %% [markdown]
 # ## Build it: one list, and a way to read it
 #
-# A **tensor** is a list of numbers together with a way of reading it. It has
+# A **tensor** is a list of numbers, its **elements**, together with a way of reading it. It has
 #
 # - a **shape**, the size of each of its **dimensions**: (2, 3) for two rows of three; (3,) for a mere list of three; () for a
-#   single number;
+#   single number, a **scalar**;
 # - **strides**, one for each dimension: how many positions further to go in the list when that index grows by 1.
 #
 # In our table a step down goes 3 positions further, and a step to the right 1, so its strides are (3, 1). An **index** such as (1, 2)
@@ -87,7 +88,7 @@ x[1, 2]
 
 # %% [markdown]
 # (Python turns `x[1, 2]` into `x.__getitem__((1, 2))`. What `start` is good for comes in a moment.) Two helpers: all indices of a
-# shape, and the numbers as nested lists, to print them.
+# shape, and the elements as nested lists, to print them.
 
 # %%
 from itertools import product
@@ -110,7 +111,7 @@ print(nested(x))
 # %% [markdown]
 # ### Views: read the same list otherwise
 #
-# To **transpose** a table is to exchange its rows and its columns. No number has to move for that: exchange the two *strides*. A
+# To **transpose** a table is to exchange its rows and its columns. No element has to move for that: exchange the two *strides*. A
 # column needs the stride that goes down, and a start. And with another shape, the same six can be read as three rows of two.
 
 # %%
@@ -132,8 +133,8 @@ for name, view in views.items():
     print(f"{name:<14} shape {view.shape!s:7} strides {view.strides!s:7} {nested(view)}")
 
 # %% [markdown]
-# All four share *one* list. Such tensors are **views** of each other: write a number through one, and you see it in all of them. You should see
-# below the list, with its positions, and how the four read it. A number has the same colour wherever it is seen, dark at the
+# All four share *one* list, their **storage**. Such tensors are **views** of each other: write an element through one, and you see it in all of them. You should see
+# below the list, with its positions, and how the four read it. An element has the same colour wherever it is seen, dark at the
 # beginning of the list and light at its end. (A single dimension is drawn lying down.) Compare the two in the middle: both have three rows of two, but
 # *x transposed* jumps about in the list, and *x as (3, 2)* reads straight on.
 
@@ -188,7 +189,7 @@ print(contiguous(list(range(24)), (2, 3, 4)).strides)
 # ### Broadcasting: a stride of 0
 #
 # Three numbers are to serve as two rows. So a step down should lead to the same three again, that is, go *no* position further: a stride
-# of 0. This is **broadcasting**. Its rule: write the two shapes below each other, flush right. In each place the sizes must be
+# of 0. This is **broadcasting**. Its rule: write the two shapes below each other, flush right. In each dimension the sizes must be
 # equal; or one of them is 1, or missing, and then that one is repeated.
 #
 # | shapes | a row to two | a column to three | a misfit |
@@ -215,7 +216,7 @@ for t in (b, c):
 
 # %% [markdown]
 # You should see below the two short lists, and to the right of each the table that it is read as: expanded, $b$ has the stride 0 downwards and
-# repeats its row, $c$ has it to the right and repeats its column. Boxes of one colour are one number, stored once.
+# repeats its row, $c$ has it to the right and repeats its column. Boxes of one colour are one element, stored once.
 
 # %%
 fig, ax = plt.subplots(figsize=(6.4, 2.4))
@@ -247,8 +248,8 @@ print(y.shape, nested(y))
 # %% [markdown]
 # ### And back: what was repeated is added up
 #
-# Now the gradient. $L$ sums up $y \cdot y$, so the gradient of $y$ is $2y$, a table like $y$. Each place of $x$ was used once and
-# gets its number as it is. But $b$ has only three places for six numbers. Where should they go? To where the expanded $b$
+# Now the gradient. $L$ sums up $y \cdot y$, so the gradient of $y$ is $2y$, a table like $y$. Each element of $x$ was used once and
+# gets its gradient as it is. But $b$ has only three elements for six gradients. Where should they go? To where the expanded $b$
 # *reads*. By the stride 0 two indices share each position, and the `+=` of lesson 3 adds them up:
 
 # %%
@@ -266,13 +267,13 @@ print("gradient of x:", nested(by_y))
 print("gradient of b:", nested(unbroadcast(by_y, (3,))))
 
 # %% [markdown]
-# You should see the slopes that nudging found. **The gradient of a broadcast is a sum over what was repeated.** The converse holds, too: a
-# sum hands its gradient to each number that went into it, so the gradient of a sum is a broadcast.
+# You should see the gradients that nudging found. **The gradient of a broadcast is a sum over what was repeated.** The converse holds, too: a
+# sum hands its gradient to each element that went into it, so the gradient of a sum is a broadcast.
 #
 # ## Draw it
 #
 # minigrad has such tensors. Most of them are data and need no gradient, so we ask for one where we want it: `requires_grad=True`. And since
-# tensors may be large, a backward pass throws away what it used. The picture computes it again.
+# tensors may be large, a backward pass frees what it saved. The picture computes it again.
 
 # %%
 import minigrad as mg
@@ -288,14 +289,14 @@ loss
 
 # %% [markdown]
 # You should see a map of colours, a **heatmap**, for each tensor and for its gradient: green above 0, magenta below, and the stronger the
-# farther from 0, on one scale for the two maps of a box. Every gradient has the shape of its tensor. That of $b$ has three places, and
+# farther from 0, on one scale for the two maps of a box. Every gradient has the shape of its tensor. That of $b$ has three elements, and
 # the dark one in its middle is the 14. That of the squares, $v_3$, is pale and even: the sum has handed its 1 to all six.
 #
 # ## Step it
 #
 # Here is a graph with both kinds of broadcasting, $z = \sum (x \cdot c + b)$, where $c$ is the column from above. The backward pass, event by event:
-# the shape that comes in, the shape that is handed on, and its numbers. (An event goes from one operation to another. `grad_fn` is the operation that
-# made a tensor, and the dict `names` leads from it to the name that we use.)
+# the shape that comes in, the shape that is handed on, and its values. (An event goes from one operation to another. `grad_fn` is the operation that
+# computed a tensor, and the dict `names` leads from it to the name that we use.)
 
 # %%
 x.grad = b.grad = None
@@ -313,7 +314,7 @@ z.backward()
 
 # %% [markdown]
 # The first line is a broadcast: the sum's single 1 becomes six. The two that reach $b$ and $c$ are sums, each over what was repeated: $b$ gets
-# 1 + 1 in each place, and $c$ gets 1 + 2 + 3 = 6 and 4 + 5 + 6 = 15. The same as a tour:
+# 1 + 1 in each element, and $c$ gets 1 + 2 + 3 = 6 and 4 + 5 + 6 = 15. The same as a tour:
 
 # %%
 from minigrad_viz import tour
@@ -322,16 +323,16 @@ stops = [
     (scaled, "c has one column, which serves for three: it doubles row 0 and turns the sign of row 1."),
     (moved, "b has one row, which serves for two."),
     ("seed", "Back: the gradient of z itself is 1."),
-    ((moved, "backward"), "z is a sum: each of the six places gets the 1."),
+    ((moved, "backward"), "z is a sum: each of the six elements gets the 1."),
     ((b, "backward"), "b was repeated downwards, so its gradient is summed downwards: 1 + 1, three times."),
-    ((x, "backward"), "x was not repeated: each place gets 1 times the c of its row."),
+    ((x, "backward"), "x was not repeated: each element gets 1 times the c of its row."),
     ((c, "backward"), "c was repeated to the right, so its gradient is summed to the right: 6 and 15."),
 ]
 tour(z, stops)
 
 # %% [markdown]
 # You should see $x$, $c$ and $b$ with gradients of their own shapes, and while this notebook runs the stops. Where a gradient was summed
-# the player says over which *axis*, another word for dimension. Click on a box: its numbers are beside it, and those of a leaf can be changed.
+# the player says over which *axis*, another word for dimension. Click on a box: its values are next to it, and those of a leaf can be changed.
 #
 # ## Compare with the library
 #
@@ -347,9 +348,9 @@ for text, t, our in zip(texts, theirs, ours, strict=True):
     print(f"{text:<21} {t.shape!s:7} {t.stride()!s:7} as ours: {agrees}  shared: {t.storage is x.storage}")
 
 # %% [markdown]
-# You should see `True` ten times: minigrad reads as we do, and all five share one list, the **storage**. A write through a view is
-# seen in $x$, and counted: the **version** of both goes up. (A backward pass that needs the old numbers can tell by it that they
-# are gone, and raises an error.)
+# You should see `True` ten times: minigrad reads as we do, and all five share one storage. A write through a view is
+# seen in $x$, and counted: the **version** of both goes up. (A backward pass that saved the old values can tell by it that they
+# were overwritten, and raises an error. Such a write is called **in-place**.)
 
 # %%
 turned = x.T
@@ -359,8 +360,8 @@ print("contiguous:", x.is_contiguous(), turned.is_contiguous())
 print("type:", x.dtype, mg.tensor([1, 2]).dtype, mg.tensor([True, False]).dtype)
 
 # %% [markdown]
-# The last line shows what ours lacks. A library keeps its list as plain bytes, so all numbers of a tensor have one type, its **dtype**. `float32`, a number with a
-# fraction in 32 bits, about 7 digits, is the usual one for learning. And the gradients of the first formula, three times:
+# The last line shows what ours lacks. A library stores its list as plain bytes, so all elements of a tensor have one type, its **dtype**. `float32`, a **floating-point** value
+# of 32 bits, about 7 digits, is the usual one for learning. And the gradients of the first formula, three times:
 
 # %%
 x = mg.tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]], requires_grad=True)
@@ -391,7 +392,7 @@ print(scores.shape, right.shape, right[0].tolist(), right[119].tolist())
 # %% [markdown]
 # `right` is broadcasting put to use: the species in a column, (120, 1), compared with 0, 1, 2 in a row, (3,), give a table that is true at
 # the right species. Now the cross-entropy of lesson 4, $\ln \sum_j e^{s_j} - s_t$, and its mean. `sum(1)` sums over dimension 1, along each row, and `amax(1)` takes the
-# largest of each row. With `keepdim=True` that dimension stays, with the size 1: a column, which can be subtracted from the table. (`item` takes the plain number out of a tensor.)
+# largest of each row. With `keepdim=True` that dimension stays, with the size 1: a column, which can be subtracted from the table. (`item` returns the only element as a Python number.)
 
 # %%
 shifted = scores - scores.detach().amax(1, keepdim=True)  # detach: the precaution needs no gradient
@@ -400,8 +401,8 @@ loss.backward()
 print(f"loss: {loss.item():.2f}")
 
 # %% [markdown]
-# Two lines without a loop, and the loss with which lesson 4 began, 1.16. 360 scores and 360 slopes are too many to print, so we look at them.
-# You should see two heatmaps, with a column for each flower and a row for the score of each species. (`.T` has turned them, and moved no number.) The scores are
+# Two lines without a loop, and the loss with which lesson 4 began, 1.16. 360 scores and 360 derivatives are too many to print, so we look at them.
+# You should see two heatmaps, with a column for each flower and a row for the score of each species. (`.T` has turned them, and moved no element.) The scores are
 # an accident of random weights. The gradient knows what is right: for each species its own score is magenta, negative (“up!”), and the two others are green (“down!”).
 
 # %%
@@ -426,18 +427,18 @@ plt.show()
 #
 # | what | mljs | NumPy, PyTorch, minigrad |
 # |---|---|---|
-# | two rows of three numbers | shape [3, 2] | shape (2, 3) |
+# | two rows of three elements | shape [3, 2] | shape (2, 3) |
 # | row 1, column 2 | index [2, 1] | index (1, 2) |
 # | steps in the list | 1, 3 | strides (3, 1) |
 # | the sum along each row | `sum({dimension: 0})` | `sum(1)` |
 # | 64 pictures, 8 high, 5 wide | shape [5, 8, 64] | shape (64, 8, 5) |
 #
-# The list is the *same*, row by row. Only what is said about it is turned round, the numbers of the dimensions included. So to read one in the other, **reverse
+# The list is the *same*, row by row. Only its description is reversed, the order of the dimensions included. So to read one in the other, **reverse
 # everything but the list**. Theirs is a view that we have met: shape (3, 2) and strides (1, 3) are those of *x transposed*.
 #
-# ## Break it: a loss that is a number anyway
+# ## Break it: a loss that is a scalar anyway
 #
-# Broadcasting never asks whether you meant it. Here are three guesses in a column, as a layer gives them, and the three true numbers in a list. All
+# Broadcasting never asks whether you meant it. Here are three guesses in a column, as a layer gives them, and the three true values in a list. All
 # guesses are right, so the mean of the squared differences should be 0:
 
 # %%
@@ -448,7 +449,7 @@ print(wrong.tolist())
 print(f"loss: {(wrong * wrong).mean().item():.2f}")
 
 # %% [markdown]
-# (3, 1) and (3,) make (3, 3): *every* guess is compared with *every* truth. The loss is a number anyway. It has a gradient, and one can
+# (3, 1) and (3,) make (3, 3): *every* guess is compared with *every* truth. The loss is a scalar anyway. It has a gradient, and one can
 # train with it. To learn what? Let a line, $w \cdot \text{length} + b$, guess the width of a petal from its length:
 
 # %%
@@ -473,7 +474,7 @@ for name, (w, b, loss) in lines.items():
     print(f"{name:<20} slope {abs(w):.2f}, at the mean length {b:.2f} cm, loss {loss:.2f}")
 
 # %% [markdown]
-# Nothing crashed, but *column minus list* has lost the slope of 1 with which both began. You should see below the flowers in grey, the line of the
+# Nothing crashed, but *column minus list* has lost its initial slope of 1. You should see below the flowers in grey, the line of the
 # right loss through them (blue), and the flat line of the wrong one (orange): if each guess has to please every truth, the best is to say always the
 # same, the mean.
 
@@ -490,8 +491,8 @@ ax.set(xlabel="petal length (standardised)", ylabel="petal width (cm)")
 plt.show()
 
 # %% [markdown]
-# Such a bug hides for days. So print shapes, or forbid repeating: inside `with mg.strict_shapes():` nothing is broadcast
-# that you did not `expand` yourself. (Plain numbers go with every shape as before.)
+# Such a bug hides for days. So print shapes, or forbid broadcasting: inside `with mg.strict_shapes():` nothing is broadcast
+# that you did not `expand` yourself. (Python numbers still go with every shape.)
 
 # %%
 from minigrad.errors import ShapeError
@@ -546,8 +547,8 @@ lessons.check("06.1", strides)
 # %% [markdown]
 # ### Exercise 6.2 · From the other side
 #
-# In mljs, a tensor `t` has the shape [4, 3, 2], in the order [x, y, z], and one of its numbers is at [1, 2, 0]. Write it as the field does: the shape of `t`; the
-# index of that number; its position in the list; and for `t.sum({dimension: 2})` the `dim` to sum over here, counted from 0, and the shape of the result, in which
+# In mljs, a tensor `t` has the shape [4, 3, 2], in the order [x, y, z], and one of its elements is at [1, 2, 0]. Write it as the field does: the shape of `t`; the
+# index of that element; its position in the list; and for `t.sum({dimension: 2})` the `dim` to sum over here, counted from 0, and the shape of the result, in which
 # that dimension is gone.
 
 # %%
@@ -606,4 +607,4 @@ lessons.check("06.4", mean_squared_error)
 #   gradients, and the names that minigrad uses.
 # - ndesmic, “Building a JS pytorch clone (autograd)”, DEV Community: mljs, and why it says [x, y, z].
 #
-# A tensor has as many local slopes as numbers, and each is a table. Nobody builds that table: **[7 · Gradient rules](07_gradient_rules.ipynb)**
+# Between two tensors, each element of one has a derivative with respect to each element of the other. Nobody stores them all: **[7 · Gradient rules](07_gradient_rules.ipynb)**

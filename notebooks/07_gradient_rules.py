@@ -14,7 +14,7 @@
 # flower, the $w_1 x_1 + w_2 x_2 + \dots$ of [lesson 4](04_a_network_of_values.ipynb). Python's sign for it is `@`.
 #
 # In the chain rule of [lesson 2](02_the_chain_rule.ipynb), an operation passed a gradient on by multiplying it with a local
-# slope, one for each operand. Here *each number* of the result has a slope by *each number* of an operand. How many is that, for
+# derivative, one for each operand. Here *each element* of the result has a derivative with respect to *each element* of an operand. How many is that, for
 # the 120 irises and the eight neurons of lesson 4?
 
 # %%
@@ -28,24 +28,24 @@ x, w = mg.tensor(flowers.train_x), mg.zeros(4, 8)
 z = x @ w
 for name, operand in (("w", w), ("x", x)):
     slopes = z.numel() * operand.numel()
-    print(f"{z.numel()} results by {operand.numel()} numbers of {name}: {slopes:,} local slopes")
+    print(f"{z.numel()} results by {operand.numel()} elements of {name}: {slopes:,} local derivatives")
 
 
 # %% [markdown]
-# And this is a toy. In a layer of 1,000 neurons that look at 1,000 numbers of 1,000 samples, a million results have slopes by a
+# And this is a toy. In a layer of 1,000 neurons with 1,000 inputs and 1,000 samples, a million results have derivatives with respect to a
 # million weights: eight terabytes of them, for one step back through one layer. The product itself takes a fraction of a second.
 #
-# **How can a backward pass do without all those slopes?**
+# **How can a backward pass do without all those derivatives?**
 #
-# ## Guess: nudge every number and look
+# ## Guess: nudge every element and look
 #
-# Let us measure all of them in a smaller product: four flowers, three measurements, five neurons. `jacobian` nudges the numbers
-# of one operand (of those in `inputs`, the one at place `slot`), one after the other, and sees how far each number of the result
-# moves. That makes a table with a row for each number of the result and a column for each number of the operand. Such a table of
-# all slopes is called the **Jacobian**. (A nudge of ½ does no harm here: as long as only one number moves, $Z_{ij}$ is a straight
+# Let us measure all of them in a smaller product: four flowers, three measurements, five neurons. `jacobian` nudges the elements
+# of one operand (of those in `inputs`, the one at index `slot`), one after the other, and measures how far each element of the result
+# moves. That makes a table with a row for each element of the result and a column for each element of the operand. Such a table of
+# all derivatives is called the **Jacobian**. (A nudge of ½ does no harm here: as long as only one element moves, $Z_{ij}$ is a straight
 # line.)
 #
-# Before you look at the picture: which of the slopes will be 0?
+# Before you look at the picture: which of the derivatives will be 0?
 
 # %%
 def jacobian(f, inputs, slot, h=0.5):
@@ -79,15 +79,15 @@ fig, axes = plt.subplots(1, 2, figsize=(7.4, 4.8), width_ratios=(15, 12))
 for ax, table, name in zip(axes, (by_w, by_x), ("w", "x"), strict=True):
     rows, columns = table.shape
     ax.pcolormesh(table.numpy(), cmap=signs, vmin=-7.5, vmax=7.5, edgecolor="#dddddd", linewidth=0.5)
-    ax.set(xlabel=f"the {columns} numbers of ${name}$", aspect="equal", xticks=[], yticks=range(0, 21, 5))
+    ax.set(xlabel=f"the {columns} elements of ${name}$", aspect="equal", xticks=[], yticks=range(0, 21, 5))
     ax.invert_yaxis()
     ax.tick_params(length=0)
-axes[0].set_ylabel("the 20 numbers of $z$")
+axes[0].set_ylabel("the 20 elements of $z$")
 plt.show()
 
 # %% [markdown]
 # You should see the two Jacobians as heatmaps, white for 0, green above it and magenta below. Both are mostly white. Left, in the
-# slopes by the weights, there are only thin diagonals: a neuron does not hear of the weights of another. Right, in the slopes by
+# derivatives with respect to the weights, there are only thin diagonals: a neuron does not depend on the weights of another. Right, in those with respect to
 # the flowers, there are four blocks, one for each flower: no flower is mixed with another. And colours come back: each diagonal
 # on the left has a single one, and the four blocks on the right are all the same. So what is in there?
 
@@ -96,36 +96,36 @@ for name, table, other, numbers in (("w", by_w, "x", x), ("x", by_x, "w", w)):
     zeros = (table == 0).sum().item() / table.numel()
     rest = set(table.flatten().tolist()) - {0.0}
     same = rest == set(numbers.flatten().tolist())
-    print(f"by {name}: {table.numel()} slopes, {zeros:.0%} of them 0;", end=" ")
-    print(f"the rest are the {len(rest)} numbers of {other}: {same}")
+    print(f"by {name}: {table.numel()} derivatives, {zeros:.0%} of them 0;", end=" ")
+    print(f"the rest are the {len(rest)} elements of {other}: {same}")
 
 # %% [markdown]
-# Nothing in these tables is new. The slopes by $w$ are the numbers of $x$, five times over, with zeros between them; and the
+# Nothing in these tables is new. The derivatives with respect to $w$ are the elements of $x$, five times over, with zeros between them; and the
 # other way round. In the layer of 1,000 neurons, 99.9 % of the eight terabytes are zeros, and the rest are copies.
 #
-# ## What a rule has to give
+# ## What a rule has to return
 #
-# The backward pass does not want slopes, anyway. It wants *contributions*, upstream times local, added up over all paths ([lesson
-# 3](03_gradients_add_up.ipynb)). Let $g_m = \frac{\partial L}{\partial y_m}$ be the gradient that the number $y_m$ of the result
-# has already, with $L$ the loss at the end. Then the number $a_n$ of an operand gets
+# The backward pass does not need the derivatives themselves. It needs *contributions*, upstream times local, added up over all paths ([lesson
+# 3](03_gradients_add_up.ipynb)). Let $g_m = \frac{\partial L}{\partial y_m}$ be the gradient that the element $y_m$ of the result
+# has already, with $L$ the loss at the end. Then the element $a_n$ of an operand gets
 #
 # $$\frac{\partial L}{\partial a_n} = \sum_m g_m \cdot \frac{\partial y_m}{\partial a_n}$$
 #
-# The $g_m$ are a row of numbers, a *vector*; the slopes are the Jacobian. So the sum is called a **vector-Jacobian product**, VJP
-# for short. In Python, by way of the table, it is `g.flatten() @ table`, one row times the table. A **gradient rule** is a
-# function that is given $g$, in the shape of the result, and gives this product, in the shape of the operand. *How* it gets there
-# is its own business, and it need not go through the table.
+# The $g_m$ are a row of numbers, a *vector*; the derivatives are the Jacobian. So the sum is called a **vector-Jacobian product**, VJP
+# for short. In Python, with the full table, it is `g.flatten() @ table`, one row times the table. A **gradient rule** is a
+# function that takes $g$, in the shape of the result, and returns this product, in the shape of the operand. *How* it computes it
+# is its own business, and it need not build the table.
 
 # %% [markdown]
 # ## Build it: a table of rules
 #
-# In [lesson 5](05_the_tape.ipynb) we had a table of `SLOPES` for operations on numbers. For tensors it is a table of `RULES`:
+# In [lesson 5](05_the_tape.ipynb) we had a table of `SLOPES` for operations on scalars. For tensors it is a table of `RULES`:
 # functions of $g$, the result $y$ and the operands, that return what each operand gets. We fill it one rule at a time.
 #
 # ### The matrix product, from one entry
 #
-# To derive a rule, ask for *one* number of the operand. Take $W_{kj}$. Where is it used? Neuron $j$ multiplies measurement $k$
-# with it, for each flower $i$: in $Z_{ij}$, with slope $X_{ik}$, and in no other column of $Z$. So the sum over all paths is a
+# To derive a rule, ask for *one* element of the operand. Take $W_{kj}$. Where is it used? Neuron $j$ multiplies measurement $k$
+# with it, for each flower $i$: in $Z_{ij}$, with derivative $X_{ik}$, and in no other column of $Z$. So the sum over all paths is a
 # sum over the flowers. And for $X_{ik}$, it is one over the neurons. With $G$ for the gradient of $Z$:
 #
 # $$\frac{\partial L}{\partial W_{kj}} = \sum_i X_{ik} \, G_{ij} \qquad\qquad \frac{\partial L}{\partial X_{ik}} = \sum_j G_{ij} \, W_{kj}$$
@@ -146,7 +146,7 @@ print("to w:", to_w.shape, "as by the table:", mg.equal(to_w, (g.flatten() @ by_
 
 
 # %% [markdown]
-# The same numbers, without any table. Two matrix products go back where one went forward.
+# The same values, without any table. Two matrix products go back where one went forward.
 #
 # ### … and from the shapes
 #
@@ -191,16 +191,16 @@ plt.show()
 #
 # ### Sums, and what was copied
 #
-# In $y = \sum_n a_n$ every number counts once, so each local slope is 1, and each number gets $g$. **The way back through a sum
+# In $y = \sum_n a_n$ every element counts once, so each local derivative is 1, and each element gets $g$. **The way back through a sum
 # is copying.** A bias, one row that is added to every row of a table, is the other way round. Forward it is copied, by
-# broadcasting; its slope is 1 in every row, and what arrives from all the rows is added up. **The way back through copying is a
+# broadcasting; its derivative is 1 in every row, and what arrives from all the rows is added up. **The way back through copying is a
 # sum**, as lesson 6 has shown.
 #
-# ### Number by number
+# ### Elementwise operations
 #
-# Where each number of the result depends on a single number of the operand, as in $\tanh$ or in the **ReLU**, $\max(0, a)$, the
-# Jacobian has slopes on its diagonal only. Then the rule is what it was for `Value`s, $g$ times local slope, number by number.
-# The slope of the ReLU is 1 where it lets a number through, else 0.
+# Where each element of the result depends on a single element of the operand, as in $\tanh$ or in the **ReLU**, $\max(0, a)$, the
+# Jacobian is zero outside its diagonal. Such operations are **elementwise**. Their rule is what it was for `Value`s, $g$ times the local derivative, for each element.
+# The derivative of the ReLU is 1 where the element is positive, else 0.
 #
 # Here are these four. And below them is a check for any rule: nudge the whole Jacobian, multiply it by a random $g$, and compare.
 
@@ -243,7 +243,7 @@ for op in ("sum", "relu", "tanh"):
 # ### Softmax
 #
 # The softmax of lesson 4 makes probabilities of a row of scores, $y_i = e^{a_i} / \sum_j e^{a_j}$. Here each result depends on
-# every score. Nudge $a_j$. In $y_j$, what stands above the line grows, which alone would give the slope $y_j$ (the slope of $e^a$
+# every score. Nudge $a_j$. In $y_j$, what stands above the line grows, which alone would give the derivative $y_j$ (the derivative of $e^a$
 # is $e^a$). But the sum below the line grows as well. Of that sum $e^{a_j}$ is the part $y_j$, so it grows by that part of
 # itself, and *every* $y_i$ shrinks by the same part of itself, $y_i y_j$:
 #
@@ -253,7 +253,7 @@ for op in ("sum", "relu", "tanh"):
 #
 # $$\frac{\partial L}{\partial a_j} = g_j y_j - \sum_i g_i y_i y_j = y_j \, \bigl(g_j - \bar g\bigr) \qquad\text{with}\qquad \bar g = \sum_i g_i y_i$$
 #
-# The number $\bar g$ is the mean of $g$, in which each entry weighs as much as its probability. So a score gets what *its* $g$
+# The scalar $\bar g$ is the mean of $g$, weighted by the probabilities. So a score gets what *its* $g$
 # has beyond that mean, times its probability.
 
 # %%
@@ -290,7 +290,7 @@ plt.show()
 # ### Cross-entropy
 #
 # The loss of lesson 4, now for a table of $N$ flowers: the mean of $-\ln p_t$, where $p_t$ is the probability of the right
-# species. Its gradient by the scores needs no new idea, only the rules that we have. The logarithm and the mean give
+# species. Its gradient with respect to the scores needs no new idea, only the rules that we have. The logarithm and the mean give
 # $g_t = -\frac{1}{N p_t}$ to the right probability, and 0 to the others. So $\bar g = g_t \, p_t = -\frac 1 N$, and the softmax
 # passes on
 #
@@ -298,7 +298,7 @@ plt.show()
 #
 # Write the right answers as a table `hot`, with a 1 at the right species of each row and 0 elsewhere (such rows are called
 # **one-hot**). Then both cases are one: $(p - \text{hot}) / N$. That is the rule that lesson 4 found in its picture. (`None` says
-# that nothing goes back to the right answers.)
+# that the right answers get no gradient.)
 
 # %%
 VALUE["cross-entropy"] = lambda a, hot: -(a.softmax(1) * hot).sum(1).log().mean()
@@ -309,8 +309,8 @@ check("cross-entropy", table, mg.nn.functional.one_hot(mg.tensor([0, 2, 1, 1]), 
 # %% [markdown]
 # ## Draw it
 #
-# A small layer with softmax and cross-entropy: two samples of three numbers, and four classes (as the species were three). (The
-# numbers are chosen so that all four scores of a sample are equal: each probability is ¼, and every gradient comes out exactly.)
+# A small layer with softmax and cross-entropy: two samples of three features, and four classes (as the species were three). (The
+# values are chosen so that all four scores of a sample are equal: each probability is ¼, and every gradient comes out exactly.)
 # `pick` has −½ at the right class of each sample: the minus of the cross-entropy, and the mean of two.
 
 # %%
@@ -352,18 +352,18 @@ for event in mg.events(loss):
 # %%
 stops = [
     (loss, "Forward is done: all probabilities are ¼, and the loss is ln 4."),
-    ("seed", "Back. The loss is one number, and its gradient is 1."),
-    (7, "The sum copies it: every entry gets 1."),
-    ((p, "backward"), "The logarithm has the slope 1/p = 4: −½ · 4 = −2 for each right class."),
+    ("seed", "Back. The loss is a scalar, and its gradient is 1."),
+    (7, "The sum copies it: every element gets 1."),
+    ((p, "backward"), "The logarithm has the derivative 1/p = 4: −½ · 4 = −2 for each right class."),
     ((z, "backward"), "Softmax: p · (g − ḡ) with ḡ = −½. The others get ⅛, the right class −⅜."),
     ((x, "backward"), "The product, first operand: g wᵀ, of the shape of x."),
-    ((w, "backward"), "And the second: xᵀ g, of the shape of w. Each entry is a sum over the two samples."),
+    ((w, "backward"), "And the second: xᵀ g, of the shape of w. Each element is a sum over the two samples."),
 ]
 tour(loss, stops)
 
 # %% [markdown]
 # You should see the graph again. While this notebook runs, the stops lead through it with the rule of each step above the
-# picture, and a click on a box shows its numbers.
+# picture, and a click on a box shows its values.
 #
 # ## Two layers, by hand
 #
@@ -413,22 +413,22 @@ for name, (parameter, ours) in pairs.items():
 #
 # In minigrad each operation is declared once, with its rules, and is found by its name in `mg.OPS`. (In a terminal,
 # `minigrad ops` lists them all.) Here is the line about the matrix product, where `mT` swaps the last two dimensions, so that
-# stacks of matrices will do as well. And below it, what some operations keep for the way back:
+# stacks of matrices will do as well. And below it, what some operations **save** for the backward pass:
 
 # %%
 import inspect
 
 print(inspect.getsource(mg.OPS["matmul"].vjp[0]).strip())
 for op in ("matmul", "softmax", "tanh", "relu", "sum"):
-    print(f"{op:>7} keeps", ", ".join(sorted(mg.OPS[op].saves)) or "no numbers, only a shape")
+    print(f"{op:>7} saves", ", ".join(sorted(mg.OPS[op].saves)) or "no tensor, only a shape")
 
 
 # %% [markdown]
-# The rules are ours, but for one thing: each names just what it reads. What no rule of an operation reads need not be kept, and
-# what is kept is what fills the memory while a network learns.
+# The rules are ours, but for one thing: each names just the operands that it reads. What no rule of an operation reads need not be saved, and
+# the **saved tensors** are what fills the memory while a network learns.
 #
 # `mg.gradcheck`, known from lesson 4, checks rules as our `check` does. To give it *our* rules, we make operations of our own: an
-# `mg.autograd.Function` brings both its directions along. Its `forward` leaves in `ctx`, the context, what its `backward` will
+# `mg.autograd.Function` defines both directions. Its `forward` saves in `ctx`, the context, what its `backward` will
 # need, and `apply` calls it. (Under `@staticmethod` a function of a class gets no `self`.)
 
 # %%
@@ -454,9 +454,9 @@ for op, rule in RULES.items():
     print(f"{op}: {mg.gradcheck(own(VALUE[op], rule), inputs)}")
 
 # %% [markdown]
-# Last, the words of this lesson are functions in the library, under PyTorch's names. `vjp` gives the result, and the product with
-# $g$. `jacobian` gives the whole table, by one backward pass for each number of the result. And there is a product from the other
-# side: the **Jacobian-vector product**, `jvp`, asks how the results move if all the numbers of the operand move at once, each
+# Last, the words of this lesson are functions in the library, under PyTorch's names. `vjp` returns the result, and the product with
+# $g$. `jacobian` returns the full table, with one backward pass for each element of the result. And there is a product from the other
+# side: the **Jacobian-vector product**, `jvp`, asks how the results move if all the elements of the operand move at once, each
 # at its own speed in some $v$.
 
 # %%
@@ -475,15 +475,15 @@ print("g times jvp:", (g * moved).sum().item(), "  vjp times v:", (to_w * v).sum
 # %% [markdown]
 # The last two numbers agree, as they must: both add up $g_m \cdot \frac{\partial y_m}{\partial a_n} \cdot v_n$ over the whole
 # table, one by rows and one by columns. A JVP answers for one direction of the inputs, a VJP for one result or one mix of
-# results. A loss is one result that depends on millions of numbers. That is why networks learn by VJPs, backward.
+# results. A loss is one result that depends on millions of parameters. That is why networks learn by VJPs, backward.
 
 # %% [markdown]
 # ## Break it
 #
 # Wrong rules seldom crash. Here are three that pass an easy test. `verdict` asks gradcheck, and prints what it complains about.
 #
-# **A transpose is forgotten.** With 2 × 3 and 3 × 4 numbers, that would be noticed at once. With square matrices all the shapes
-# are right. And if the test has a symmetric matrix, which is its own transpose, even the numbers are:
+# **A transpose is forgotten.** With a 2 × 3 and a 3 × 4 matrix, that would be noticed at once. With square matrices all the shapes
+# are right. And if the test has a symmetric matrix, which is its own transpose, even the values are:
 
 # %%
 def verdict(f, rule, *inputs):
@@ -502,7 +502,7 @@ verdict(matmul, forgetful, square, symmetric)
 verdict(matmul, forgetful, symmetric, square)
 
 # %% [markdown]
-# gradcheck names the place, all counted from 0, and both slopes.
+# gradcheck names the element, with indices counted from 0, and both derivatives.
 #
 # **The sum over the samples is forgotten** at a bias, or taken for a mean. With a single sample there is nothing to add up, and
 # both are right. With three, one has the wrong shape, and the other a third of what it should be:
@@ -558,7 +558,7 @@ plt.show()
 verdict(VALUE["softmax"], lonely, mg.zeros(1, 4))
 
 # %% [markdown]
-# So test a rule with sizes that are all different, several samples, numbers without any symmetry, and a random $g$; and by
+# So test a rule with sizes that are all different, several samples, values without any symmetry, and a random $g$; and by
 # nudging, which knows nothing of what you believe.
 #
 # ## Exercises
@@ -573,7 +573,7 @@ from minigrad import lessons
 # %% [markdown]
 # ### Exercise 7.1 · Mean
 #
-# $y$ is the mean of all numbers of $a$, a single number. Write its rule, which returns what $a$ gets.
+# $y$ is the mean of all elements of $a$, a scalar. Write its rule, which returns what $a$ gets.
 
 # %%
 def mean_rule(g, a):
@@ -588,7 +588,7 @@ lessons.check("07.1", mean_rule)
 # ### Exercise 7.2 · A layer, as PyTorch has it
 #
 # `y = x @ w.T + b`: here the weights of a neuron are a *row* of $w$. Write the rule: it returns what $x$, $w$ and $b$ get, three
-# tensors. (Begin with one entry, or with the shapes: in the check, $x$ is 4 × 3, $w$ is 5 × 3, and $b$ has 5 numbers.)
+# tensors. (Begin with one element, or with the shapes: in the check, $x$ is 4 × 3, $w$ is 5 × 3, and $b$ has 5 elements.)
 
 # %%
 def layer_rule(g, x, w):
@@ -602,7 +602,7 @@ lessons.check("07.2", layer_rule)
 # %% [markdown]
 # ### Exercise 7.3 · Twice in one line
 #
-# `y = x * x.sum()`, with $x$ a row of numbers. Write its rule. (By how many paths does a number of $x$ reach the results?)
+# `y = x * x.sum()`, with $x$ a vector. Write its rule. (By how many paths does an element of $x$ reach the results?)
 
 # %%
 def weighted_rule(g, x):
@@ -616,7 +616,7 @@ lessons.check("07.3", weighted_rule)
 # %% [markdown]
 # ### Exercise 7.4 · Centering
 #
-# Large networks keep their numbers in range by a *layer norm*, which begins with subtracting from each row its mean:
+# Large networks keep their activations in range by a *layer norm*, which begins with subtracting from each row its mean:
 # `y = a - a.mean(1, keepdim=True)`. Write the rule of that. Does it need $a$?
 
 # %%

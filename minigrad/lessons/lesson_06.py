@@ -13,7 +13,7 @@ _Causes = Iterable[tuple[tuple[int, ...], str]]  # a wrong tuple that has a know
 
 
 def _answers(answer: Any, names: Iterable[str], what: str) -> Mapping[str, Any]:
-    """A dict with an entry for each name."""
+    """Return `answer`, checked to be a dict with an entry for each name."""
     if not isinstance(answer, Mapping):
         raise Wrong(f"the answer should be the dict from the exercise, and this is a {type(answer).__name__}.")
     if missing := [name for name in names if name not in answer]:
@@ -22,7 +22,7 @@ def _answers(answer: Any, names: Iterable[str], what: str) -> Mapping[str, Any]:
 
 
 def _tuple(name: str, given: Any, right: tuple[int, ...], causes: _Causes, count: str) -> None:
-    """Raise `Wrong`, with the cause where it is known, if `given` is not the whole numbers in `right`, in order."""
+    """Raise `Wrong`, with the cause where it is known, if `given` differs from the integers in `right`."""
     if isinstance(given, str) or not isinstance(given, Sequence):
         raise Wrong(f"{name} should be a tuple such as (2, 3), and this is a {type(given).__name__}.")
     found = tuple(as_number(item, f"an entry of {name}") for item in given)
@@ -42,17 +42,17 @@ _STRIDES: Mapping[str, tuple[tuple[int, ...], _Causes]] = {
     "x": (
         (6, 1),
         [
-            ((4, 6), "that is the shape. A step down goes over one row, which has 6 numbers; a step to the right, 1."),
+            ((4, 6), "that is the shape. A step down goes over one row, which has 6 elements; a step to the right, 1."),
             ((1, 4), "that list would go column by column. x is contiguous: row by row."),
             ((1, 6), "the right two numbers, in the wrong order. The first is for a step down, over a whole row."),
-            ((4, 1), "a row has 6 numbers, not 4, so a step down goes 6 further."),
+            ((4, 1), "a row has 6 elements, not 4, so a step down goes 6 further."),
         ],
     ),
     "x.T": (
         (1, 6),
         [
             ((6, 1), "those of x itself. To exchange rows and columns is to exchange the strides."),
-            ((4, 1), "that is a contiguous table of 6 rows of 4, a copy. The view moves no number."),
+            ((4, 1), "that is a contiguous table of 6 rows of 4, a copy. The view moves no element."),
             ((6, 4), "that is its shape."),
         ],
     ),
@@ -70,15 +70,15 @@ _STRIDES: Mapping[str, tuple[tuple[int, ...], _Causes]] = {
             ((6, 1), "those of x itself. But its next row is two rows of x further on."),
             ((6, 2), "every other *row* is taken, not every other column: the first index is the row."),
             ((3, 1), "fewer rows make the step down longer, not shorter: a row of x is skipped."),
-            ((2, 1), "two *rows* further on, and a row has 6 numbers."),
+            ((2, 1), "two *rows* further on, and a row has 6 elements."),
         ],
     ),
     "x.reshape(8, 3)": (
         (3, 1),
         [
-            ((6, 1), "those of x itself. A row has 3 numbers now, so the next begins 3 further."),
+            ((6, 1), "those of x itself. A row has 3 elements now, so the next begins 3 further."),
             ((8, 3), "that is its shape. How far is it from one row to the next?"),
-            ((8, 1), "a row has 3 numbers, and the next begins 3 further. 8 is how many rows there are."),
+            ((8, 1), "a row has 3 elements, and the next begins 3 further. 8 is how many rows there are."),
             ((1, 8), "it reads straight on, row by row: the last stride is 1."),
             ((1, 3), "the right two numbers, in the wrong order. The first is for a step down."),
         ],
@@ -87,8 +87,8 @@ _STRIDES: Mapping[str, tuple[tuple[int, ...], _Causes]] = {
         (0, 1),
         [
             ((6, 1), "the next row would be the next one of x. Here each row is the first one again."),
-            ((1, 0), "that repeats one number along each row. Here the row is repeated, downwards."),
-            ((1, 1), "a step down should lead to the same numbers again: how much further is that?"),
+            ((1, 0), "that repeats one element along each row. Here the row is repeated, downwards."),
+            ((1, 1), "a step down should lead to the same elements again: how much further is that?"),
             ((1,), "that is x[0]. The expanded one has two dimensions, the new one on the left."),
         ],
     ),
@@ -102,7 +102,7 @@ def _strides(answer: Any) -> None:
         _tuple(f"the strides of {name}", answer[name], right, causes, "one for each dimension")
 
 
-@exercise("06.2", "shape, index and the numbers of the dimensions are reversed; the list, and each position, stay.")
+@exercise("06.2", "shape, index and the order of the dimensions are reversed; the list, and each position, stay.")
 def _from_the_other_side(answer: Any) -> None:
     names = ("shape", "index", "position", "dim", "shape of the sum")
     answer = _answers(answer, names, "the entry")
@@ -144,7 +144,7 @@ _BROADCAST = (
 
 
 def _summed(gradient: Any, shape: tuple[int, ...]) -> Any:
-    """The sum of an array over what broadcasting from `shape` repeated."""
+    """Return the sum of an array over what broadcasting from `shape` repeated."""
     gradient = gradient.sum(tuple(range(gradient.ndim - len(shape))))
     return gradient.sum(tuple(k for k, size in enumerate(shape) if size == 1), keepdims=True)
 
@@ -193,14 +193,14 @@ def _mean_squared_error(answer: Any) -> None:
         given = call(answer, *tensors)
         name = f"for {n} samples with {k} feature{'s' * (k > 1)}, the loss"
         if getattr(given, "shape", ()) not in ((), (1,)):
-            raise Wrong(f"{name} should be one number, and this has the shape {tuple(given.shape)}. Take the mean.")
+            raise Wrong(f"{name} should be a scalar, and this has the shape {tuple(given.shape)}. Take the mean.")
         number = float(as_array(given.reshape(()) if hasattr(given, "reshape") else given, (), name))
         off = x @ w + b - truth
         every = x @ w[:, None] + b - truth
         mistakes = [
             (float((every**2).mean()), "as before: (n, 1) minus (n,) compares every guess with every truth."),
             (float((every**2).sum()), "every guess with every truth, and their sum."),
-            (float((every**2).sum() / n), "a number for each sample, but still (n, 1) minus (n,): look at the shape."),
+            (float((every**2).sum() / n), "a value for each sample, but still (n, 1) minus (n,): look at the shape."),
             (float((off**2).sum()), "that is the sum. The mean divides it by the number of samples."),
             (float((off**2).mean() ** 0.5), "that is its root. The loss is the mean of the squares itself."),
             (float(off.mean() ** 2), "first square, then take the mean: differences of both signs would cancel."),
@@ -216,11 +216,11 @@ def _mean_squared_error(answer: Any) -> None:
 
 
 def _has_gradients(loss: Any, tensors: Sequence[Any], right: Sequence[Any], name: str) -> None:
-    """Go backward from `loss`, and compare what arrives at w and at b."""
+    """Run backward from `loss` and compare the gradients of w and b."""
     if not getattr(loss, "requires_grad", False):
         raise Wrong(f"{name} is right, but it has no gradient: compute it with tensors to the end, without .item().")
     loss.backward()
     for leaf, gradient, what in zip(tensors[:2], right, "wb", strict=True):
         if leaf.grad is None:
-            raise Wrong(f"{name} is right, but no gradient arrives at {what}: was it detached, or made a number?")
+            raise Wrong(f"{name} is right, but no gradient arrives at {what}: was it detached, or made a float?")
         compare_arrays(f"{name} is right, but the gradient of {what}", leaf.grad, gradient)

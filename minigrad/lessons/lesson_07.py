@@ -11,12 +11,12 @@ __all__: list[str] = []
 
 
 def _asked(rule: Callable[..., Any], hint: str, *operands: Any) -> Any:
-    """What a reader's rule returns, given tensors; one whose shapes do not go together is wrong, and hears a hint."""
+    """Return what the learner's rule returns for tensors; a shape error in it raises `Wrong` with a hint."""
     found = call_on_shapes(rule, *map(tensor_of, operands), hint=hint)
     return found[0] if isinstance(found, tuple) and len(found) == 1 else found  # as in the lesson's table
 
 
-@exercise("07.1", "each number counts for one part in n of the mean, so each gets g / n.")
+@exercise("07.1", "each element counts for one part in n of the mean, so each gets g / n.")
 def _mean(answer: Any) -> None:
     import numpy as np
 
@@ -24,28 +24,28 @@ def _mean(answer: Any) -> None:
         a, g = numbers(1, *shape), np.array(1.5)
         n, ones = a.size, np.ones(shape)
         mistakes: ArrayMistakes = [
-            (g / n, "that is what each number of a gets. Give it to each: a gradient has the shape of its operand."),
-            (g, "that is g itself. Divide it among the numbers of a, and give each of them its part."),
-            (g * ones, "that is the rule of the sum. In the mean, each number counts for one part in n only."),
-            (g * ones / shape[0], "that is divided by the number of rows. The mean is over all the numbers of a."),
-            (g * ones / shape[1], "that is divided by the number of columns. The mean is over all the numbers of a."),
-            (g * a / n, "the slope by a number does not depend on how large that number is: no a in it."),
-            (ones / n, "that is the local slope, and g is missing. A contribution is upstream times local."),
+            (g / n, "that is what each element of a gets. Give it to each: a gradient has the shape of its operand."),
+            (g, "that is g itself. Divide it among the elements of a, and give each of them its part."),
+            (g * ones, "that is the rule of the sum. In the mean, each element counts for one part in n only."),
+            (g * ones / shape[0], "that is divided by the number of rows. The mean is over all the elements of a."),
+            (g * ones / shape[1], "that is divided by the number of columns. The mean is over all the elements of a."),
+            (g * a / n, "the derivative does not depend on the value of the element: no a in it."),
+            (ones / n, "that is the local derivative, and g is missing. A contribution is upstream times local."),
         ]
-        up = "If a number goes up, the mean goes up."
+        up = "If an element goes up, the mean goes up."
         given = _asked(answer, "", g, a)
         compare_shaped(f"what a, of shape {shape}, gets", given, g * ones / n, mistakes, up)
 
 
 @exercise(
-    "07.2", "y[i, j] is made of row i of x, row j of w and b[j]: x gets g w, w gets gᵀ x, b the sum over the rows."
+    "07.2", "y[i, j] depends on row i of x, row j of w and b[j]: x gets g w, w gets gᵀ x, b the sum over the rows."
 )
 def _layer(answer: Any) -> None:
     x, w, g = numbers(2, 4, 3), numbers(3, 5, 3), numbers(4, 4, 5)
     given = _asked(answer, "Is a transpose missing, or on the wrong side?", g, x, w)
     if not isinstance(given, tuple | list) or len(given) != 3:
         found = f"{len(given)}" if isinstance(given, tuple | list) else f"a {type(given).__name__}"
-        raise Wrong(f"give back three tensors, what x, w and b get, with commas between them; this is {found}.")
+        raise Wrong(f"return three tensors, what x, w and b get, with commas between them; this is {found}.")
     half = "half of it is there. The rule of a product of two factors has no ½."
     by_x: ArrayMistakes = [(w.T @ g.T, "that is its transpose. Row i of the gradient belongs to row i of x.")]
     by_w: ArrayMistakes = [
@@ -54,12 +54,12 @@ def _layer(answer: Any) -> None:
     ]
     by_b: ArrayMistakes = [
         (g, "b is copied to every row, so what arrives from all the rows is added up: a sum over the rows is missing."),
-        (g.mean(0), "that is the mean over the rows. What arrives from several places is added up, not averaged."),
+        (g.mean(0), "that is the mean over the rows. What arrives along several paths is added up, not averaged."),
         (
             g.sum(1),
-            "that is a sum over the columns, one number a sample. b has one for each neuron: sum over the rows.",
+            "that is a sum over the columns, one element a sample. b has one for each neuron: sum over the rows.",
         ),
-        (g.sum(), "that is one sum over all. b has one number for each neuron: sum over the rows only."),
+        (g.sum(), "that is one sum over all. b has one element for each neuron: sum over the rows only."),
         (g.sum(0, keepdims=True), "b has no rows. Write g.sum(0), without keepdim."),
         (g[0], "that is the first sample alone. Add up what arrives from all the rows."),
     ]
@@ -70,7 +70,7 @@ def _layer(answer: Any) -> None:
 
 
 @exercise(
-    "07.3", "every number reaches y twice: as the factor of its own place, and in the sum that is at every place."
+    "07.3", "every element reaches y twice: as the factor at its own index, and in the sum that is at every index."
 )
 def _weighted(answer: Any) -> None:
     import numpy as np
@@ -79,26 +79,26 @@ def _weighted(answer: Any) -> None:
         x, g = numbers(5, size), numbers(6, size)
         through_sum, own = (g * x).sum(), g * x.sum()
         mistakes: ArrayMistakes = [
-            (own, "that is what comes by way of the first x. The sum depends on x, too, and is in every result."),
+            (own, "that is what comes through the first x. The sum depends on x, too, and is in every result."),
             (
                 through_sum * np.ones(size),
-                "that is what comes by way of the sum. x is also the other factor: add g * sum.",
+                "that is what comes through the sum. x is also the other factor: add g * sum.",
             ),
-            (through_sum, "that is what comes by way of the sum, and one number: give it to each x, and add g * sum."),
-            (own + g * x, "what comes by way of the sum is added up over all results: sum g * x before you add it."),
+            (through_sum, "that is what comes through the sum, a scalar: give it to each x, and add g * sum."),
+            (own + g * x, "what comes through the sum is added up over all results: sum g * x before you add it."),
             (own * through_sum, "the two ways are multiplied. What arrives along several paths is added up."),
             (
                 own - through_sum,
                 "what arrives along the second path is subtracted. What arrives along several paths is added.",
             ),
-            (x.sum() + x, "that is a slope, and g is missing."),
-            (2 * g * x, "that is the rule of x * x, number by number. Here the second factor is the sum of all."),
-            (2 * own, "the two ways do not bring the same. By way of the sum comes one number: sum(g * x)."),
+            (x.sum() + x, "that is a derivative, and g is missing."),
+            (2 * g * x, "that is the rule of x * x, elementwise. Here the second factor is the sum of all."),
+            (2 * own, "the two ways do not bring the same. Through the sum comes one scalar: sum(g * x)."),
         ]
-        compare_shaped(f"what x, of {size} numbers, gets", _asked(answer, "", g, x), own + through_sum, mistakes)
+        compare_shaped(f"what x, of {size} elements, gets", _asked(answer, "", g, x), own + through_sum, mistakes)
 
 
-@exercise("07.4", "what the mean takes from all it takes from the gradient as well: g minus its mean, in each row.")
+@exercise("07.4", "the rule centres the gradient as y centres a: g minus its mean, in each row.")
 def _centering(answer: Any) -> None:
     import numpy as np
 
@@ -106,18 +106,18 @@ def _centering(answer: Any) -> None:
         a, g = numbers(7, *shape), numbers(8, *shape)
         rows = g.mean(1, keepdims=True)
         mistakes: ArrayMistakes = [
-            (g, "that is what comes by way of a itself. Each number is in the mean of its row, too."),
-            (g + rows, "the mean is subtracted in y, so what comes by way of it has a minus sign."),
-            (g - g.mean(), "that is the mean over all. Each row has a mean of its own: mean(1, keepdim=True)."),
+            (g, "that is what comes through a itself. Each element is in the mean of its row, too."),
+            (g + rows, "the mean is subtracted in y, so what comes through it has a minus sign."),
+            (g - g.mean(), "that is the mean over all. Each row has its own mean: mean(1, keepdim=True)."),
             (g - g.mean(0), "that is the mean over each column. Rows are centered: mean(1, keepdim=True)."),
             (
                 g - g.sum(1, keepdims=True),
-                "the slope of the mean is one part in n: subtract the mean of g, not its sum.",
+                "the derivative of the mean is one part in n: subtract the mean of g, not its sum.",
             ),
-            (-rows * np.ones(shape), "that is what comes by way of the mean. a itself is in y, too: add g."),
-            (g - g / shape[1], "what comes by way of the mean comes from every result of the row: sum g over the row."),
+            (-rows * np.ones(shape), "that is what comes through the mean. a itself is in y, too: add g."),
+            (g - g / shape[1], "what comes through the mean comes from every result of the row: sum g over the row."),
             (g - a.mean(1, keepdims=True), "that subtracts the mean of a. It is the mean of g that goes back."),
-            (g * (a - a.mean(1, keepdims=True)), "that is g times y. y is a straight line in a: no a in its slopes."),
+            (g * (a - a.mean(1, keepdims=True)), "that is g times y. y is linear in a: no a in its derivatives."),
         ]
         given = _asked(answer, "Is keepdim=True missing?", g, a)
         compare_shaped(f"what a, of shape {shape}, gets", given, g - rows, mistakes)

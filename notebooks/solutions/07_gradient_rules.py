@@ -3,7 +3,7 @@
 from minigrad import lessons
 
 
-# 7.1 · Each of the n numbers has the slope 1/n, and each gets it.
+# 7.1 · Each of the n elements has the derivative 1/n, so each gets g / n.
 def mean_rule(g, a):
     return (g / a.numel()).expand(a.shape)
 
@@ -27,7 +27,7 @@ def weighted_rule(g, x):
 lessons.check("07.3", weighted_rule)
 
 
-# 7.4 · Along a itself g; along the mean, to each number of the row, one part in n of all that is subtracted there.
+# 7.4 · Along a itself g; along the mean, to each element of the row, minus the mean of g over that row.
 def centering_rule(g, a):
     return g - g.mean(1, keepdim=True)
 
