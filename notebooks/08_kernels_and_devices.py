@@ -6,7 +6,7 @@
 # %% [markdown]
 # ## The question
 #
-# Since lesson 1 we have written `x * y`, and a number came out. Here it is with a million of them:
+# Since lesson 1 we have written `x * y`, and a number came out. Here it is with a million elements:
 
 # %%
 import minigrad as mg
@@ -46,16 +46,16 @@ print(f"and {by_python / quickest(lambda: x * y):.0f} times as long as minigrad'
 
 # %% [markdown]
 # You should see some tens or some hundreds, twice. All three make the same multiplications. Python spends its time around them: each float of a list
-# is an object, somewhere in memory; for each pair Python asks again what these two are and what `*` means for them, and it makes one more
-# object for the result. The other two ask once. Their numbers lie side by side, four bytes each ([lesson 6](06_tensors.ipynb)), and all that is left to
+# is an object, somewhere in memory; for each pair Python looks up again what these two are and what `*` means for them, and it allocates one more
+# object for the result. The other two look it up once. Their elements are adjacent in memory, four bytes each ([lesson 6](06_tensors.ipynb)), and all that is left to
 # do for each is to load, to multiply and to store.
 #
-# Such a loop is called a **kernel**: a function that computes one operation on arrays of numbers, and knows nothing of graphs or gradients.
+# Such a loop is called a **kernel**: a function that computes one operation on arrays, and knows nothing of graphs or gradients.
 # Where it does so is a **device**: a machine that computes, and the memory that it computes in.
 #
 # ## Who wrote it?
 #
-# `mg.kernel_source` shows the text of a kernel. Here are two for multiplication, one on the device `python`, where `Value`s are computed, one on `numpy`:
+# `mg.kernel_source` shows the **source** of a kernel, its code as text. Here are two for multiplication, one on the device `python`, where `Value`s are computed, one on `numpy`:
 
 # %%
 few = mg.ones(2, device="numpy")
@@ -63,7 +63,7 @@ print(mg.kernel_source("mul", 2.0, 3.0))
 print(mg.kernel_source("mul", few, few))
 
 # %% [markdown]
-# You should see two names and no text: one is Python's own multiplication, the other a loop that somebody wrote in C, years ago, for NumPy. A
+# You should see two names and no source: one is Python's own multiplication, the other a loop that somebody wrote in C, years ago, for NumPy. A
 # third device is `cpu`, where tensors are unless you say otherwise:
 
 # %% tags=["nbval-ignore-output"]
@@ -71,17 +71,17 @@ few = mg.ones(2, device="cpu")
 print(mg.kernel_source("mul", few, few))
 
 # %% [markdown]
-# You should see a text. What runs it is **Taichi**, a *compiler*: a program that turns text into instructions for a processor. And who wrote it is
-# minigrad, which knows how to put a loop around the three signs `a * b`. (Each `a_[i]` is 16 numbers, side by side, since a processor can multiply several at
-# once. For a million of them the loop is dealt out, too, to the **cores**, the several processors that are in one. Where Taichi is not installed, “cpu” means
+# You should see a source. What runs it is **Taichi**, a *compiler*: a program that turns source code into instructions for a processor. And who wrote it is
+# minigrad, which knows how to put a loop around the three signs `a * b`. (Each `a_[i]` is a **vector** of 16 adjacent elements, since a processor can multiply several at
+# once: it is **SIMD**, one instruction for several data. For a million of them the loop is also split among the **cores**, the several processors that are in one. Where Taichi is not installed, “cpu” means
 # `numpy`, and you see NumPy's name again.)
 #
 # So the star is somebody's loop, and whose it is depends on the device.
 #
 # ## Build it: a table of kernels
 #
-# So we need a table: for each operation and each device, a function. To look there, and call what one finds, is to **dispatch**. And to fill it:
-# `@kernel("swish", "numpy")` in the line above a function gives that function to what `kernel("swish", "numpy")` returns, `register`, which writes it into the
+# So we need a table: for each operation and each device, a function. To look up a kernel there, and call it, is to **dispatch**. And to fill it:
+# `@kernel("swish", "numpy")` in the line above a function passes that function to what `kernel("swish", "numpy")` returns, `register`, which writes it into the
 # table. (Such a line is a *decorator* of Python's.)
 
 # %%
@@ -128,8 +128,8 @@ print(f"{dispatch('swish', 'python', 2.0):.4f}")
 print(dispatch("swish", "numpy", np.array([-1.0, 0.0, 2.0])).round(4))
 
 # %% [markdown]
-# And a loop of our own. Python never runs what stands below `@ti.kernel`: Taichi reads its text, and compiles it when it is first called. A kernel of
-# Taichi's gives nothing back; it writes into an array that it is given.
+# And a loop of our own. Python never runs the code below `@ti.kernel`: Taichi reads its source, and compiles it when it is first called. A kernel of
+# Taichi's returns nothing; it writes into an array that it gets as an argument.
 
 # %%
 COMPILED = mg.device("cpu") == "cpu"  # where Taichi is not installed, "cpu" means "numpy"
@@ -155,13 +155,13 @@ devices = [device for op, device in KERNELS if device != "python"]
 print("they agree:", all(np.allclose(dispatch("swish", device, some), right) for device in devices))
 
 # %% [markdown]
-# The outermost loop of such a kernel is **parallel**: the cores share its turns, at the same time, and nobody promises an order. Here that does no harm, since
-# each turn minds its own two numbers. Keep it in mind until *Break it*.
+# The outermost loop of such a kernel is **parallel**: the cores share its iterations, at the same time, and in no guaranteed order. Here that does no harm, since
+# each iteration reads and writes its own elements only. Keep it in mind until *Break it*.
 #
 # ## Build it: an operation
 #
 # minigrad has the same table, and for each operation three things more: its name, how it is printed, and its rule, as in [lesson 7](07_gradient_rules.ipynb). In
-# $y = x \cdot \sigma(x)$ there are two paths from $x$: as a factor, whose slope is the other factor, $\sigma$; and through $\sigma$, whose own slope is
+# $y = x \cdot \sigma(x)$ there are two paths from $x$: as a factor, whose derivative is the other factor, $\sigma$; and through $\sigma$, whose own derivative is
 # $\sigma\,(1 - \sigma)$. Together: $\sigma + x\,\sigma\,(1 - \sigma) = y + \sigma\,(1 - y)$.
 
 # %%
@@ -180,18 +180,18 @@ if COMPILED:
         mg.kernel("swish", device, "a / (1 + ti.exp(-a))")
 
 # %% [markdown]
-# A rule gets what it names: `g`, the gradient of the output, `y`, the output, and `a`, the operand. (`domain` says where tests may try the operation;
-# `promotes` that whole numbers become floats first.)
+# A rule gets the parameters that it names: `g`, the gradient of the output, `y`, the output, and `a`, the operand. (`domain` is the range in which tests try the operation;
+# `promotes` means that integers become floats first.)
 #
-# Look at the last line. For Taichi we give only a **snippet**, the inside of a loop; minigrad writes the loop around it, for every
-# shape and type. And one snippet serves four devices. A **GPU** is a processor with thousands of small cores, made for pictures, and good at loops like ours. None
-# has to be there yet: a snippet is compiled when it is first used.
+# Look at the last line. For Taichi we give only a **snippet**, the body of a loop; minigrad generates the loop around it, for every
+# shape and dtype. And one snippet serves four devices. A **GPU** is a processor with thousands of small cores, made for pictures, and good at loops like ours. None
+# is needed yet: a snippet is compiled when it is first used.
 #
 # | device | who computes | whose loop |
 # |---|---|---|
 # | `python` | your processor, one float at a time | there is none |
 # | `numpy` | your processor | NumPy's, in C |
-# | `cpu` | your processor, all its cores | minigrad's text, compiled by Taichi |
+# | `cpu` | your processor, all its cores | minigrad's source, compiled by Taichi |
 # | `cuda`, `vulkan`, `metal` | a GPU: by NVIDIA, by most makers, by Apple | the same |
 
 # %%
@@ -229,7 +229,7 @@ from minigrad_viz import step
 step(loss, position=8)
 
 # %% [markdown]
-# And who computed all that? minigrad has one `dispatch`, and everything passes there. So one can listen: `mg.tap` is told of every kernel that is called.
+# And who computed all that? minigrad has one `dispatch`, and everything passes there. So one can observe it: `mg.tap` calls a function, a **callback**, for every kernel.
 
 # %%
 calls, x.grad = [], None
@@ -241,13 +241,13 @@ print("forward: ", " ".join(calls[:there]))
 print("backward:", " ".join(calls[there:]))
 
 # %% [markdown]
-# You should see three kernels on the way forward and eight on the way back, and among these no kernel for the gradient of swish. The first two hand the 1 of the loss to
-# all three numbers, the next multiplies by $w$, and the other five *are* our rule, from the inside out. That is why rules are written in operations: these have
+# You should see three kernels on the way forward and eight on the way back, and among these no kernel for the gradient of swish. The first two broadcast the 1 of the loss to
+# all three elements, the next multiplies by $w$, and the other five *are* our rule, from the inside out. That is why rules are written in operations: these have
 # their kernels already, on every device.
 #
 # ## Compare with the library
 #
-# minigrad has this function by its other name, `silu`. Values, slopes, and a check of our rule against nudging:
+# minigrad has this function by its other name, `silu`. Values, derivatives, and a check of our rule against nudging:
 
 # %%
 silu = mg.nn.functional.silu
@@ -260,13 +260,13 @@ def slopes(function):
 
 
 x = mg.linspace(-3, 3, 1001)
-print("same values:", mg.allclose(swish(x), silu(x), atol=1e-6))
-print("same slopes:", mg.allclose(slopes(swish), slopes(silu), atol=1e-6))
-print("gradcheck:  ", mg.gradcheck(swish, [0.5]) and mg.gradcheck(swish, [-2.0]))
+print("same values:     ", mg.allclose(swish(x), silu(x), atol=1e-6))
+print("same derivatives:", mg.allclose(slopes(swish), slopes(silu), atol=1e-6))
+print("gradcheck:       ", mg.gradcheck(swish, [0.5]) and mg.gradcheck(swish, [-2.0]))
 
 # %% [markdown]
 # What became of our snippet? A loop like that of `mul` above: `print(mg.kernel_source("swish"))` shows it, with the exponential spelled out. And what does it
-# bring? The same million numbers, three ways:
+# bring? The same million elements, three ways:
 
 # %% tags=["nbval-ignore-output"]
 x = mg.rand(1_000_000)
@@ -280,12 +280,12 @@ with mg.profile() as profile:
 profile
 
 # %% [markdown]
-# You should see that the snippet is the quickest: our own loop, which takes one number after the other, needs a few times as long. (Without Taichi, there is
+# You should see that the snippet is the quickest: our own loop, which takes one element after the other, needs a few times as long. (Without Taichi, there is
 # nothing but NumPy to compare.) The table is a **profile**: for each kernel where it ran, how often, how long, and how many bytes it read and wrote. A million
 # floats are 4 million bytes, or 3.8 MiB.
 #
 # Bytes are half of the matter. NumPy's formula is *four* kernels, `-`, `exp`, `+` and `/`. Each reads whole arrays from memory, and writes a whole array
-# back. A processor multiplies faster than it fetches, so often that is what takes the time. To make one kernel of several is to **fuse** them.
+# back. A processor multiplies faster than it fetches, so often that is what takes the time: such code is **memory-bound**. To merge several kernels into one is to **fuse** them.
 
 # %%
 import matplotlib.pyplot as plt
@@ -308,10 +308,10 @@ plt.show()
 # %% [markdown]
 # You should see four bars above the dashed line, 36 megabytes in all, for what the fused kernel below does with 8.
 #
-# ## Where the numbers are
+# ## Where the data is
 #
-# A GPU has a memory of its own. Its kernels see nothing else, and the processor does not see into it. Numbers have to be brought there, an **upload**, and
-# fetched back, a **download**, across a bridge. This is what `x * y` of a million numbers comes to on an H200, a large GPU, put together from what was measured
+# A GPU has a memory of its own. Its kernels cannot access any other, and the processor cannot access it. Data has to be copied there, an **upload**, and
+# copied back, a **download**, across a bridge. This is what `x * y` of a million elements costs on an H200, a large GPU, computed from measurements
 # there with Taichi:
 
 # %%
@@ -326,12 +326,12 @@ plt.show()
 
 
 # %% [markdown]
-# You should see three long orange bars, the moves, and next to nothing in green, the work. (The multiplication is too short to be timed alone. It reads and
-# writes 12 MB, here at the 3,455 GB a second that large arrays reach in the GPU's own memory.) Who sends numbers to and fro for each operation has bought a very
+# You should see three long orange bars, the copies, and next to nothing in green, the work. (The multiplication is too short to be timed alone. It reads and
+# writes 12 MB, here at the 3,455 GB a second that large arrays reach in the GPU's own memory.) Who copies data to and fro for each operation has bought a very
 # fast machine, and waits at the bridge.
 #
-# You may have no GPU. So let us build what matters of one: a memory of its own, where every move is counted. All that we get to
-# know of a number there is its **address**, where it is in that memory, like the rows of [lesson 5](05_the_tape.ipynb).
+# You may have no GPU. So let us build what matters of one: a memory of its own, where every copy is counted. All that we get to
+# know of an array there is its **address**, its position in that memory, like the rows of [lesson 5](05_the_tape.ipynb).
 
 # %%
 class Board:
@@ -355,7 +355,7 @@ class Board:
 
 
 # %% [markdown]
-# Ten times $x \leftarrow \operatorname{swish}(x) \cdot w$, in two loops that differ in nothing but where their numbers wait:
+# Ten times $x \leftarrow \operatorname{swish}(x) \cdot w$, in two loops that differ in nothing but where their data is:
 
 # %%
 def to_and_fro(board, x, w, steps):
@@ -379,8 +379,8 @@ for loop in (to_and_fro, stays_there):
     print(f"{loop.__name__:11}  {board.uploads:2} uploads  {board.downloads:2} downloads  result {last:.3f}")
 
 # %% [markdown]
-# 30 moves, or 3, for the same result. And however long the second loop runs, it stays with 3. minigrad counts, too: `mg.memory()` says what was moved
-# since the start. So it can be *proved* that a loop, here the second one, leaves its numbers where they are:
+# 30 copies, or 3, for the same result. And however long the second loop runs, it stays with 3. minigrad counts, too: `mg.memory()` reports the uploads and
+# downloads since the start. So it can be *proved* that a loop, here the second one, leaves its data on the device:
 
 # %%
 # mg.set_default_device("cuda")  # if you have a GPU by NVIDIA; or "vulkan", or "metal"
@@ -394,10 +394,10 @@ print(after.uploads.since(before.uploads).times, "uploads")
 print(after.downloads.since(before.downloads).times, "downloads")
 
 # %% [markdown]
-# You should see two zeros, and they are true: `cpu` and `numpy` compute in the one memory of your computer, so there is nowhere to move to. With
+# You should see two zeros, and they are true: `cpu` and `numpy` compute in the one memory of your computer, so there is nothing to copy. With
 # `"vulkan"` for the default device, this cell printed 2 and 1: what our board counted.
 #
-# Without a bridge, even `x.numpy()` is no copy, but a look at the same bytes:
+# Without a bridge, even `x.numpy()` is no copy, but a view of the same bytes:
 
 # %%
 x = mg.zeros(3)
@@ -405,8 +405,8 @@ x.numpy()[0] = 5.0
 x
 
 # %% [markdown]
-# On a GPU this 5 would be written into a copy. So a loop that is meant for one brings its data there **once**, before it begins; looks
-# at numbers **seldom**, since each `.item()`, `.numpy()` and `print` is a download; and has small things computed **there**, too.
+# On a GPU this 5 would be written into a copy. So a loop that is meant for one uploads its data **once**, before it begins; looks
+# at values **seldom**, since each `.item()`, `.numpy()` and `print` is a download; and computes small things **there**, too.
 #
 # ## Break it: a kernel that is not there
 #
@@ -422,12 +422,12 @@ except mg.errors.DeviceError as error:
     print(error)
 
 # %% [markdown]
-# Read it aloud: what was asked for (`cube`), where (`numpy`), where it could be had (`python`), and what to write. It is the `LookupError` of our own
-# `dispatch`, with advice. Nothing was quietly computed elsewhere.
+# Read it aloud: the operation (`cube`), the device (`numpy`), the device that has a kernel (`python`), and what to write. It is the `LookupError` of our own
+# `dispatch`, with advice. There is no silent fallback to another device.
 #
 # ## Break it: a rule that is not there
 #
-# Did you see `vjp=(None,)`? There is no rule. So add the kernel, and ask for the slope of $x^3 + x$ at 2, which is 13:
+# Did you see `vjp=(None,)`? There is no rule. So add the kernel, and ask for the derivative of $x^3 + x$ at 2, which is 13:
 
 # %%
 mg.kernel("cube", "numpy")(lambda a: a * a * a)
@@ -442,12 +442,12 @@ except mg.errors.GradcheckError as error:
     print(error)
 
 # %% [markdown]
-# Only the path past the cube arrived, without a word: `None` means that an operation has no slope, as a comparison has none. `mg.gradcheck` found out. Give
-# it each operation of yours before you use it.
+# Only the path past the cube arrived, without a word: `None` means that an operation is not differentiable, as a comparison is not. `mg.gradcheck` found out. Check
+# each operation of yours with it before you use it.
 #
-# ## Break it: a kernel that writes where others read
+# ## Break it: a kernel that works in-place
 #
-# `a *= a` needs no new array. What could be wrong with it? The slope of $a^2$ at 3 should be 6:
+# `a *= a` works **in-place**: it needs no new array. What could be wrong with it? The derivative of $a^2$ at 3 should be 6:
 
 # %%
 square = mg.Op("my_square", "{a}^2", vjp=(lambda g, a: g * 2.0 * a,), domain=(mg.Domain(-3.0, 3.0),))
@@ -464,10 +464,10 @@ square(x).backward()
 print("gradient:", x.grad.item(), "and x is now", x.item())
 
 # %% [markdown]
-# $x$ has become 9. The kernel wrote its result over its operand, and when the rule came to read that, it found 2 · 9. A kernel may write
-# into arrays that it made, and nowhere else.
+# $x$ has become 9. The kernel overwrote its operand, and when the rule came to read that, it found 2 · 9. A kernel may write
+# into arrays that it allocated, and nowhere else.
 #
-# Worse is a parallel loop whose *own turns* meet in one place. Two workers count votes for a candidate, in one drawer: each reads what is in it, and writes one more. In
+# Worse is a parallel loop in which *several iterations* write one element. Two workers count votes for a candidate, in one drawer: each reads what is in it, and writes one more. In
 # between, the other has a turn:
 
 # %%
@@ -487,8 +487,8 @@ for turns in zip(worker("A", 3), worker("B", 3), strict=True):
 print("votes counted:", drawer[0], "of 6")
 
 # %% [markdown]
-# Both read 0, and both write 1: a vote is lost. That is a **race**: the result depends on who comes when. Now for real, fifty million votes for ten candidates, four
-# times, by all the cores of your processor:
+# Both read 0, and both write 1: a vote is lost. That is a **race condition**, or race: the result depends on who comes when. Now for real, fifty million votes for ten candidates, four
+# times, on all the cores of your processor:
 
 # %% tags=["nbval-ignore-output"]
 if COMPILED:
@@ -507,11 +507,11 @@ else:
     print("Taichi is not installed here.")
 
 # %% [markdown]
-# You should see that votes are missing, each time another number of them. (A single core has nobody to race with. So where the others are busy elsewhere, a count
+# You should see that votes are missing, each time a different number of them. (A single core has nobody to race with. So where the others are busy elsewhere, a count
 # may be right; run the cell again.) With only a few votes the counts would mostly be right, which is the worst of it: a small test finds nothing. With
-# `drawers[candidate] += 1` Taichi makes of reading and writing one step, an **atomic** addition, between which nobody can come, and every vote is counted. For
-# floats that is not enough: nothing is lost, but the order is another each time, and so are the last digits of the sum. So minigrad cuts the numbers of a large
-# sum into stretches, gives each a drawer of its own, and adds up the drawers in the end.
+# `drawers[candidate] += 1` Taichi reads and writes in one indivisible step, an **atomic** addition, and every vote is counted. For
+# floats that is not enough: nothing is lost, but the order differs each time, and so do the last digits of the sum. So minigrad splits the elements of a large
+# sum into chunks, gives each a drawer of its own, and adds up the drawers in the end.
 #
 # ## Exercises
 #
@@ -523,8 +523,8 @@ from minigrad import lessons
 # %% [markdown]
 # ### Exercise 8.1 · An operation of yours
 #
-# $\operatorname{softsign}(a) = \dfrac{a}{1 + |a|}$ squeezes every number into the range from −1 to 1, without an exponential. Write its snippet for Taichi, a
-# text that may use `ti.abs`, and its rule, a `lambda` as in our `vjp`, that names `g` and what it needs of `y` and `a`. (Find the slope for positive $a$ first;
+# $\operatorname{softsign}(a) = \dfrac{a}{1 + |a|}$ squeezes every value into the range from −1 to 1, without an exponential. Write its snippet for Taichi, a
+# string that may use `ti.abs`, and its rule, a `lambda` as in our `vjp`, that names `g` and what it needs of `y` and `a`. (Find the derivative for positive $a$ first;
 # then nudge, or think of the curve, for negative $a$.)
 
 # %%
@@ -537,7 +537,7 @@ lessons.check("08.1", softsign)
 # ### Exercise 8.2 · Count the bytes
 #
 # `a * b + c`, with three arrays of a million `float32`, four bytes each. How many bytes are read and written, all together, if a kernel multiplies and another one
-# adds? And if one kernel does both? How many operations (each product and each sum is one) does the fused kernel make for each byte that it moves? That quotient is called
+# adds? And if one kernel does both? How many operations (each product and each sum is one) does the fused kernel perform for each byte that it reads or writes? That quotient is called
 # the **arithmetic intensity**; where it is small, memory decides how long it takes.
 
 # %%
@@ -549,7 +549,7 @@ lessons.check("08.2", moved)
 # %% [markdown]
 # ### Exercise 8.3 · Repair a loop
 #
-# This loop draws $w$ towards $x$, and looks at a loss in each step. It works, and it makes 40 moves in 10 steps:
+# This loop draws $w$ towards $x$, and looks at a loss in each step. It works, and it makes 40 copies in 10 steps:
 
 # %%
 kernel("step", "numpy")(lambda w, x: w - 0.25 * (w - x))
@@ -571,7 +571,7 @@ print(board.uploads, "uploads,", board.downloads, "downloads")
 
 
 # %% [markdown]
-# Write it so that it gives back the same, while `x` and `w` go up once each, and `w` comes back once. The losses are single numbers; they may come back one by one.
+# Write it so that it returns the same, while `x` and `w` are uploaded once each, and `w` is downloaded once. The losses are scalars; they may be downloaded one by one.
 
 # %%
 def learn_there(board, x, w, steps):
@@ -584,10 +584,10 @@ lessons.check("08.3", learn_there)
 # %% [markdown]
 # ### Exercise 8.4 · Which of these race?
 #
-# Each line is the inside of a parallel loop over `i`, from 0 to `n`; `x`, `y` and `total` are arrays of their own, and `x` is long enough. Say `True` where the result is
-# the same in whatever order the turns come, also at the same time, and `False` where there is a race.
+# Each line is the body of a parallel loop over `i`, from 0 to `n`; `x`, `y` and `total` are separate arrays, and `x` is long enough. Say `True` where the result is
+# the same in whatever order the iterations run, also at the same time, and `False` where there is a race.
 #
-# | loop | its inside |
+# | loop | its body |
 # |---|---|
 # | A | `y[i] = x[i] + x[i + 1]` |
 # | B | `x[i] = x[i] * x[i]` |
@@ -615,4 +615,4 @@ lessons.check("08.4", safe)
 # - S. Elfwing, E. Uchibe and K. Doya, “Sigmoid-weighted linear units for neural network function approximation in reinforcement learning”, *Neural Networks* 107
 #   (2018), pages 3–11, and P. Ramachandran, B. Zoph and Q. V. Le, “Searching for activation functions”, arXiv 1710.05941 (2017): one function, two names, SiLU and swish.
 #
-# The numbers are quick now. What to do with a gradient, other than a step against it, comes next: **[9 · Optimizers](09_optimizers.ipynb)**
+# Our operations are fast now. What to do with a gradient, other than a step against it, comes next: **[9 · Optimizers](09_optimizers.ipynb)**

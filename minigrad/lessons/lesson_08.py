@@ -28,9 +28,9 @@ _PARTS = (
 
 
 def _snippet(text: Any) -> Callable[[float], float]:
-    """What a snippet computes of one number. Raises `Wrong` for what minigrad would refuse."""
+    """Evaluate a snippet for one scalar. Raise `Wrong` where minigrad would reject it."""
     if not isinstance(text, str):
-        raise Wrong(f'the snippet should be a text, like "a / (1 + ti.exp(-a))", and this is a {type(text).__name__}.')
+        raise Wrong(f'the snippet should be a string, like "a / (1 + ti.exp(-a))", not a {type(text).__name__}.')
     try:
         tree = ast.parse(text.strip(), mode="eval")
     except SyntaxError as error:
@@ -43,55 +43,53 @@ def _snippet(text: Any) -> Callable[[float], float]:
         if isinstance(part, ast.Name) and part.id not in ("a", "ti"):
             raise Wrong(f"the snippet names {part.id!r}. The operand is called a.")
         if not isinstance(part, _PARTS):
-            raise Wrong(f"the snippet {text!r} should be made of +, -, *, /, numbers, a, and functions such as ti.abs.")
+            raise Wrong(f"the snippet {text!r} should consist of +, -, *, /, numbers, a, and functions such as ti.abs.")
     return lambda a: float(evaluate(tree.body, {"ti": _TAICHI, "a": a}))
 
 
 def _rule(rule: Any) -> Callable[[float, float, float], Any]:
-    """A rule as a function of g, y and a, of which it names what it wants."""
+    """Wrap a rule, which names the parameters it needs, as a function of g, y and a."""
     if not callable(rule):
         raise Wrong(f"the rule should be a function, like lambda g, y, a: …, and this is a {type(rule).__name__}.")
     names = list(inspect.signature(rule).parameters)
     if unknown := [name for name in names if name not in ("g", "y", "a")]:
-        raise Wrong(f"the rule asks for {', '.join(unknown)}. It may name g, y and a, and gets what it names.")
+        raise Wrong(f"the rule has the parameters {', '.join(unknown)}. It may have g, y and a.")
     if "g" not in names:
-        raise Wrong("the rule does not ask for g, the gradient of the output, by which the slope is multiplied.")
+        raise Wrong("the rule has no parameter g, the gradient of the output, by which the derivative is multiplied.")
     return lambda g, y, a: call(rule, *[{"g": g, "y": y, "a": a}[name] for name in names])
 
 
-@exercise(
-    "08.1", "the slope is 1/(1 + |a|)² on both sides of 0. These two lines make softsign an operation on every device."
-)
+@exercise("08.1", "the derivative is 1/(1 + |a|)² on both sides of 0. These two lines define softsign on every device.")
 def _softsign(answer: Any) -> None:
     entries(answer, "snippet", "rule")
     compute, rule = _snippet(answer["snippet"]), _rule(answer["rule"])
     for a in (3.0, -1.0, 0.0):
         size = 1.0 + abs(a)
         mistakes = [
-            (a + abs(a), "that is a / 1, and then + |a|. Put brackets around 1 + ti.abs(a)."),
-            (abs(a) / size, "above the line stands a itself, with its sign."),
-            (a / (size - 2.0 * abs(a)) if abs(a) != 1.0 else math.inf, "below the line |a| is added, not subtracted."),
+            (a + abs(a), "that is a / 1, and then + |a|. Put parentheses around 1 + ti.abs(a)."),
+            (abs(a) / size, "the numerator is a itself, with its sign."),
+            (a / (size - 2.0 * abs(a)) if abs(a) != 1.0 else math.inf, "in the denominator, |a| is added."),
         ]
         try:
             value = compute(a)
         except ZeroDivisionError:
-            raise Wrong(f"the snippet divides by 0 at a = {a:g}. Below the line |a| is added: 1 + ti.abs(a).") from None
+            raise Wrong(f"the snippet divides by 0 at a = {a:g}. The denominator is 1 + ti.abs(a).") from None
         compare(f"the snippet at a = {a:g}", value, a / size, mistakes)
     for g, a in ((1.0, 3.0), (1.0, -1.0), (1.0, -3.0), (2.0, 1.0), (1.0, 0.0)):
         size, y = 1.0 + abs(a), a / (1.0 + abs(a))
         mistakes = [
-            (1.0 / size**2, "the slope is right, but it must be multiplied by g, the gradient of the output."),
-            (g / size, "that is the slope of the numerator alone. What is below the line depends on a, too."),
-            (g * (size - a) / size**2, "the slope of |a| is −1 for negative a: in the numerator a·(−1) is |a|."),
+            (1.0 / size**2, "the derivative is right, but it must be multiplied by g, the gradient of the output."),
+            (g / size, "that is the derivative of the numerator alone. The denominator depends on a, too."),
+            (g * (size - a) / size**2, "the derivative of |a| is −1 for negative a: in the numerator a·(−1) is |a|."),
             (g * (size + abs(a)) / size**2, "in the quotient rule there is a minus sign between the two products."),
             (g / (1.0 + a) ** 2 if a != -1.0 else math.inf, "right for positive a. A negative one needs |a|, too."),
-            (g * y, "that is g times the output. The rule wants the slope."),
+            (g * y, "that is g times the output. The rule needs the derivative."),
         ]
         what = f"the rule at a = {a:g} with g = {g:g}"
         try:
             found = rule(g, y, a)
         except ZeroDivisionError:
-            raise Wrong(f"{what} divides by 0. Below the line stands 1 + |a|, which is never 0.") from None
+            raise Wrong(f"{what} divides by 0. The denominator is 1 + |a|, which is never 0.") from None
         compare(what, found, g / size**2, mistakes, "softsign goes up everywhere.")
 
 
@@ -106,10 +104,10 @@ def _bytes(answer: Any) -> None:
             24e6,
             [
                 (16e6, "the product goes to memory and back: one kernel writes it, the other reads it."),
-                (20e6, "the product is moved twice: one kernel writes it, the other reads it."),
+                (20e6, "the product is transferred twice: one kernel writes it, the other reads it."),
                 (12e6, "that is one kernel. The multiplication and the addition read two arrays each, and write one."),
                 (8e6, "that is what they write. Reading moves bytes, too."),
-                (6e6, "these are numbers. A float32 has four bytes."),
+                (6e6, "these are elements. A float32 has four bytes."),
                 (48e6, "a float32 has four bytes, not eight."),
             ],
         ),
@@ -117,9 +115,9 @@ def _bytes(answer: Any) -> None:
             16e6,
             [
                 (12e6, "three arrays are read, and the result has to be written."),
-                (24e6, "that is what two kernels move. In one, the product never leaves the processor."),
+                (24e6, "that is what two kernels transfer. In one, the product never leaves the processor."),
                 (20e6, "the product needs no array: c is added to it at once."),
-                (4e6, "one array, or numbers in place of bytes? Four arrays are moved, and a float32 has four bytes."),
+                (4e6, "one array, or elements instead of bytes? There are four arrays, and a float32 has four bytes."),
                 (32e6, "a float32 has four bytes, not eight."),
             ],
         ),
@@ -127,15 +125,15 @@ def _bytes(answer: Any) -> None:
             0.125,
             [
                 (8.0, "that is bytes per operation. Turn it over."),
-                (1 / 16, "each number is multiplied and added to: two operations."),
+                (1 / 16, "each element is multiplied and added to: two operations."),
                 (1 / 12, "that is of the two kernels, 2 million operations and 24 million bytes. Ask the fused one."),
-                (0.5, "that is per number moved, or per byte of one array. The fused kernel moves 16 million bytes."),
-                (2e6, "that is how many operations there are. Divide by the bytes that the fused kernel moves."),
+                (0.5, "that is per element, or per byte of one array. The fused kernel transfers 16 million bytes."),
+                (2e6, "that is how many operations there are. Divide by the bytes that the fused kernel transfers."),
             ],
         ),
     }
     for name, (right, mistakes) in known.items():
-        megabytes = [(right / 1e6, "that is in megabytes. Say it in bytes.")] if right > 1.0 else []
+        megabytes = [(right / 1e6, "that is in megabytes. Give it in bytes.")] if right > 1.0 else []
         compare(name, answer[name], right, [*mistakes, *megabytes])
 
 
@@ -143,11 +141,11 @@ def _bytes(answer: Any) -> None:
 
 
 class _Address(int):
-    """Where something is on a board: all that a program gets to know."""
+    """An address on a board: all that a program knows of an array there."""
 
 
 class _Board:
-    """The lesson's board, which notes what went up (x, or else a w), and how many numbers came down at a time."""
+    """The lesson's board, which records uploads (x, or else a w) and the size of each download."""
 
     def __init__(self, x: Any) -> None:
         self._x = x
@@ -159,7 +157,7 @@ class _Board:
         import numpy as np
 
         if isinstance(array, _Address):
-            raise Wrong("you put an address on the board. What has an address is there already.")
+            raise Wrong("you put an address on the board. An array with an address is there already.")
         self.ups.append("x" if np.array_equal(array, self._x) else "w")
         return self._keep(np.array(array))
 
@@ -178,7 +176,7 @@ class _Board:
 
     def _at(self, address: Any) -> Any:
         if not isinstance(address, _Address):
-            raise Wrong(f"the board asks for an address, as put and run give it, and got a {type(address).__name__}.")
+            raise Wrong(f"the board expects an address, as put and run return it, but got a {type(address).__name__}.")
         return self._memory[address]
 
     def _keep(self, array: Any) -> _Address:
@@ -189,9 +187,7 @@ class _Board:
         return "a board"
 
 
-@exercise(
-    "08.3", "two arrays go up and one comes back, with a number for each look: for ten steps or for ten thousand."
-)
+@exercise("08.3", "two uploads, one download of w and one of each loss: for ten steps or for ten thousand.")
 def _stays(answer: Any) -> None:
     import numpy as np
 
@@ -200,7 +196,7 @@ def _stays(answer: Any) -> None:
         board, what = _Board(x), f"in {steps} step{'s'[: steps > 1]}"
         result = call(answer, board, x.copy(), w.copy(), steps)
         if not isinstance(result, tuple | list) or len(result) != 2:
-            raise Wrong(f"give back two things, w and the list of losses; this is a {type(result).__name__}.")
+            raise Wrong(f"return two things, w and the list of losses; this is a {type(result).__name__}.")
         made, right = [w], []
         for _ in range(steps):
             right.append(float(((made[-1] - x) ** 2).sum()))
@@ -212,12 +208,12 @@ def _stays(answer: Any) -> None:
 
 def _look_at_w(what: str, last: Any, made: list[Any]) -> None:
     if isinstance(last, _Address):
-        raise Wrong("the w that you give back is an address. Fetch what is there, after the loop: board.get(…).")
+        raise Wrong("the w that you return is an address. Fetch what is there, after the loop: board.get(…).")
     mistakes = [
-        (made[0], "has not moved. Give back what is at the address that the last board.run made."),
+        (made[0], "has not changed. Return the array at the address that the last board.run returned."),
         (
             made[1],
-            "has made one step only. Each step begins at the address that the last one made: far_w = board.run(…).",
+            "has made one step only. Each step begins at the address of the last one: far_w = board.run(…).",
         ),
         (made[-2], "is one step behind. Fetch it after the last step."),
     ]
@@ -231,10 +227,10 @@ def _look_at_losses(what: str, losses: Any, right: list[float]) -> None:
         raise Wrong(f"{what}, the losses should be a list of {steps}, and this is a {type(losses).__name__}{count}.")
     for k, loss in enumerate(losses):
         if isinstance(loss, _Address):
-            raise Wrong("the losses that you give back are addresses. Fetch each number: board.get(…).")
+            raise Wrong("the losses that you return are addresses. Fetch each scalar: board.get(…).")
         mistakes = [
             (right[k + 1], "that is the loss after the step. The loop above looks before it."),
-            (right[0], "that is the loss of the first w again. Ask at the address that the last step made."),
+            (right[0], "that is the loss of the first w again. Use the address that the last step returned."),
         ]
         number = as_number(loss.item() if hasattr(loss, "item") else loss, f"loss {k}")
         compare(f"{what}, loss {k}", number, right[k], [one for one in mistakes if one[0] != right[k]])
@@ -243,12 +239,12 @@ def _look_at_losses(what: str, losses: Any, right: list[float]) -> None:
 def _look_at_moves(what: str, board: _Board, steps: int) -> None:
     for name in ("x", "w"):
         if (count := board.ups.count(name)) > 1:
-            raise Wrong(f"{what}, {name} goes up {count} times. Put it there before the loop, and keep its address.")
+            raise Wrong(f"{what}, {name} is uploaded {count} times. Do that before the loop, and keep its address.")
     whole = sum(size > 1 for size in board.downs)
     if not board.ups or not whole:
         raise Wrong("right, but computed here. The arrays should go to the board, and board.run compute there.")
     if whole > 1:
-        raise Wrong(f"{what}, whole arrays come back {whole} times. Fetch w once, after the loop.")
+        raise Wrong(f"{what}, full arrays are downloaded {whole} times. Fetch w once, after the loop.")
     if len(board.downs) > steps + 1:
         raise Wrong(f"{what}, there are {len(board.downs)} downloads. One for w and one a loss are {steps + 1}.")
 
@@ -256,16 +252,16 @@ def _look_at_moves(what: str, board: _Board, steps: int) -> None:
 # --- 08.4: races -----------------------------------------------------------------------------------------------------
 
 _LOOPS = {
-    "A": (True, "x is only read, and each turn writes a y of its own. Reading together harms nobody."),
-    "B": (True, "each turn reads and writes its own x[i], and no other turn looks at it."),
-    "C": (False, "turn i reads x[i + 1], which turn i + 1 overwrites: before or after, nobody knows."),
-    "D": (False, "all turns read and write total[0], as the workers did with their drawer."),
-    "E": (True, "the places are in another order, but each turn writes one of its own, and y is not read."),
-    "F": (False, "turns 0 and 1 both write y[0]; which of the two stays is a matter of who comes last."),
+    "A": (True, "x is only read, and each iteration writes its own y. Concurrent reads are safe."),
+    "B": (True, "each iteration reads and writes its own x[i], and no other iteration accesses it."),
+    "C": (False, "iteration i reads x[i + 1], which iteration i + 1 overwrites: before or after is not determined."),
+    "D": (False, "all iterations read and write total[0], as the workers did with their drawer."),
+    "E": (True, "the elements are in another order, but each iteration writes its own, and y is not read."),
+    "F": (False, "iterations 0 and 1 both write y[0]; the last write wins, and which is last is not determined."),
 }
 
 
-@exercise("08.4", "a turn may read what no other turn writes, and write what no other turn reads or writes.")
+@exercise("08.4", "an iteration may read what no other writes, and write what no other reads or writes.")
 def _races(answer: Any) -> None:
     entries(answer, *_LOOPS)
     for letter, (safe, why) in _LOOPS.items():
