@@ -6,13 +6,13 @@
 # %% [markdown]
 # ## The question
 #
-# In lessons [3](03_gradients_add_up.ipynb) and [4](04_a_network_of_values.ipynb), each step went downhill by a share of the
-# slope. Such a step knows nothing but the slope under its feet: not how far it is to the minimum, not how the ground bends,
+# In lessons [3](03_gradients_add_up.ipynb) and [4](04_a_network_of_values.ipynb), each step went downhill by a fraction of the
+# gradient. Such a step knows nothing but the gradient under its feet: not how far it is to the minimum, not how the ground bends,
 # not where the last step came from. Here is some ground, with two parameters $x$ and $y$:
 #
 # $$f(x, y) = \tfrac12 \left(x^2 + 25\,y^2\right)$$
 #
-# The slopes are $x$ and $25y$. So along $x$ the slope grows by 1 for each unit of way, and along $y$ by 25. This number is
+# The derivatives are $x$ and $25y$. So along $x$ the derivative grows by 1 for each unit of way, and along $y$ by 25. This number is
 # called the **curvature**. Where the curvatures are far apart, the ground is a **ravine**, long and narrow. The minimum of
 # ours is at (0, 0).
 
@@ -40,7 +40,7 @@ p.grad.tolist()
 #
 # ## Guess: a rate a little too large
 #
-# The share of the slope that a step takes is called the **learning rate**, or just rate: $p \leftarrow p - \eta\,g$, where
+# The factor by which a step multiplies the gradient is called the **learning rate**, or just rate: $p \leftarrow p - \eta\,g$, where
 # $g$ is the gradient and $\eta$ (say “eta”) the rate. As a function, and a loop that runs any such rule (what the dict
 # `memory` is for, you will see below):
 
@@ -101,7 +101,7 @@ plt.show()
 #
 # ## The rule: two over the curvature
 #
-# Put the two slopes into the step, and each parameter is multiplied by a number:
+# Put the two derivatives into the step, and each parameter is multiplied by a number:
 #
 # $$x \leftarrow x - \eta\,x = (1 - \eta)\,x \qquad\qquad y \leftarrow y - \eta \cdot 25\,y = (1 - 25\,\eta)\,y$$
 #
@@ -117,10 +117,10 @@ for lr in rates:
 
 
 # %% [markdown]
-# You should see (without signs) that $y$ shrinks as foretold, and that it grows only at 0.081, beyond the bound
+# You should see (without signs) that $y$ shrinks as predicted, and that it grows only at 0.081, beyond the bound
 # $\frac{2}{25} = 0.08$.
 #
-# That is the trouble with a ravine. The *steepest* direction sets the bound, and the gentle one has to live with it: along
+# That is the trouble with a ravine. The *steepest* direction sets the bound, and the gentle one has to accept it: along
 # $x$, no rate that is allowed has a factor better than 0.92. The farther apart the curvatures, the worse. And a ravine need
 # not lie along the axes. Turn it, and there still are two directions at right angles, of greatest and least curvature, that
 # behave like $y$ and $x$ here. (They are called *eigenvectors*, and their curvatures *eigenvalues*.) Near a minimum, nearly
@@ -128,9 +128,9 @@ for lr in rates:
 #
 # ## Build it: steps that remember
 #
-# A single gradient does not tell a ravine from a hillside. Several do. So an **optimizer** is a rule with a memory.
+# A single gradient does not tell a ravine from a hillside. Several do. So an **optimizer** is an update rule with a memory, its **state**.
 #
-# **Momentum** keeps the direction of the walk, as a heavy ball does. Its memory $m$ takes up each gradient, and keeps a share
+# **Momentum** keeps the direction of the walk, as a heavy ball does. Its memory $m$ adds each gradient, and keeps a fraction
 # $\beta$ (“beta”) of what it had:
 #
 # $$m \leftarrow \beta\,m + g \qquad\qquad p \leftarrow p - \eta\,m$$
@@ -146,7 +146,7 @@ def momentum(p, g, memory, lr, beta=0.9):
 
 # %% [markdown]
 # **RMSprop** gives each parameter a rate of its own. Its memory $s$ is a **running mean** of the squared gradients: a mean in
-# which older numbers count less and less. The step is divided by the root of it, which is the size that the gradient has had
+# which older values count less and less (an *exponential moving average*). The step is divided by the root of it, which is the size that the gradient has had
 # of late:
 #
 # $$s \leftarrow \beta\,s + (1 - \beta)\,g^2 \qquad\qquad p \leftarrow p - \eta\,\frac{g}{\sqrt{s}}$$
@@ -162,7 +162,7 @@ def rmsprop(p, g, memory, lr, beta=0.9):
 
 # %% [markdown]
 # **Adam** does both: a running mean $m$ of the gradients gives the direction, a running mean $s$ of their squares the size.
-# And it mends a flaw that RMSprop has, too. The means start at 0, as if all gradients before the first had been 0. If the
+# And it corrects a flaw that RMSprop has, too. The means start at 0, as if all gradients before the first had been 0. If the
 # gradient is $g$ at every step, then after $t$ steps
 #
 # $$m = (1 - \beta)\left(1 + \beta + \dots + \beta^{t-1}\right) g = \left(1 - \beta^t\right) g$$
@@ -247,8 +247,8 @@ step(f, position=15)
 
 
 # %% [markdown]
-# You should see in the list that only −1 of the −51 comes by way of *away*, which knows where the minimum is. The other −50,
-# and all that $y$ gets, say one thing: *down to the floor of the ravine*. An optimizer has to find the 1 under the 50, and for
+# You should see in the list that only −1 of the −51 comes through *away*, which knows where the minimum is. The other −50,
+# and all that $y$ gets, have one message: *down to the floor of the ravine*. An optimizer has to find the 1 under the 50, and for
 # that it needs a memory. (Below the list is the same graph. While this notebook runs, open *What if* there, and move $y$ down
 # to 0.25, onto the floor: the 50s are gone, and only the −1 is left at the end.)
 #
@@ -294,7 +294,7 @@ plt.show()
 #
 # ## Compare with the library
 #
-# `mg.optim` has these rules and more, with PyTorch's names. An optimizer is given the parameters once. Then the loop is
+# `mg.optim` has these rules and more, with PyTorch's names. An optimizer gets the parameters once. Then the loop is
 # always the same: `zero_grad`, `backward`, `step`. (RMSprop's $\beta$ is called `alpha` there, Adam's are `betas`.)
 
 # %%
@@ -321,20 +321,20 @@ for name, make in makers.items():
     print(f"{name:<9} same path: {mg.allclose(path, mg.tensor(in_ravine[name]), atol=1e-6)}")
 
 # %% [markdown]
-# The numbers are the same; the work is not. Our Adam starts a kernel for each operation in it, and each makes a tensor. That of
-# the library writes over the parameter and its memory, in a single kernel that was written for it, as one was for swish in [lesson
+# The results are the same; the work is not. Our Adam launches a kernel for each operation in it, and each allocates a tensor. That of
+# the library updates the parameter and its state in-place, in a single fused kernel, as there was one for swish in [lesson
 # 8](08_kernels_and_devices.ipynb).
 #
 # ## Which rate?
 #
-# Nobody knows the curvatures of a network. But the bound can be felt: begin with a rate that is surely too small, multiply it
-# by the same number after each step, and watch the loss. That is a **learning-rate range test**.
+# Nobody knows the curvatures of a network. But the bound can be measured: begin with a rate that is surely too small, multiply it
+# by the same factor after each step, and watch the loss. That is a **learning-rate range test**.
 #
-# We take a network that reads handwritten digits of 8 × 8 pixels. `Flatten` makes a list of 64 numbers of the pixels. `Linear`
-# is a **linear layer**, the $X W$ of [lesson 7](07_gradient_rules.ipynb) plus a bias for each neuron, and has its weights in it:
-# one makes 32 numbers of the 64, another 10 scores of these. `Sequential` runs them one after the other.
+# We take a network that reads handwritten digits of 8 × 8 pixels. `Flatten` turns the pixels into a list of 64 numbers. `Linear`
+# is a **linear layer**, the $X W$ of [lesson 7](07_gradient_rules.ipynb) plus a bias for each neuron, and holds its weights:
+# one computes 32 features from the 64, another 10 scores from these. `Sequential` runs them one after the other.
 #
-# Each step sees a **mini-batch**: 100 of the 1,500 digits, drawn at random until all have had their turn. `DataLoader` draws
+# Each step uses a **mini-batch**: 100 of the 1,500 digits, drawn at random without repetition until all have been used. `DataLoader` draws
 # them. Once through all digits, here 15 steps, is an **epoch**. The rate of an optimizer is changed by a **scheduler**, with a
 # `step` of its own after each of the optimizer's. `ExponentialLR` multiplies it.
 
@@ -391,7 +391,7 @@ plt.show()
 #
 # A large rate gets far in few steps, and then leaps to and fro above the minimum; all the more since each mini-batch has
 # another gradient. A small one gets close, and takes long. A **schedule** has both: it begins large, and ends small. A
-# popular one is half a wave of the cosine. `LambdaLR` multiplies the first rate by what a function of the step says:
+# popular one is half a wave of the cosine. `LambdaLR` multiplies the first rate by a function of the step:
 
 # %%
 EPOCHS = 15
@@ -436,21 +436,21 @@ plt.show()
 # %% [markdown]
 # You should see on the left the three rates, and on the right what becomes of the loss. With 0.1 (orange) it is low soon, and
 # then goes up and down. With 0.01 (light blue) it falls calmly. The cosine (pink) is as quick as the first, and at the end,
-# where its rate goes to 0, calmer and lower than both. (This is the loss of the digits that it learns from. How it does on
+# where its rate goes to 0, calmer and lower than both. (This is the **training loss**, of the digits that it learns from. How it does on
 # others is another question, as it was for the irises.) `CosineAnnealingLR(optimizer, T_max=TOTAL)` is this schedule ready
 # made, and `mg.optim.lr_scheduler` has a dozen more.
 #
 # ## Break it: a memory too short, a memory too long
 #
-# Two mistakes that give no error message. In the first, the optimizer is made anew in the loop, and with it an empty memory.
+# Two mistakes that give no error message. In the first, the optimizer is re-created in the loop, with an empty memory.
 # In the second, `zero_grad` is forgotten.
 
 # %%
-def careless(steps, anew=False, zero=True, **options):
+def careless(steps, recreated=False, zero=True, **options):
     p = mg.tensor([-4.0, 1.0], dtype=mg.float64, requires_grad=True)
     optimizer, path = mg.optim.SGD([p], **options), [p.tolist()]
     for _ in range(steps):
-        if anew:
+        if recreated:
             optimizer = mg.optim.SGD([p], **options)
         if zero:
             optimizer.zero_grad()
@@ -461,9 +461,9 @@ def careless(steps, anew=False, zero=True, **options):
 
 
 # %%
-kept, anew = [careless(40, anew, lr=0.1, momentum=0.5) for anew in (False, True)]
+kept, recreated = [careless(40, recreated, lr=0.1, momentum=0.5) for recreated in (False, True)]
 for k in (0, 10, 20, 40):
-    print(f"after {k:2} steps: kept {math.hypot(*kept[k]):.3f}, made anew {math.hypot(*anew[k]):,.0f}")
+    print(f"after {k:2} steps: kept {math.hypot(*kept[k]):.3f}, re-created {math.hypot(*recreated[k]):,.0f}")
 
 # %% [markdown]
 # Without its memory, momentum is SGD. And 0.1 is over the bound of 0.08: what was next to nothing grows by half at each step.
@@ -510,7 +510,7 @@ plt.show()
 # %% [markdown]
 # You should see the walks of SGD and momentum as they were, only turned, and as far from the minimum in the end: they see
 # directions, not parameters. RMSprop and Adam have changed, and are farther away, RMSprop 0.32 where it was 0.02, Adam 2.5
-# where it was 0.66. The steep direction is now in *both* slopes, so both are divided by about the same number, and the gentle
+# where it was 0.66. The steep direction is now in *both* derivatives, so both are divided by about the same number, and the gentle
 # direction is as slow as ever. In a network nobody knows how the ravines lie. That Adam often does well there has been found
 # by trying; it does not follow from its formula.
 #
@@ -541,7 +541,7 @@ lessons.check("09.1", bound)
 # %% [markdown]
 # ### Exercise 9.2 · Look ahead
 #
-# Momentum steps along $m$. Nesterov's momentum looks one step ahead: it takes $g$ into its memory $m$ as before, but then
+# Momentum steps along $m$. Nesterov's momentum looks one step ahead: it adds $g$ to its memory $m$ as before, but then
 # steps along what the memory *would become* if the same $g$ came once more. Write it, for tensors, with our four arguments
 # and $\beta$.
 
@@ -572,7 +572,7 @@ lessons.check("09.3", without)
 # ### Exercise 9.4 · Pull to zero
 #
 # **Weight decay** pulls each parameter towards 0, so that no weight gets larger than it must:
-# $p \leftarrow p - \eta \cdot d \cdot p$, for a small number $d$. One can add $d \cdot p$ to the gradient. With SGD this is
+# $p \leftarrow p - \eta \cdot d \cdot p$, for a small $d$. One can add $d \cdot p$ to the gradient. With SGD this is
 # the same. With Adam it is not: the pull would go through its means, and be divided by $\sqrt{s}$. AdamW keeps it out of
 # them: the step of Adam from $g$ alone, and the pull, both counted from the old $p$. Write it. You may use `adam`.
 
@@ -625,4 +625,4 @@ lessons.check("09.5", fit)
 # - I. Loshchilov and F. Hutter, “SGDR: Stochastic gradient descent with warm restarts”, ICLR (2017), for the cosine, and
 #   “Decoupled weight decay regularization”, ICLR (2019), for AdamW.
 #
-# So far each weight had one place. Next, one weight serves all places of a picture: **[10 · Convolution](10_convolution.ipynb)**
+# So far each weight was used in one place. Next, one weight serves all positions of a picture: **[10 · Convolution](10_convolution.ipynb)**

@@ -6,8 +6,8 @@
 # %% [markdown]
 # ## The question
 #
-# A network in [lesson 9](09_optimizers.ipynb) read handwritten digits. But what it was given was not quite a picture: it was
-# a list of 64 numbers, the pixels of 8 rows, one after the other. Does it matter that they are a picture? Let us put the 64
+# A network in [lesson 9](09_optimizers.ipynb) read handwritten digits. But its input was not quite a picture: it was
+# a list of 64 values, the pixels of 8 rows, one after the other. Does it matter that they are a picture? Let us put the 64
 # into another order, the same for all digits.
 
 # %%
@@ -46,16 +46,16 @@ plt.show()
 # cannot read the lower one. To a linear layer they are alike: put its weights into the new order, too, and every score is the
 # same sum, with its terms in another order.
 #
-# So a linear layer makes no use of what is next to what. What it has learned about a stroke in one place, it does not know
+# So a linear layer makes no use of what is next to what. What it has learned about a stroke in one place, it cannot use
 # in another place, where the same stroke meets other weights. And it is expensive, with a weight for each pair of a pixel
-# and an output. To make a picture of a million pixels from another one takes a million million weights, four terabytes.
+# and an output. To compute a picture of a million pixels from another one takes a million million weights, four terabytes.
 #
-# **Can a few weights, used again at every place, do better?**
+# **Can a few weights, used again at every position, do better?**
 #
 # ## Guess: what will nine weights see?
 #
 # A **filter** is a small table of weights. Lay it on the picture, multiply each weight with the pixel beneath it, and add
-# up: that is one number. Move the filter by one pixel, and do it again. These numbers, each in its place, are a picture
+# up: that is one value. Move the filter by one pixel, and do it again. These values, each in its position, are a picture
 # again: a **feature map**. (Many call a filter a *kernel*. For us that word has a meaning already, from [lesson
 # 8](08_kernels_and_devices.ipynb).) Here is a filter of three rows and three columns, on the upper left corner of a digit:
 
@@ -75,16 +75,16 @@ plt.show()
 
 
 # %% [markdown]
-# You should see a 0, and on it the nine weights: −1 in the left column, 0 in the middle, 1 on the right. So a number of the
-# map says how much more ink there is on the right of a place than on the left.
+# You should see a 0, and on it the nine weights: −1 in the left column, 0 in the middle, 1 on the right. So an element of the
+# map is the difference between the ink on the right of a position and on the left.
 #
 # Before you go on: where on this digit will the map be positive, where negative, and where 0? And how many weights would a
 # linear layer need to make a map of this size?
 #
 # ## Build it: four loops
 #
-# Two loops for the place of the filter, two for the weight in it. On a line of $n$ pixels, a filter of $k$ has $n - k + 1$
-# places: here $8 - 3 + 1 = 6$.
+# Two loops for the position of the filter, two for the weight in it. On a line of $n$ pixels, a filter of $k$ has $n - k + 1$
+# positions: here $8 - 3 + 1 = 6$.
 
 # %%
 def correlate(x, w):
@@ -112,13 +112,13 @@ plt.show()
 # in the arc at the top. On the right, the transposed filter does the same from top to bottom. Such a filter is called an
 # *edge detector*. We chose its weights; a network will have to find its own.
 #
-# And the count: a linear layer from 64 pixels to 36 numbers has 64 · 36 = 2,304 weights. The filter has 9.
+# And the count: a linear layer from 64 pixels to 36 outputs has 64 · 36 = 2,304 weights. The filter has 9.
 #
 # ### It is a linear layer, after all
 #
-# Each number of the map is a sum of weighted pixels. So there *is* a linear layer that does what the filter does. Its
-# weights are the slopes of the map by the pixels, the Jacobian of [lesson 7](07_gradient_rules.ipynb). Here they are, for a
-# filter of nine different weights. (`F.conv2d` is the library's filter. It wants four dimensions, to which we shall come.)
+# Each element of the map is a sum of weighted pixels. So there *is* a linear layer that does what the filter does. Its
+# weights are the derivatives of the map with respect to the pixels, the Jacobian of [lesson 7](07_gradient_rules.ipynb). Here they are, for a
+# filter of nine different weights. (`F.conv2d` is the library's filter. It expects four dimensions, to which we shall come.)
 
 # %%
 nine = mg.tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0], [7.0, 8.0, 9.0]])
@@ -133,17 +133,17 @@ layer = mg.autograd.jacobian(with_nine, zero).view(36, 64)
 fig, ax = plt.subplots(figsize=(6.4, 4.1))
 ax.pcolormesh(layer.numpy(), cmap=heat, vmin=-9, vmax=9, edgecolor="#eeeeee", linewidth=0.3)
 ax.invert_yaxis()
-ax.set(xlabel="the 64 pixels", ylabel="the 36 numbers of the map")
+ax.set(xlabel="the 64 pixels", ylabel="the 36 elements of the map")
 ax.set(xticks=range(0, 65, 8), yticks=range(0, 37, 6))
 plt.show()
 
 # %% [markdown]
-# You should see a table with a row for each number of the map, nearly all of it white, 0. Each row has the same nine
-# weights, the paler the smaller, in three groups of three, as the three rows of the filter lie 8 pixels apart. From row to
+# You should see a table with a row for each element of the map, nearly all of it white, 0. Each row has the same nine
+# weights, the paler the smaller, in three groups of three, as the three rows of the filter are 8 pixels apart. From row to
 # row they move on by one pixel, and by three where the filter begins a new line. So a filter is a linear layer under two
 # conditions:
 #
-# - each output looks only at its own neighbourhood; all other weights are 0;
+# - each output depends only on its own neighbourhood; all other weights are 0;
 # - all outputs have the same weights. This is called **weight sharing**.
 #
 # ### Why it is called convolution
@@ -154,7 +154,7 @@ plt.show()
 # \qquad\qquad \text{convolution:} \;\; y_{ij} = \sum_{a,b} w_{ab} \, x_{i-a,\,j-b}$$
 #
 # What does the sign do? Take a picture with ink in a single pixel, in row $m$. In a correlation, a weight in row $a$ of the
-# filter meets it where $i + a = m$, at place $i = m - a$: what is lower in the filter comes out *higher*. In a convolution,
+# filter meets it where $i + a = m$, at position $i = m - a$: what is lower in the filter comes out *higher*. In a convolution,
 # $i = m + a$.
 
 # %%
@@ -172,13 +172,13 @@ print("convolution:", correlate(dot, nine.flip(0, 1)).tolist())  # turned round 
 #
 # ### Windows, without copying
 #
-# Loops in Python are slow. What the filter sees at one place is a **window**. All the windows together make a tensor of
-# four dimensions: row and column of the place, row and column in the window. Where is its number $(i, j, a, b)$? In row
+# Loops in Python are slow. The part of the picture under the filter is a **window**. All the windows together make a tensor of
+# four dimensions: row and column of the position, row and column in the window. Where is its element $(i, j, a, b)$? In row
 # $i + a$ and column $j + b$ of the picture. If $s$ and $t$ are the strides of the picture, that is the position
 #
 # $$(i + a) \cdot s + (j + b) \cdot t = i \cdot s + j \cdot t + a \cdot s + b \cdot t$$
 #
-# So it is a view, with the strides $(s, t, s, t)$, and as in [lesson 6](06_tensors.ipynb) no number has to move.
+# So it is a view, with the strides $(s, t, s, t)$, and as in [lesson 6](06_tensors.ipynb) no element has to move.
 # (`as_strided` makes a view of any shape and strides. What `stride` and `others` are for comes below.)
 
 # %%
@@ -195,11 +195,11 @@ seen = windows(x, 2)
 table = seen.reshape(9, 4)
 for name, tensor in (("windows", seen), ("table", table)):
     print(f"{name:<7} {tensor.shape!s:>12}  strides {tensor.stride()!s:>12}", end="  ")
-    print("shares the numbers of x:", tensor.storage is x.storage)
+    print("shares the storage of x:", tensor.storage is x.storage)
 
 # %% [markdown]
 # Make a row of each window, and a column of the filter. Then **all the sums are one matrix product**, a single operation.
-# These rows do have to be copied, since in the list the windows do not lie evenly spaced. The copy is known as *im2col*,
+# These rows do have to be copied, since the windows are not evenly spaced in the storage. The copy is known as *im2col*,
 # “image to columns”. (In the library, each window is a column.)
 
 # %%
@@ -218,8 +218,8 @@ right.add_patch(plt.Rectangle((-0.45, -0.45), 3.9, 0.9, **frame))
 plt.show()
 
 # %% [markdown]
-# You should see a picture of 16 numbers, and its nine windows of 2 × 2 as rows. The first of them is framed. A number in the
-# middle, like 5, is there four times, one in a corner once. Now the digit, and whether the sums are those of the loops:
+# You should see a picture of 16 elements, and its nine windows of 2 × 2 as rows. The first of them is framed. An element in the
+# middle, like 5, appears four times, one in a corner once. Now the digit, and whether the sums are those of the loops:
 
 # %%
 by_matmul = windows(zero, 3).reshape(36, 9) @ edge.reshape(9)
@@ -228,11 +228,11 @@ mg.allclose(by_matmul.view(6, 6), edges, atol=1e-6)
 # %% [markdown]
 # ### Padding, stride, and the size that comes out
 #
-# Two numbers say where the windows are. Under a filter of 3 × 3, a pixel in the middle of a digit is in nine windows, and
-# one in a corner in a single one: the border has little say. **Padding** puts $p$ rows and columns of zeros on each side of
+# Two numbers determine where the windows are. Under a filter of 3 × 3, a pixel in the middle of a digit is in nine windows, and
+# one in a corner in a single one: the border has little influence. **Padding** puts $p$ rows and columns of zeros on each side of
 # the picture, so that pixels at the border can be in the middle of a window, too. The **stride** $s$ is how far the filter
-# moves from place to place. (It *is* a stride, of the view: look at `windows`.) On a line of $n$ pixels, a window may begin
-# at 0, $s$, $2s$ and so on, as long as it does not end beyond the padding: up to $n + 2p - k$. So the number of places is
+# moves from position to position. (It *is* a stride, of the view: look at `windows`.) On a line of $n$ pixels, a window may begin
+# at 0, $s$, $2s$ and so on, as long as it does not end beyond the padding: up to $n + 2p - k$. So the number of positions is
 #
 # $$\left\lfloor \frac{n + 2p - k}{s} \right\rfloor + 1$$
 #
@@ -249,21 +249,21 @@ for ax, (padding, stride) in zip(axes, ((0, 1), (1, 1), (1, 2)), strict=True):
         left = place * stride - padding
         ax.plot([left + 0.1, left + 2.9], [-0.5 - 0.5 * place] * 2, color=blue, linewidth=4)
     ax.set(xlim=(-1.2, 7.2), ylim=(-3.3, 1.1))
-    ax.set_title(f"$p$ = {padding}, $s$ = {stride}: {count} places", fontsize=12)
+    ax.set_title(f"$p$ = {padding}, $s$ = {stride}: {count} positions", fontsize=12)
     ax.axis("off")
 plt.show()
 
 
 # %% [markdown]
 # You should see a line of six pixels (grey) three times, with zeros (white) on both sides where $p = 1$. The blue bars are
-# the places of a filter with $k = 3$. A padding of 1 makes them as many as there are pixels. With a stride of 2 they are
+# the positions of a filter with $k = 3$. A padding of 1 makes them as many as there are pixels. With a stride of 2 they are
 # three, and no window reaches the zero on the right: that is the rounding.
 #
 # ### Many filters, many channels
 #
-# A colour photo has three numbers for each pixel, red, green and blue. They are called **channels**. A filter has a table
-# for each channel then, and adds up over the channels, too: it still makes *one* map. A layer has several filters, and so
-# makes several maps. They are the channels of the picture for the next layer. The pictures of a mini-batch are a tensor
+# A colour photo has three values for each pixel, red, green and blue. They are called **channels**. A filter has a table
+# for each channel then, and adds up over the channels, too: it still computes *one* map. A layer has several filters, and so
+# computes several maps. They are the channels of the picture for the next layer. The pictures of a mini-batch are a tensor
 # (pictures, channels, rows, columns), the weights of a layer are (filters, channels, rows, columns), and a matrix product does
 # the rest:
 
@@ -282,10 +282,10 @@ conv2d(mg.zeros(100, 3, 32, 32), mg.zeros(16, 3, 5, 5), stride=2, padding=2).sha
 # (`permute` puts dimensions into another order. Pictures and channels are what `windows` called `others`.) Each of 100
 # colour photos, 32 × 32, has become 16 maps of 16 × 16.
 #
-# ## Draw it: one weight, three places
+# ## Draw it: one weight, three positions
 #
 # How does such a weight learn? Here is the smallest example, in `Value`s: a picture of a single line, four pixels long, and
-# a filter of two weights, which has three places on it. The loss is made up, so that the $y$ get the gradients 1, 2 and −1.
+# a filter of two weights, which has three positions on it. The loss is made up, so that the $y$ get the gradients 1, 2 and −1.
 
 # %%
 # %load_ext minigrad_viz
@@ -299,23 +299,23 @@ loss
 
 
 # %% [markdown]
-# You should see that *three* lines go out from each weight, one to each place, and Σ3 beside its gradient: what comes back
-# from all the places has been added up. So weight sharing needs no new rule: [gradients add up](03_gradients_add_up.ipynb).
+# You should see that *three* lines go out from each weight, one to each position, and Σ3 beside its gradient: the contributions
+# of all positions have been added up. So weight sharing needs no new rule: [gradients add up](03_gradients_add_up.ipynb).
 # The two pixels in the middle have two lines each, and those at the ends one.
 #
 # ## The gradient: count the paths
 #
-# Let $G$ be the gradient of the map $y$. Where is the weight $w_{ab}$ used? At each place $(i, j)$, with the slope
-# $x_{i+a,\,j+b}$. And where is the pixel $x_{mn}$ used? With each weight $w_{ab}$ at one place, that where $i + a = m$ and
-# $j + b = n$, if there is such a place. So
+# Let $G$ be the gradient of the map $y$. Where is the weight $w_{ab}$ used? At each position $(i, j)$, with the derivative
+# $x_{i+a,\,j+b}$. And where is the pixel $x_{mn}$ used? With each weight $w_{ab}$ at one position, that where $i + a = m$ and
+# $j + b = n$, if there is such a position. So
 #
 # $$\frac{\partial L}{\partial w_{ab}} = \sum_{i,j} G_{ij} \, x_{i+a,\,j+b}
 # \qquad\qquad \frac{\partial L}{\partial x_{mn}} = \sum_{a,b} w_{ab} \, G_{m-a,\,n-b}$$
 #
 # Look at the signs. The first is a *correlation*, of the picture, with $G$ for a filter. The second has the minus: it is a
-# true *convolution*, of $G$ with our filter. Each number of $G$ stamps the filter, times itself, onto the window of its
-# place, and where stamps overlap they add up. Our loops can do that if we turn the filter and pad $G$ with $k - 1$ zeros on
-# each side, so that also places count where the two barely touch. That is called a **full** convolution.
+# true *convolution*, of $G$ with our filter. Each element of $G$ stamps the filter, times itself, onto the window of its
+# position, and where stamps overlap they add up. Our loops can do that if we turn the filter and pad $G$ with $k - 1$ zeros on
+# each side, so that positions where the two barely touch count, too. That is called a **full** convolution.
 
 # %%
 def spread(g, w):
@@ -353,12 +353,12 @@ mg.gradcheck(Correlate.apply, [x, w])
 # %% [markdown]
 # ## Pooling: the winner takes all
 #
-# Networks for pictures have one more kind of layer, which has no weights. **Max pooling** keeps of each window the largest
-# number. Mostly its windows are 2 × 2 with a stride of 2, so that they do not overlap, and the map becomes half as high and
-# half as wide. It still says that there is an edge, but no longer quite where.
+# Networks for pictures have one more kind of layer, which has no weights. **Max pooling** keeps the largest element of each
+# window. Mostly its windows are 2 × 2 with a stride of 2, so that they do not overlap, and the map becomes half as high and
+# half as wide. It still shows that there is an edge, but no longer quite where.
 #
-# And its gradient? Nudge a number that is not the largest of its window: nothing moves. Nudge the largest: the result moves
-# as far. So the slope is 1 for the largest, which gets all of the gradient, and 0 for the others.
+# And its gradient? Nudge an element that is not the largest of its window: nothing moves. Nudge the largest: the result moves
+# as far. So the derivative is 1 for the largest, which gets all of the gradient, and 0 for the others.
 
 # %%
 def pool(x):
@@ -366,7 +366,7 @@ def pool(x):
 
 
 def pool_rule(g, y, x):
-    def enlarged(t):  # each number twice in both directions
+    def enlarged(t):  # each element twice in both directions
         return t.repeat_interleave(2, 0).repeat_interleave(2, 1)
 
     return enlarged(g) * (x == enlarged(y))
@@ -377,12 +377,12 @@ print(pool(x).tolist())
 print(pool_rule(mg.tensor([[10.0, 20.0]]), pool(x), x).tolist())
 
 # %% [markdown]
-# The 5 and the 8 have won their windows, and get the 10 and the 20. (Our rule would pay two equal winners both. The library
-# pays the first.)
+# The 5 and the 8 have won their windows, and get the 10 and the 20. (Of two equal winners, our rule would give the gradient to both. The library
+# gives it to the first.)
 #
 # ## Step it
 #
-# Now both in one graph of tensors: a picture of 3 × 3, a filter of 2 × 2 with four places, and a pool that takes the largest
+# Now both in one graph of tensors: a picture of 3 × 3, a filter of 2 × 2 with four positions, and a pool that takes the largest
 # of the four.
 
 # %%
@@ -398,9 +398,9 @@ for name, tensor in (("y", y), ("w", w), ("gradient of w", w.grad), ("gradient o
     print(f"{name:<13}", tensor[0, 0].tolist())
 
 # %% [markdown]
-# You should see in the printed numbers that 8.5, at the upper right of $y$, is the largest, and alone gets anything. So the
+# You should see in the printed values that 8.5, at the upper right of $y$, is the largest, and alone gets anything. So the
 # gradient of $w$ *is* the window in the upper right of $x$, 2 and 0 over 1 and 3. And the gradient of $x$ *is* the filter,
-# stamped there: 1 and −1 over 0.5 and 2. The player shows how they come about:
+# stamped there: 1 and −1 over 0.5 and 2. The player shows how they are computed:
 
 # %%
 from minigrad_viz import tour
@@ -416,8 +416,8 @@ stops = [
 tour(loss, stops)
 
 # %% [markdown]
-# You should see the heatmaps of the numbers and, on cream, of the gradients. While this notebook runs, the stops lead through
-# them; click on a box for its numbers.
+# You should see the heatmaps of the values and, on cream, of the gradients. While this notebook runs, the stops lead through
+# them; click on a box for its values.
 #
 # ## Compare with the library
 #
@@ -436,7 +436,7 @@ for stride, padding in ((1, 0), (1, 1), (2, 1), (3, 2)):
     print(f"stride {stride}, padding {padding}: {theirs.shape}", *same)
 
 # %% [markdown]
-# `F.unfold` is im2col. The layer, `nn.Conv2d`, keeps its weights, and has a bias for each filter, which it adds to all of
+# `F.unfold` is im2col. The layer, `nn.Conv2d`, holds its weights, and has a bias for each filter, which it adds to all of
 # its map:
 
 # %%
@@ -454,7 +454,7 @@ print(layer)
 # %% [markdown]
 # ## A network that reads digits
 #
-# Filters, ReLU, pooling, and once more filters, ReLU, pooling; in the end a linear layer to ten scores. Such a network is a
+# Filters, ReLU, pooling, and again filters, ReLU, pooling; in the end a linear layer to ten scores. Such a network is a
 # **CNN**, a convolutional neural network.
 
 # %%
@@ -523,10 +523,10 @@ plt.show()
 
 # %% [markdown]
 # You should see eight little tables, green where ink counts for and magenta where it counts against. Nearly every one has both
-# colours, on different sides: it compares one side of a place with another, as our edge filter did, if less tidily. Nobody
-# told it to.
+# colours, on different sides: it compares one side of a position with another, as our edge filter did, if less tidily. Nobody
+# programmed that.
 #
-# Now send the 0 through the network, and keep what comes out of each layer:
+# Now send the 0 through the network, and keep the output of each layer, its **activations**:
 
 # %%
 stages = [digits.test_x[9:10]]
@@ -552,8 +552,8 @@ plt.show()
 
 # %% [markdown]
 # You should see five rows. On top are the eight maps after the first ReLU: the 0 is still plain to see, each time with
-# other parts of its strokes. (Where a map is white, its filter gives only numbers below 0 for this digit, and the ReLU
-# makes 0 of them. If it does so for every digit, it has died in training: with a slope of 0 no gradient comes back to wake
+# other parts of its strokes. (Where a map is white, its filter computes only values below 0 for this digit, and the ReLU
+# turns them into 0. If it does so for every digit, it has died in training: with a derivative of 0 no gradient arrives to wake
 # it.) Then the same after pooling, half as large; the sixteen maps of the second layer, which only the network can read;
 # these pooled, to 2 × 2; and the ten scores, with that of the 0 well ahead. From row to row there is less *where* and more
 # *what*.
@@ -593,8 +593,8 @@ mg.equal(correlate(moved(zero, 1), edge)[:, 1:], edges[:, :-1])
 
 # %% [markdown]
 # What does it do to a network that has learned from digits in their places, and has never seen one that was moved? We compare
-# three: a linear layer alone; our CNN; and a CNN whose last pooling takes the largest number of each *whole* map. In that
-# one, 16 numbers are left of a digit, and nothing says where they come from.
+# three: a linear layer alone; our CNN; and a CNN whose last pooling takes the largest element of each *full* map (*global* pooling). In that
+# one, 16 values are left of a digit, and nothing shows where they come from.
 
 # %% tags=["nbval-ignore-output"]
 mg.manual_seed(0)
@@ -620,10 +620,10 @@ plt.show()
 # You should see three peaks. In their places (0), all three networks read more than nine of ten digits. Moved by one pixel,
 # the linear layer (grey) reads three or four of ten; by two, it might as well guess. The CNN (orange) reads six or seven of
 # ten after one pixel, and only about three after two. Its maps have moved along. But at its end there is a linear layer,
-# with weights for each of the 2 × 2 places that are left, and to that it does make a difference. The network of whole maps
-# (blue) has no places left at its end: of digits moved by two pixels, it still reads two in three. What it loses, it loses at the
-# border, and in its first pooling, whose windows of two pixels hold other pairs after a step of one. And it has a price:
-# what forgets all places cannot say *where* anything is.
+# with weights for each of the 2 × 2 positions that are left, and to that it does make a difference. The network with global pooling
+# (blue) has no positions left at its end: of digits moved by two pixels, it still reads two in three. What it loses, it loses at the
+# border, and in its first pooling, whose windows of two pixels contain other pairs after a step of one. And it has a price:
+# a network that forgets all positions cannot tell *where* anything is.
 #
 # ## Break it: forget the padding
 #
@@ -642,8 +642,8 @@ except ShapeError as error:
     print(error)
 
 # %% [markdown]
-# Read it aloud. *Which operation?* `conv2d`. *What does it want?* A window of 3 × 3. *What is there?* A picture of 1 × 1. Our
-# formula would say $\lfloor \frac{1 - 3}{1} \rfloor + 1 = -1$ places. *What would do?* To pad: with $p = 1$, filters of 3 × 3
+# Read it aloud. *Which operation?* `conv2d`. *What does it expect?* A window of 3 × 3. *What did it get?* A picture of 1 × 1. Our
+# formula would say $\lfloor \frac{1 - 3}{1} \rfloor + 1 = -1$ positions. *What would do?* To pad: with $p = 1$, filters of 3 × 3
 # leave a picture as large as it is, and only pooling makes it smaller: 8, 4, 4, 4.
 #
 # ## Exercises
@@ -699,8 +699,8 @@ lessons.check("10.2", correlate_with)
 # ### Exercise 10.3 · What the weights get
 #
 # On a line, with a stride $s$: $y_i = \sum_a w_a \, x_{i s + a}$. Write the rule for the filter, which returns a list (or a tensor) of
-# $k$ numbers. Given are $g$, the gradient of $y$; the line $x$; and how many weights there are, $k$. (How many paths lead from
-# a weight to the $y$, and which pixel is the slope of each?)
+# $k$ elements. Given are $g$, the gradient of $y$; the line $x$; and how many weights there are, $k$. (How many paths lead from
+# a weight to the $y$, and which pixel is the derivative along each?)
 
 # %%
 def filter_rule(g, x, k, stride):
@@ -714,9 +714,9 @@ lessons.check("10.3", filter_rule)
 # %% [markdown]
 # ### Exercise 10.4 · A winner may win twice
 #
-# Max pooling on a line, with windows of $k$ numbers and a stride of 1, so that they overlap: $y_i$ is the largest of
-# $x_i, \dots, x_{i+k-1}$. Write its rule. (Of equal numbers the first wins. `argmax()` says where the largest number of a tensor
-# is, as a tensor; `.item()` makes an int of it.)
+# Max pooling on a line, with windows of $k$ elements and a stride of 1, so that they overlap: $y_i$ is the largest of
+# $x_i, \dots, x_{i+k-1}$. Write its rule. (Of equal elements the first wins. `argmax()` returns the index of the largest element of a tensor,
+# as a tensor; `.item()` returns it as an int.)
 
 # %%
 def overlapping_rule(g, x, k):

@@ -23,7 +23,7 @@ Rule = Callable[..., Any]  # of a parameter, its gradient, a memory, and options
 
 
 def _number(answer: Mapping[str, Any], name: str, right: float, mistakes: Mistakes, rounded: float = 1e-4) -> None:
-    """Compare one entry of a dict; one that is off by no more than the share `rounded` counts as right."""
+    """Compare one entry of a dict, with the relative tolerance `rounded`."""
     if not math.isclose(as_number(answer[name], name), right, rel_tol=rounded):
         compare(name, answer[name], right, mistakes)
 
@@ -33,16 +33,16 @@ def _bounds(answer: Any) -> None:
     entries(answer, "a", "b", "c")
     once = "with 1 over the curvature, one step lands in the minimum. The bound is twice as far."
     by_a = [
-        (0.4, "the curvature is how fast the slope grows, and the slope of 5x² is 10x."),
+        (0.4, "the curvature is how fast the derivative grows, and the derivative of 5x² is 10x."),
         (0.1, once),
     ]
     by_b = [
         (2 / 3, "that is the bound along x. Along y it is smaller, and both have to shrink."),
         (
             2 / 11,
-            "2 over the sum of the two curvatures is the best rate, where both shrink alike. The bound is larger.",
+            "2 over the sum of the two curvatures is the best rate, where both shrink equally. The bound is larger.",
         ),
-        (0.5, "the slope of ½ · 8y² is 8y: the ½ is used up by the square."),
+        (0.5, "the derivative of ½ · 8y² is 8y: the ½ cancels the 2 of the square."),
         (0.125, once),
     ]
     by_c = [
@@ -64,7 +64,7 @@ _GRADIENTS = ((2.0, -4.0), (1.0, 3.0), (-0.5, 2.0))  # of three steps, whatever 
 
 
 def _walk(rule: Rule, **options: float) -> Any:
-    """Where a rule for arrays of NumPy is after each of three steps from (1, 2)."""
+    """Return the parameters after each of three steps from (1, 2), by a rule for NumPy arrays."""
     import numpy as np
 
     memory: dict[str, Any] = {}
@@ -76,10 +76,10 @@ def _walk(rule: Rule, **options: float) -> Any:
 
 
 def _follow(answer: Any, right: Rule, wrong: Iterable[tuple[Rule, str]], **options: float) -> None:
-    """Compare three steps of the reader's rule with those of `right`, and of known mistakes."""
+    """Compare three steps of the learner's rule with those of `right`, and of known mistakes."""
     import numpy as np
 
-    from minigrad import functional  # noqa: F401 -- tensors have their methods by it
+    from minigrad import functional  # noqa: F401 -- attaches the methods of Tensor
     from minigrad.core.dtypes import float64
     from minigrad.functional.creation import tensor
 
@@ -120,7 +120,7 @@ def _look_ahead(answer: Any) -> None:
             lambda p, g, memory, lr, beta: p - lr * (g + beta * g),
             'the memory is empty at each step. Put it into memory["m"], and begin with memory.get("m", 0).',
         ),
-        (stored, 'the look ahead is kept in memory["m"], and looked ahead from again. Keep m, and step along β·m + g.'),
+        (stored, 'memory["m"] holds the look-ahead. Store m there, and step along β·m + g.'),
         (
             lambda p, g, memory, lr, beta: p - lr * (1 + beta) * _mean(memory, "m", beta, g),
             "you step along m + β·m. The memory would become β·m + g: the gradient is added, not the memory.",
@@ -134,7 +134,7 @@ def _look_ahead(answer: Any) -> None:
             lambda p, g, memory, lr, beta: (
                 p - lr * ((1 - beta) * g + beta * _mean(memory, "m", beta, (1 - beta) * g))
             ),
-            "g is taken up with the share 1 − β, as Adam does. Here the memory is β·m + g.",
+            "g is added with the factor 1 − β, as in Adam. Here the memory is β·m + g.",
         ),
     ]  # fmt: skip
     _follow(answer, _nesterov, wrong, lr=0.5, beta=0.5)
@@ -145,12 +145,12 @@ def _without_correction(answer: Any) -> None:
     entries(answer, "first", "tenth", "beta2")
     alone = "that is by how much m is too small. Divide it by what that does to √s."
     square = "s is a mean of squares, and the step is divided by its root."
-    turned = "the other way round: m is above the line, and √s below it."
+    turned = "the other way round: m is the numerator, and √s the denominator."
     only = "that is the effect of √s alone. m is too small as well."
     for name, t in (("first", 1), ("tenth", 10)):
         m, s = 1 - 0.9**t, 1 - 0.999**t
         mistakes = [(m, alone), (m / s, square), (m**-1 * s**0.5, turned), (s**-0.5, only)]
-        mistakes.append((1.0, "both means are too small, but not by the same factor, and one stands under a root."))
+        mistakes.append((1.0, "both means are too small, but not by the same factor, and one is under a root."))
         if name == "tenth":
             mistakes.append(
                 ((1 - 0.9**9) / (1 - 0.999**9) ** 0.5, "that is the ninth. After ten steps the power is 10.")
@@ -160,7 +160,7 @@ def _without_correction(answer: Any) -> None:
             )
         _number(answer, name, m / s**0.5, mistakes, rounded=5e-3)
     by_beta2 = [
-        (0.9, "then m and s are too small by the same factor, but s stands under a root: 1 − β₂ has to be 0.1²."),
+        (0.9, "then m and s are too small by the same factor, but s is under a root: 1 − β₂ has to be 0.1²."),
         (0.01, "that is 1 − β₂."),
         (1 - 0.1**0.5, "the root is of 1 − β₂, so 1 − β₂ is the square of 0.1, and not its root."),
         (0.81, "1 − β₂ has to be 0.1², and that is not 1 − 0.9²."),
@@ -181,7 +181,7 @@ def _adamw(p: Any, g: Any, memory: dict[str, Any], lr: float, decay: float) -> A
 
 
 @exercise(
-    "09.4", "Adam's means see g alone, and each parameter is pulled by the same share, lr · decay, steep or gentle."
+    "09.4", "Adam's means see g alone, and each parameter is pulled by the same fraction, lr · decay, steep or gentle."
 )
 def _decoupled(answer: Any) -> None:
     wrong: list[tuple[Rule, str]] = [
@@ -196,7 +196,7 @@ def _decoupled(answer: Any) -> None:
         ),
         (
             lambda p, g, memory, lr, decay: _adam(p, g, memory, lr) * (1 - lr * decay),
-            "you pull the p that Adam has moved. Count both from the old p.",
+            "you pull the p that Adam has updated. Compute both from the old p.",
         ),
         (
             lambda p, g, memory, lr, decay: _adam(p, g, memory, lr) + lr * decay * p,
@@ -208,7 +208,7 @@ def _decoupled(answer: Any) -> None:
         ),
         (
             lambda p, g, memory, lr, decay: _adam(p, g, {}, lr) - lr * decay * p,
-            "the memory is empty at each step. Hand on the one that you were given.",
+            "the memory is empty at each step. Pass on the one that you got.",
         ),
         (lambda p, g, memory, lr, decay: p - lr * (g + decay * p), "that is SGD with a pull. Take Adam's step."),
     ]  # fmt: skip
@@ -219,7 +219,7 @@ def _decoupled(answer: Any) -> None:
 
 
 def _fitted(steps: int, remember: bool = True, forget: bool = True, anew: bool = True) -> Any:
-    """Momentum from (4, −2) where the curvatures are 1 and 4; or what comes out with some of three mistakes."""
+    """Run momentum from (4, −2) where the curvatures are 1 and 4, optionally with some of three mistakes."""
     import numpy as np
 
     p, m, g, curvatures = np.array([4.0, -2.0]), np.zeros(2), np.zeros(2), np.array([1.0, 4.0])
@@ -232,11 +232,9 @@ def _fitted(steps: int, remember: bool = True, forget: bool = True, anew: bool =
     return p
 
 
-@exercise(
-    "09.5", "one optimizer, which keeps its memory; and gradients are forgotten before they are computed, not after."
-)
+@exercise("09.5", "one optimizer, which keeps its state; and zero_grad comes before backward, not after.")
 def _loop(answer: Any) -> None:
-    from minigrad import functional  # noqa: F401 -- tensors have their methods by it
+    from minigrad import functional  # noqa: F401 -- attaches the methods of Tensor
     from minigrad.core.dtypes import float64
     from minigrad.functional.creation import tensor
 
@@ -244,17 +242,17 @@ def _loop(answer: Any) -> None:
     for steps in (1, 2, 5):
         p = tensor([4.0, -2.0], dtype=float64, requires_grad=True)
         mistakes = [
-            (_fitted(0), "p has not moved. zero_grad between backward and step throws the new gradient away."),
+            (_fitted(0), "p has not changed. zero_grad between backward and step discards the new gradient."),
             (
                 _fitted(steps, remember=False),
-                "the optimizer is made anew at each step, and forgets. Make it once.",
+                "the optimizer is re-created at each step, and loses its state. Create it once.",
             ),
             (_fitted(steps, forget=False), "gradients add up from step to step. Call zero_grad before backward."),
             (
                 _fitted(steps, remember=False, forget=False),
-                "the optimizer is made anew at each step, and gradients add up: both are to be mended.",
+                "the optimizer is re-created at each step, and gradients add up: fix both.",
             ),
-            (_fitted(steps, anew=False), "the loss is computed once. Compute f(p) anew at each step."),
+            (_fitted(steps, anew=False), "the loss is computed once. Compute f(p) again at each step."),
             (_fitted(steps - 1), "one step too few."),
             (_fitted(steps + 1), "one step too many."),
         ]

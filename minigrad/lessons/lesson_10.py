@@ -20,14 +20,14 @@ __all__: list[str] = []
 
 _FLOOR = "The formula is ⌊(n + 2p - k) / s⌋ + 1."
 
-# For each number that is asked: what it is, wrong ones that have a known cause, and what to think of otherwise.
+# For each value of the answer: the right one, wrong ones with a known cause, and a hint for all others.
 _COUNTS: dict[str, tuple[int, tuple[tuple[float, str], ...], str]] = {
     "rows after the first filters": (
         32,
         (
-            (28, "that is without the padding of 2, which stands on both sides."),
-            (30, "the padding stands on both sides: n + 2p."),
-            (31, "the number of places is one more than that: count the first place, too."),
+            (28, "that is without the padding of 2, which is on both sides."),
+            (30, "the padding is on both sides: n + 2p."),
+            (31, "the number of positions is one more than that: count the first, too."),
             (33, "that is (n + 2p - k) + 2. Add 1 only."),
         ),
         _FLOOR,
@@ -36,18 +36,18 @@ _COUNTS: dict[str, tuple[int, tuple[tuple[float, str], ...], str]] = {
         16,
         (
             (31, "the windows of a pooling do not overlap: its stride is 2, too."),
-            (15, "the number of places is one more than that: count the first place, too."),
+            (15, "the number of positions is one more than that: count the first, too."),
         ),
         "MaxPool2d(2) has windows of 2 with a stride of 2.",
     ),
     "rows after the second filters": (
         7,
         (
-            (8, "the last window would need one row more than there is: round down."),
-            (7.5, "there is no half place: round down."),
-            (6, "the number of places is one more than that: count the first place, too."),
+            (8, "the last window would end one row beyond the map: round down."),
+            (7.5, "there is no half position: round down."),
+            (6, "the number of positions is one more than that: count the first, too."),
             (14, "that is with a stride of 1, and it is 2."),
-            (15, "these are the places from 0 to n - 1 with a padding. There is none."),
+            (15, "these are the positions with a padding. There is no padding here."),
         ),
         _FLOOR,
     ),
@@ -55,12 +55,12 @@ _COUNTS: dict[str, tuple[int, tuple[tuple[float, str], ...], str]] = {
         1568,
         (
             (49, "that is one map. There are 32 of them."),
-            (32, "that is the number of maps. Each has 7 × 7 numbers."),
-            (224, "that is 32 maps of 7 rows. Each row has 7 numbers."),
+            (32, "that is the number of maps. Each has 7 × 7 elements."),
+            (224, "that is 32 maps of 7 rows. Each row has 7 elements."),
             (2048, "that is with maps of 8 × 8: round the size down to 7."),
             (512, "that is with 32 maps of 4 × 4. There is no second pooling: the maps are 7 × 7."),
         ),
-        "Flatten makes a list of all the numbers of all the maps.",
+        "Flatten makes a list of all the elements of all the maps.",
     ),
     "parameters of the first filters": (
         1216,
@@ -73,8 +73,8 @@ _COUNTS: dict[str, tuple[int, tuple[tuple[float, str], ...], str]] = {
             (76, "that is one filter. There are 16."),
             (75, "that is one filter, without its bias. There are 16."),
             (1248, "a filter has one bias, and not one for each of its tables."),
-            (1200 * 32 * 32, "all places share the same weights: the size of the picture does not count."),
-            (1216 * 32 * 32, "all places share the same weights: the size of the picture does not count."),
+            (1200 * 32 * 32, "all positions share the same weights: the size of the picture does not count."),
+            (1216 * 32 * 32, "all positions share the same weights: the size of the picture does not count."),
         ),
         "Each of the 16 filters has 3 tables of 5 × 5, and a bias.",
     ),
@@ -96,7 +96,7 @@ _COUNTS: dict[str, tuple[int, tuple[tuple[float, str], ...], str]] = {
             (15680, "the biases are missing, one for each score."),
             (15681, "there is a bias for each score, 10 of them."),
             (20490, "that is with maps of 8 × 8: round the size down to 7."),
-            (330, "Flatten keeps all places of the maps, so the layer has weights for each of them."),
+            (330, "Flatten keeps all positions of the maps, so the layer has weights for each of them."),
             (500, "that is with one map. There are 32 of them."),
         ),
         "It has a weight for each pair of an input and a score, and a bias for each score.",
@@ -106,7 +106,7 @@ _COUNTS: dict[str, tuple[int, tuple[tuple[float, str], ...], str]] = {
 
 @exercise(
     "10.1",
-    "sizes by ⌊(n + 2p - k) / s⌋ + 1; parameters by filters · (channels · k · k + 1), wherever the filters may go.",
+    "sizes by ⌊(n + 2p - k) / s⌋ + 1; parameters by filters · (channels · k · k + 1), whatever the size.",
 )
 def _counts(answer: Any) -> None:
     if not isinstance(answer, Mapping):
@@ -124,7 +124,7 @@ def _counts(answer: Any) -> None:
 
 
 def _numbers(seed: int, *shape: int) -> Any:
-    """Numbers without any symmetry, all different from each other, of NumPy; the same for each reader."""
+    """Return a NumPy array of distinct values without any symmetry, the same for each learner."""
     import numpy as np
 
     count = int(np.prod(shape))
@@ -132,13 +132,13 @@ def _numbers(seed: int, *shape: int) -> Any:
 
 
 def _asked(function: Callable[..., Any], *arguments: Any) -> Any:
-    """What a reader's function returns, given tensors for arrays."""
+    """Return what the learner's function returns for tensors in place of arrays."""
     given = [tensor_of(x) if hasattr(x, "tolist") else x for x in arguments]
     return _plain(call_on_shapes(function, *given))
 
 
 def _plain(given: Any) -> Any:
-    """Nested lists of numbers, where they may hold tensors of one number."""
+    """Return nested lists of floats for nested lists that may contain tensors of one element."""
     if isinstance(given, list | tuple):
         return [_plain(x) for x in given]
     return given.detach().numpy() if hasattr(given, "detach") else given
@@ -149,7 +149,7 @@ def _places(n: int, k: int, stride: int, padding: int = 0) -> int:
 
 
 def _correlation(x: Any, w: Any, stride: int, step: int | None = None) -> Any:
-    """What the filter gives on a picture with its padding, by places `stride` apart; windows may begin `step` apart."""
+    """Correlate a padded picture at positions `stride` apart; windows may begin `step` apart."""
     import numpy as np
 
     rows, columns = w.shape
@@ -191,7 +191,7 @@ def _loops(answer: Any) -> None:
         mistakes: ArrayMistakes = [
             (
                 _correlation(wide, w, stride, step=1),
-                "place (i, j) is at row i and column j. With a stride its window begins at i * stride, j * stride.",
+                "position (i, j) is at row i and column j. With a stride its window begins at i * stride, j * stride.",
             ),
             (_correlation(wide, turned, stride), "the filter is turned. Correlate as the lesson does, with a plus."),
             (_correlation(wide, w[::-1], stride), "the rows of the filter are upside down."),
@@ -210,7 +210,7 @@ def _shape(given: Any) -> tuple[int, ...]:
         return ()
 
 
-@exercise("10.3", "from weight a there is a path to each y[i], with slope x[i s + a]: g and a slice of x, multiplied.")
+@exercise("10.3", "from weight a there is a path to each y[i], with derivative x[i s + a]: g times a slice of x.")
 def _filter(answer: Any) -> None:
     import numpy as np
 
@@ -225,29 +225,29 @@ def _filter(answer: Any) -> None:
         mistakes: ArrayMistakes = [
             (summed(1), "the stride is missing: y[i] sees x[i * stride + a]."),
             (right[::-1], "they are back to front. Weight a meets the pixel i * stride + a, with a plus."),
-            (ones, "that is the sum of the slopes, and g is missing. A contribution is upstream times local."),
-            (g[0] * x[:k], "that is what the first place brings. Add up what comes back from all of them."),
-            (g[-1] * x[(places - 1) * stride :][:k], "that is what the last place alone brings. Add (+=)."),
-            (right / places, "that is a mean over the places. What arrives along several paths is added up."),
+            (ones, "that is the sum of the derivatives, and g is missing. A contribution is upstream times local."),
+            (g[0] * x[:k], "that is the contribution of the first position. Add up those of all positions."),
+            (g[-1] * x[(places - 1) * stride :][:k], "that is the contribution of the last position alone. Add (+=)."),
+            (right / places, "that is a mean over the positions. What arrives along several paths is added up."),
             (
                 np.full(k, right.sum()),
-                "every weight gets the same, the sum of all. Each should get what comes back from its own pixels.",
+                "every weight gets the same, the sum of all. Each should get what its own pixels contribute.",
             ),
         ]
         what = f"for a line of {length}, k = {k} and stride {stride}, what the filter gets"
         given = _asked(answer, g, x, k, stride)
         shape = _shape(given)
         if shape == (length,) != (k,):
-            raise Wrong(f"{what} should be {k} numbers, and this is {length}, as for x. Which rule was asked for?")
+            raise Wrong(f"{what} should have {k} elements, and this has {length}, as for x. Which rule was asked for?")
         if shape == (places,) != (k,):
-            raise Wrong(f"{what} should be {k} numbers, and this is {places}, one for each place. Add up over these.")
+            raise Wrong(f"{what} should have {k} elements, not {places}, one for each position. Sum over these.")
         if shape == () and not isinstance(given, str | Mapping):
-            raise Wrong(f"{what} should be {k} numbers, one for each weight.")
+            raise Wrong(f"{what} should have {k} elements, one for each weight.")
         compare_arrays(what, given, right, mistakes, "If a weight goes up, y goes up by the pixel.")
 
 
 def _pooled(g: Any, x: Any, k: int, add: bool = True, last: bool = False, begin: bool = True) -> Any:
-    """What the numbers of a line get from its overlapping windows; or what comes out with one of three mistakes."""
+    """Return the gradient of a line under overlapping max pooling, optionally with one of three mistakes."""
     import numpy as np
 
     found = np.zeros(len(x))
@@ -259,9 +259,7 @@ def _pooled(g: Any, x: Any, k: int, add: bool = True, last: bool = False, begin:
     return found
 
 
-@exercise(
-    "10.4", "each window pays its g to its winner; who wins in several windows is paid by each, and that adds up."
-)
+@exercise("10.4", "each window hands its g to its winner; an element that wins several windows gets the sum.")
 def _winners(answer: Any) -> None:
     import numpy as np
 
@@ -278,23 +276,21 @@ def _winners(answer: Any) -> None:
         first = np.append(g, np.zeros(k - 1))
         right = _pooled(g, line, k)
         mistakes: ArrayMistakes = [
-            (_pooled(g, line, k, add=False), "who wins twice keeps only the last payment. Add (+=), as in lesson 3."),
+            (_pooled(g, line, k, add=False), "an element that wins twice keeps the last contribution only. Add (+=)."),
             (_pooled(g, line, k, begin=False), "argmax counts from the beginning of the window. Add i to it."),
-            (everyone, "each number of a window is paid. Only the largest moves the result."),
-            (shared, "each number of a window gets a part. That is the rule of a mean; here the winner takes all."),
-            (best, "the largest number of the whole line gets everything. Each window has a winner of its own."),
-            (first, "the first number of each window is paid, and not the largest."),
+            (everyone, "each element of a window gets g. Only the largest moves the result."),
+            (shared, "each element of a window gets a part. That is the rule of a mean; here the winner takes all."),
+            (best, "the largest element of the full line gets everything. Each window has its own winner."),
+            (first, "the first element of each window gets g, and not the largest."),
             (
                 _pooled(ones, line, k),
-                "that is how often each number wins. Multiply with g: who wins window i gets g[i].",
+                "that is how often each element wins. Multiply by g: the winner of window i gets g[i].",
             ),
-            (right * line, "the winner's slope is 1, however large it is: do not multiply with x."),
-            (_pooled(g, line, k, last=True), "of equal numbers the last is paid. It should be the first."),
+            (right * line, "the winner's derivative is 1, however large it is: do not multiply by x."),
+            (_pooled(g, line, k, last=True), "of equal elements the last gets g. It should be the first."),
         ]
         what = f"for x = {line.tolist()} and k = {k}, what x gets"
         given = _asked(answer, g, line, k)
         if _shape(given) == (len(g),):
-            raise Wrong(
-                f"{what} should be {len(line)} numbers, one for each of x; this is {len(g)}, as many as windows."
-            )
+            raise Wrong(f"{what} should have {len(line)} elements, as x has; this has {len(g)}, as many as windows.")
         compare_arrays(what, given, right, mistakes)

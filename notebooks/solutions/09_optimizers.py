@@ -3,12 +3,12 @@
 import minigrad as mg
 from minigrad import lessons
 
-# 9.1 · The slope of 5x² is 10x. Of two curvatures the larger one counts. The gradient of c at (1, 1) is (16, 16).
+# 9.1 · The derivative of 5x² is 10x. Of two curvatures the larger one counts. The gradient of c at (1, 1) is (16, 16).
 bound = {"a": 2 / 10, "b": 2 / 8, "c": 2 / 16}
 lessons.check("09.1", bound)
 
 
-# 9.2 · The memory takes in g; once more the same g would make beta * m + g of it.
+# 9.2 · Add g to the memory; the same g again would turn it into beta * m + g.
 def nesterov(p, g, memory, lr, beta=0.9):
     memory["m"] = beta * memory.get("m", 0) + g
     return p - lr * (beta * memory["m"] + g)
@@ -41,7 +41,7 @@ def adamw(p, g, memory, lr, decay):
 lessons.check("09.4", adamw)
 
 
-# 9.5 · One optimizer for all steps; and forget, go backward, take a step, in this order.
+# 9.5 · One optimizer for all steps; and zero_grad, backward, step, in this order.
 def fit(f, p, steps):
     optimizer = mg.optim.SGD([p], lr=0.125, momentum=0.5)
     for _ in range(steps):

@@ -18,7 +18,7 @@ found = {
 lessons.check("10.1", found)
 
 
-# 10.2 · Pad first; then the window of place (i, j) begins at (i * stride, j * stride).
+# 10.2 · Pad first; then the window of position (i, j) begins at (i * stride, j * stride).
 def correlate_with(x, w, stride, padding):
     x = F.pad(x, (padding,) * 4)
     (height, width), (rows, columns) = x.shape, w.shape
@@ -42,7 +42,7 @@ def filter_rule(g, x, k, stride):
 lessons.check("10.3", filter_rule)
 
 
-# 10.4 · Each window pays its winner, and payments add up.
+# 10.4 · Each window hands its gradient to its winner, and contributions add up.
 def overlapping_rule(g, x, k):
     to_x = mg.zeros_like(x)
     for i in range(len(g)):
