@@ -31,7 +31,7 @@ def network(bend, *sizes):
     layers = []
     for inputs, outputs in pairwise(sizes):
         layers += [nn.Linear(inputs, outputs), bend()]
-    return nn.Sequential(*layers[:-1])  # no bend after the scores
+    return nn.Sequential(*layers[:-1])  # no tanh or ReLU after the scores
 
 
 # %%
@@ -49,7 +49,7 @@ def train(model, x, t, lr, loss_of=cross_entropy, steps=100):
 
 # %% [markdown]
 # With this loop we train six networks, 100 steps each. One is healthy. The other five are our *patients*: each has a fault. Some are `small`, with 32 neurons between
-# pixels and scores, and some are `deep`, with 20 layers. (Look at the picture before you read the next two cells closely: they tell which fault is where.)
+# pixels and scores, and some are `deep`, with 20 layers. (Look at the picture before you read the next two cells closely: they show which fault is where.)
 
 # %%
 def small():
@@ -114,7 +114,7 @@ plt.show()
 #
 # ## Guess: twenty factors
 #
-# The first two patients are deep. Say that the numbers which a layer hands on differ, from sample to sample, by about half as much as those that it was given. Or by
+# The first two patients are deep. Say that the outputs of a layer differ, from sample to sample, by about half as much as its inputs. Or by
 # one and a half times as much. Neither sounds dramatic. How much is left of the differences after 20 layers? Write your two guesses down before you run the cell.
 #
 # (For “how much they differ” we take the *standard deviation*, known from [lesson 4](04_a_network_of_values.ipynb), over the samples, and its mean over the neurons. We call that the
@@ -141,12 +141,12 @@ for factor in (0.5, 1.5):
 # %% [markdown]
 # A millionth ($10^{-6}$), and three thousand times as much. (A random layer has its factor only roughly, so what was measured is a little off.)
 #
-# If the spread is a millionth, each neuron says nearly the same of every sample, and no layer that comes after it can tell the samples
+# If the spread is a millionth, each neuron computes nearly the same for every sample, and no layer that comes after it can tell the samples
 # apart. And the way back is a product of factors, too: there it is the *gradients* that fade, or grow. One says that they **vanish**, or **explode**.
 #
 # ## Build it: an instrument
 #
-# So let us look at the spread of each layer, of what goes forward and of the gradients that come back. `mg.grad` gives the gradients for any tensors on the way.
+# So let us look at the spread of each layer, of its **activations** (its outputs, going forward) and of their gradients (going backward). `mg.grad` returns the gradients of any tensors on the way.
 # (We differentiate the sum of the losses, so that the gradient of an image does not depend on how many there are.)
 
 # %%
@@ -181,9 +181,9 @@ draw_spreads({"A": (deep(), "#0072B2", *places["A"]), "B": (wild(deep()), "#D55E
 # the one before, so that in the end a few millionths are left. In B the spread soon is nearly 1, the most that a $\tanh$ can give, and stays there. On the right, the gradients; read them
 # from the last layer to the first, as they go. In A they vanish, from about a tenth to a few millionths. In B they explode, to thousands.
 #
-# A can learn nothing, since its first layers hear nothing, and its last ones have nothing to look at. In B each step throws the first layers far away. There is no mistake in
+# A can learn nothing, since its first layers get no gradient, and the inputs of its last ones do not differ. In B each step throws the first layers far away. There is no mistake in
 # their formulas: **only the weights that they begin with have the wrong size.** Those of B were drawn from −1 to 1, which sounds harmless. And in A nobody has planted anything, after all! Its weights are what `nn.Linear`
-# draws if you say nothing.
+# draws by default.
 #
 # ### Where a spread comes from
 #
@@ -191,7 +191,7 @@ draw_spreads({"A": (deep(), "#0072B2", *places["A"]), "B": (wild(deep()), "#D55E
 # another, let the inputs differ by $\Delta x_1, \dots, \Delta x_n$. Then the sum differs by $\Delta z = w_1 \Delta x_1 + \dots + w_n \Delta x_n$. (The bias cancels: it is the same for all samples.)
 #
 # Now square that. There are squares, $w_k^2 \, \Delta x_k^2$, and products of two different weights, $w_j w_k \, \Delta x_j \Delta x_k$. The weights are drawn at random, each on its own, and as often below 0
-# as above. So the products are as often negative as positive, and on average nothing remains of them. What remains are the squares:
+# as above. So the products are as often negative as positive, and on average they cancel. The squares remain:
 #
 # $$\overline{\Delta z^2} = n \cdot \overline{w^2} \cdot \overline{\Delta x^2} \qquad\text{or, in other words,}\qquad \operatorname{Var}(z) = n \cdot \operatorname{Var}(w) \cdot \operatorname{Var}(x)$$
 #
@@ -204,7 +204,7 @@ draw_spreads({"A": (deep(), "#0072B2", *places["A"]), "B": (wild(deep()), "#D55E
 #
 # $$\operatorname{Var}(w) = \frac{1}{2b} \int_{-b}^{b} w^2 \, dw = \frac{1}{2b} \cdot \frac{2 b^3}{3} = \frac{b^2}{3}$$
 #
-# So the bound should be $b = \sqrt{3 / n}$. Let us see whether the spread stays, for three fan-ins; and what becomes of it with the bound that `nn.Linear` takes, $b = 1 / \sqrt{n}$:
+# So the bound should be $b = \sqrt{3 / n}$. Let us see whether the spread stays, for three fan-ins; and what becomes of it with the bound that `nn.Linear` uses, $b = 1 / \sqrt{n}$:
 
 # %%
 for n in (16, 64, 784):
@@ -222,16 +222,16 @@ for n in (16, 64, 784):
 # (You may meet the last bound, 0.0357 for a fan-in of 784, elsewhere: it is $1/28$, and 784 are the pixels of a digit of 28 × 28, with which many first networks begin. In a blog post about the autograd library dlgrad, NavneetKanna
 # works it out as 0.035, and checks it against PyTorch. Below we check it against minigrad.)
 #
-# ### The way back, and the bend
+# ### The way back, and the activation function
 #
-# Backward, it is the same calculation. A number $x_k$ is used by all the neurons of a layer, say $m$; $m$ is the layer's **fan-out**. What arrives at $x_k$ is the sum over all of them, $w_{1k} \, g_1 + \dots + w_{mk} \, g_m$
+# Backward, it is the same calculation. An input $x_k$ is used by all the neurons of a layer, say $m$; $m$ is the layer's **fan-out**. What arrives at $x_k$ is the sum over all of them, $w_{1k} \, g_1 + \dots + w_{mk} \, g_m$
 # ([lesson 7](07_gradient_rules.ipynb)). So gradients keep their size if $m \cdot \operatorname{Var}(w) = 1$. In our deep network $m = n = 64$, and one bound serves both ways. Where they differ, one can take the mean of the two, $\operatorname{Var}(w) = \frac{2}{n + m}$: that is
 # **Glorot's** rule, also called *Xavier's*, after Xavier Glorot.
 #
-# Then comes the bend. $\tanh$ has the slope 1 in its middle and less elsewhere, so it takes a little of the spread in each layer. A **gain** makes up for that, a factor on the bound; for $\tanh$, $\frac53$ has proved good. A ReLU cuts away
-# all that is below 0. If the sums lie below 0 as they lie above, that halves the mean of their squares. So with ReLUs the weights need twice the variance: $n \cdot \operatorname{Var}(w) = 2$, which is $b = \sqrt{6 / n}$, a gain of $\sqrt 2$. That is **He's** rule, also called *Kaiming's*, after Kaiming He.
+# Then comes the $\tanh$ or the ReLU; such a function is called an **activation function**. $\tanh$ has the derivative 1 in its middle and less elsewhere, so it takes a little of the spread in each layer. A **gain** makes up for that, a factor on the bound; for $\tanh$, $\frac53$ has proved good. A ReLU cuts away
+# all that is below 0. If the sums are distributed below 0 as they are above, that halves the mean of their squares. So with ReLUs the weights need twice the variance: $n \cdot \operatorname{Var}(w) = 2$, which is $b = \sqrt{6 / n}$, a gain of $\sqrt 2$. That is **He's** rule, also called *Kaiming's*, after Kaiming He.
 #
-# Now we draw the weights of patient A anew, by $b = \sqrt{3/n}$ with a gain of 1 and of $\frac53$, and look again:
+# Now we draw the weights of patient A again, by $b = \sqrt{3/n}$ with a gain of 1 and of $\frac53$, and look again:
 
 # %%
 def begin(model, bound):
@@ -255,7 +255,7 @@ draw_spreads(
 )
 
 # %% [markdown]
-# You should see A and B again, in grey, and between them four lines that are nearly level: **all layers are alike**, forward and backward. With the gain 1 (green) the spread fades a little on both ways, with $\frac53$ (pink) it grows a little. Both stay within a
+# You should see A and B again, in grey, and between them four lines that are nearly level: **the spread is the same in all layers**, forward and backward. With the gain 1 (green) the spread fades a little on both ways, with $\frac53$ (pink) it grows a little. Both stay within a
 # factor of ten, where A had some thirty thousand. And do they learn?
 
 # %%
@@ -271,8 +271,8 @@ ax.set(xlabel="step", ylabel="loss", xlim=(0, 118), ylim=(0, 3.2))
 plt.show()
 
 # %% [markdown]
-# You should see that the same 20 layers, with the same rate on the same images, learn now. (That they begin well does not mean that they stay so. Large networks also have layers that bring numbers back to size all the time, called *normalisation*, and
-# shortcuts around layers.)
+# You should see that the same 20 layers, with the same rate on the same images, learn now. (That they begin well does not mean that they stay so. Large networks also have layers that rescale the activations in every step, called *normalisation*, and
+# shortcuts around layers, called *residual connections*.)
 #
 # ## Draw it: a unit that never fires
 #
@@ -289,7 +289,7 @@ loss.backward()
 loss
 
 # %% [markdown]
-# You should see that the sum $z$ is −4, so the unit gives 0: it does not **fire**. The loss asks it for more; its gradient is −2. But below 0 the slope of the ReLU is 0, as stands on the arrow to the unit. So $w$, $b$ and $x$ get 0. Not little: *exactly*
+# You should see that the sum $z$ is −4, so the unit outputs 0: it does not **fire**. The loss asks it for more; its gradient is −2. But below 0 the derivative of the ReLU is 0, as the arrow to the unit shows. So $w$, $b$ and $x$ get 0. Not little: *exactly*
 # 0. Below the graph there is an **alarm** (!), a sentence about what looks wrong: *unit is 0: dead*.
 #
 # One sample is no proof: for another $x$, the unit may fire. But if it is silent for *every* sample, its weights get 0 from all of them, no step moves it, and it stays silent. Such a unit is **dead**. Now the 32 units of patient C, on 100 images,
@@ -313,11 +313,11 @@ plt.show()
 # They find out how frequent each digit is, and that is about the same for all: a loss of $\ln 10$.
 #
 # Why are so many hit at once? Pixels are never negative. So a long step that lowers the weights of a unit lowers its sum for *every* image. The remedy is a shorter step: the healthy network *is* patient C with a tenth of its rate. Another is the
-# *leaky* ReLU, which has a small slope below 0 as well, so that no unit is ever quite dead (exercise 11.1).
+# *leaky* ReLU, which has a small derivative below 0 as well, so that no unit is ever quite dead (exercise 11.1).
 #
-# ## Step it: the first bad number
+# ## Step it: the first value that is not finite
 #
-# In patient D the numbers themselves are gone. Its loss, `by_hand`, is $-\ln p_t$ with the softmax as it stands in a book, *without* the largest score subtracted. [Lesson 4](04_a_network_of_values.ipynb) saw that this can give `nan`. Now we want to know *where* that
+# In patient D the values themselves are lost. Its loss, `by_hand`, is $-\ln p_t$ with the softmax as written in a book, *without* the largest score subtracted. [Lesson 4](04_a_network_of_values.ipynb) saw that this can give `nan`. Now we want to know *where* that
 # comes from. Two scores, 0 and 1000, and the first is that of the right class:
 
 # %%
@@ -331,9 +331,9 @@ loss.backward()
 step(loss, position=2)
 
 # %% [markdown]
-# You should see *every* box with a thick red border: each holds something that is not finite, as its number or as its gradient. That is how one finds a network after the event. The alarms (in the player, click *Alarms*) name the two that matter: the first bad number on the way forward, and the first on the way back.
+# You should see *every* box with a thick red border: each has a value or a gradient that is not finite. That is how one finds a network after the event. The alarms (in the player, click *Alarms*) name the two that matter: the first non-finite value on the way forward, and the first on the way back.
 #
-# Forward it is $e^{1000}$, too large for any float: **infinity**, ∞. What follows is computed by the book: $1 / \infty = 0$ and $\ln 0 = -\infty$, so the loss is ∞. Now the way back, event by event:
+# Forward it is $e^{1000}$, too large for any float: **infinity**, ∞. What follows are the rules for floats: $1 / \infty = 0$ and $\ln 0 = -\infty$, so the loss is ∞. Now the way back, event by event:
 
 # %%
 names = {id(s0): "s0", id(s1): "s1", id(e0): "e0", id(e1): "e1", id(p): "p"}
@@ -345,11 +345,11 @@ for event in mg.events(loss):
 # %% [markdown]
 # It happens at the division: −∞ · 0 has no value, hence `nan`, **not a number**. From there on all is `nan`, since whatever is computed with `nan` is `nan` again. One step with such a gradient, and the weights are `nan` for good.
 #
-# So with bad numbers: **do not ask where you see one, ask where the first was.** (While this notebook runs, the player stands just there, at $e^{1000}$.)
+# So with values that are not finite: **do not ask where you see one, ask where the first was.** (While this notebook runs, the player has stopped just there, at $e^{1000}$.)
 #
 # ### The line in which it happened
 #
-# In a long program one would rather not draw. Inside `with mg.detect_anomaly():` minigrad looks at every result, and stops at the first bad number. Here are ten images as patient D sees them:
+# In a long program one would rather not draw. Inside `with mg.detect_anomaly():` minigrad checks every result, and raises an error at the first value that is not finite. Here are ten images as patient D sees them:
 
 # %%
 x, t = images[60:70] * 255, labels[60:70]
@@ -360,7 +360,7 @@ except mg.errors.GraphError as error:
     print(error)
 
 # %% [markdown]
-# You should see which operation it was (a logarithm), how many numbers are bad (one of ten), in which pass, and the very line of `by_hand`. A probability was so small that it was rounded to 0, and $\ln 0$ is −∞. (In `float32` a number below $e^{-104}$ is rounded to 0, and $e^{89}$ is ∞ already.)
+# You should see which operation it was (a logarithm), how many values are not finite (one of ten), in which pass, and the very line of `by_hand`. A probability was so small that it was rounded to 0, and $\ln 0$ is −∞. (In `float32` a value below $e^{-104}$ is rounded to 0, and $e^{89}$ is ∞ already.)
 #
 # The cure is to do without $p$. The logarithm of a quotient is a difference, and the largest score, $M$, can be taken out of the sum:
 #
@@ -372,12 +372,12 @@ except mg.errors.GraphError as error:
 print(f"{cross_entropy(small()(x), t).item():.0f}")
 
 # %% [markdown]
-# So the numbers are mended. The patient is not: a loss of 48, where $\ln 10 = 2.3$ would mean “no idea”, comes from scores that are far too large. We have mended a symptom. What made the scores so large? Look at how D was made: its pixels go from 0 to 255, as in most
+# So the values are finite now. The patient is not healthy: a loss of 48, where $\ln 10 = 2.3$ would mean “no idea”, comes from scores that are far too large. We have treated a symptom. What made the scores so large? Look at how D was defined: its pixels go from 0 to 255, as in most
 # image files, and nobody has divided them. That was the fault, and `nan` only its loudest sign.
 #
 # ## Compare with the library
 #
-# The rules for weights are in `nn.init`, under their second names. Of 784 × 100 numbers that each draws, is the largest the bound that we derived, to 1 %? And is that of `nn.Linear` the 0.0357 from above?
+# The rules for weights are in `nn.init`, under their second names. Of 784 × 100 weights that each draws, is the largest the bound that we derived, to 1 %? And is that of `nn.Linear` the 0.0357 from above?
 
 # %%
 w = mg.empty(100, 784)  # as PyTorch stores it: a row for each neuron
@@ -392,9 +392,9 @@ for name, (weight, bound) in found.items():
 print("gains:", *[f"{bend} {nn.init.calculate_gain(bend):.2f}" for bend in ("linear", "tanh", "relu")])
 
 # %% [markdown]
-# You should see `True` four times. (`kaiming_uniform_` is He's rule for leaky ReLUs. With a slope of $\sqrt5$ below 0, which nobody would use, its formula happens to give $1/\sqrt n$. That is how PyTorch writes its default, and how the blog post comes to it.)
+# You should see `True` four times. (`kaiming_uniform_` is He's rule for leaky ReLUs. With a derivative of $\sqrt5$ below 0, which nobody would use, its formula happens to give $1/\sqrt n$. That is how PyTorch writes its default, and how the blog post comes to it.)
 #
-# Next, `watch`. It does what our `look` does, and more, *while* a network is trained. One tells it each loss. Patient C once more:
+# Next, `watch`. It does what our `look` does, and more, *while* a network is trained. It gets each loss. Patient C again:
 
 # %% tags=["nbval-ignore-output"]
 from minigrad_viz import watch
@@ -411,10 +411,10 @@ with watch(model, share=0.5) as seen:
         seen.log(loss)
 
 # %% [markdown]
-# You should see the loss; below it the *gradient flow*, a row for each layer and a column for each step that was measured, where the colour says, in powers of ten, how large the gradient of the weights was; and a row for each layer: what it gives, and the gradients of that, as histograms; how far a step moves
-# the weights, compared with their size (in grey, where that mostly is while a network learns, about a thousandth); and the share of its units that are dead. An alarm (!) stands where more than half of them died, and, a little later, where no gradient reaches the first layer any more: it does not move from then on.
+# You should see the loss; below it the *gradient flow*, a row for each layer and a column for each step that was measured, where the colour says, in powers of ten, how large the gradient of the weights was; and a row for each layer: its activations and their gradients, as histograms; how far a step moves
+# the weights, compared with their size (in grey, where that mostly is while a network learns, about a thousandth); and the fraction of its units that are dead. An alarm (!) stands where more than half of them died, and, a little later, where no gradient reaches the first layer any longer: its weights do not change from then on.
 #
-# Last, a guard against steps that are too long. The **norm** of a gradient is its length: square all its numbers, of all parameters together, add them up, and take the root. **Clipping** means: where the norm is above a limit, multiply all by one factor that brings it down to the limit. The direction
+# Last, a guard against steps that are too long. The **norm** of a gradient is its length: square all its elements, of all parameters together, add them up, and take the root. **Clipping** means: where the norm is above a limit, multiply all by one factor that brings it down to the limit. The direction
 # stays. Patient C again, with its rate of 5, and a limit of 0.1, so that no step is longer than ½:
 
 # %%
@@ -435,10 +435,10 @@ print(f"below 1 in the last 20 steps, on average: {sum(losses[-20:]) / 20 < 1}")
 #
 # ## Break it: nothing is wrong with the network
 #
-# One patient is left. E has no bad number and no dead layer, and no alarm will ever tell of it. For such cases there are tests that do not look inside. They ask of a network what every healthy one can do:
+# One patient is left. E has only finite values and no dead layer, and no alarm will ever report it. For such cases there are tests that do not look inside. They check what every healthy network can do:
 #
-# - **The loss at the start.** Who has seen nothing should think every class equally likely. With ten classes, that is a loss near $\ln 10$. (A little more does no harm: the deep network with a gain of $\frac53$ began at 2.9.)
-# - **A few samples by heart.** Give it 20 images, again and again. A network that works at all soon knows them, so that the loss is nearly 0.
+# - **The loss at the start.** An untrained network should give every class about the same probability. With ten classes, that is a loss near $\ln 10$. (A little more does no harm: the deep network with a gain of $\frac53$ began at 2.9.)
+# - **A few samples by heart.** Give it 20 images, again and again. A network that works at all soon **overfits** them, so that the loss is nearly 0.
 
 # %% tags=["nbval-ignore-output"]
 by_heart = {}
@@ -452,7 +452,7 @@ for name, losses in curves.items():
     print(f"{name:<8} {'yes' if start else 'no':<20} {'yes' if by_heart[name] else 'no'}")
 
 # %% [markdown]
-# You should see B and D fail the first test, which takes a single step. A, B, C and D fail the second. E passes both: it learns 20 images as well as the healthy network does. So network and loop are able to learn. Then it must be what they are *given*: 1,500 images in which there is nothing to learn but by heart.
+# You should see B and D fail the first test, which takes a single step. A, B, C and D fail the second. E passes both: it learns 20 images as well as the healthy network does. So network and loop are able to learn. Then it must be their *data*: 1,500 images in which there is nothing to learn but by heart.
 # So look at that. Not at the files, and not at the code that reads them: at the very tensors that go into the loss.
 
 # %%
@@ -465,7 +465,7 @@ plt.show()
 
 
 # %% [markdown]
-# You should see ten digits, and above each what the network is told that it is. The first is a 7, and it is told otherwise; so it is with all ten. The labels were shuffled and the images not (`mixed`, in the cell where we made the six). In real programs it is a list that is sorted, while another is not, or a file that lacks a line. It takes
+# You should see ten digits, and above each its label. The first is a 7, and its label says otherwise; so it is with all ten. The labels were shuffled and the images not (`mixed`, in the cell that defines the six). In real programs it is a list that is sorted, while another is not, or a file that lacks a line. It takes
 # ten seconds to see, and no tool will do it for you.
 #
 # ## Break it: a fault that helps
@@ -506,14 +506,14 @@ plt.show()
 #
 # | no. | look at | it should be | if not | patient |
 # |---|---|---|---|---|
-# | 1 | ten samples, as the loss gets them | what you meant: shape, range, and the right answer with each | mend the data | D, E |
+# | 1 | ten samples, as the loss gets them | what you meant: shape, dtype, range, and the right label with each | fix the data | D, E |
 # | 2 | the loss of the first step | near $\ln$ of the number of classes | weights or inputs are too large | B, D |
 # | 3 | twenty samples, some hundred steps | learned by heart | it is the network or the loop: go on. But if it *is*: 1 again, then the rate | A, B, C, D |
-# | 4 | the first bad number: `mg.detect_anomaly()` | none | a stable formula; then ask who made the numbers so large | D |
-# | 5 | spreads by layer, forward and backward | alike, within a factor of ten or so | $b = \text{gain} \cdot \sqrt{3/n}$ | A, B |
+# | 4 | the first non-finite value: `mg.detect_anomaly()` | none | a stable formula; then ask what made the values so large | D |
+# | 5 | spreads by layer, forward and backward | equal, within a factor of ten or so | $b = \text{gain} \cdot \sqrt{3/n}$ | A, B |
 # | 6 | `watch`: dead units; update / weight | few; about a thousandth | another rate, clipping, leaky ReLU | C |
-# | 7 | the loop: forget, backward, step | the same gradient twice | `zero_grad` before `backward` | – |
-# | 8 | rules of your own: `mg.gradcheck` ([lesson 7](07_gradient_rules.ipynb)) | `True` | mend the rule | – |
+# | 7 | the loop: `zero_grad`, `backward`, `step` | the same gradient twice | `zero_grad` before `backward` | – |
+# | 8 | rules of your own: `mg.gradcheck` ([lesson 7](07_gradient_rules.ipynb)) | `True` | fix the rule | – |
 #
 # ## Exercises
 #
@@ -526,8 +526,8 @@ from minigrad import lessons
 # %% [markdown]
 # ### Exercise 11.1 · A bound for leaky ReLUs
 #
-# A leaky ReLU gives $z$ where $z$ is above 0, and $a \cdot z$ below. Derive the bound $b$ of the weights, for a fan-in $n$, so that the mean of the squares stays the same from layer to layer: as above, with sums that lie below 0 as they lie above. Write it as a function. (Two checks of your own: what
-# should come out for $a = 0$? And for $a = 1$, where there is no bend?)
+# A leaky ReLU gives $z$ where $z$ is above 0, and $a \cdot z$ below. Derive the bound $b$ of the weights, for a fan-in $n$, so that the mean of the squares stays the same from layer to layer: as above, with sums distributed below 0 as they are above. Write it as a function. (Two checks of your own: what
+# should come out for $a = 0$? And for $a = 1$, the identity?)
 
 # %%
 def leaky_bound(n, a):
@@ -541,7 +541,7 @@ lessons.check("11.1", leaky_bound)
 # %% [markdown]
 # ### Exercise 11.2 · Who is dead?
 #
-# `z`, (samples, units), is what goes *into* a layer of ReLUs. Write a function that returns a list of the numbers of the units, counted from 0, that no sample can move. (The slope of the ReLU at 0 itself counts as 0. Tensors can be compared, `z > 0`, and such a table has `any(dim)` and `all(dim)`.)
+# `z`, (samples, units), is what goes *into* a layer of ReLUs. Write a function that returns a list of the indices of the units, counted from 0, that get no gradient from any sample. (The derivative of the ReLU at 0 itself counts as 0. Tensors can be compared, `z > 0`, and such a table has `any(dim)` and `all(dim)`.)
 
 # %%
 def dead_units(z):
@@ -569,7 +569,7 @@ lessons.check("11.3", log_sum_exp)
 # %% [markdown]
 # ### Exercise 11.4 · Repair a training
 #
-# `w`, (numbers, classes), is a layer without bias that needs gradients; `x` has a row for each sample, and `t` the right classes. This should take `steps` steps of half the gradient of the mean loss over all samples, change `w` itself, and return the losses. It runs without an error, and it has three faults:
+# `w`, (features, classes), is a layer without bias that needs gradients; `x` has a row for each sample, and `t` the right classes. This should take `steps` steps of half the gradient of the mean loss over all samples, change `w` itself, and return the losses. It runs without an error, and it has three faults:
 #
 # ```python
 # def train(w, x, t, steps):
@@ -609,4 +609,4 @@ lessons.check("11.4", repaired)
 # - A. Karpathy, “A recipe for training neural networks”, blog post (2019): the loss at the start, one batch by heart, and much more of that kind.
 # - NavneetKanna, “dlgrad: Behind the scenes”, blog post (2024): the bound for a fan-in of 784.
 #
-# Weights were chosen so that a signal keeps its spread. Next, a layer that sees to it by itself: **[12 · Normalisation](12_normalisation.ipynb)**
+# Weights were chosen so that a signal keeps its spread. Next, a layer that keeps the spread by itself: **[12 · Normalisation](12_normalisation.ipynb)**

@@ -6,7 +6,7 @@
 # ## The question
 #
 # [Lesson 11](11_when_it_goes_wrong.ipynb) chose the first weights so that signals keep their **spread**, their standard
-# deviation (here that of all numbers of a layer together), from layer to layer: for ReLUs the weights have variance
+# deviation (here that of all activations of a layer together), from layer to layer: for ReLUs the weights have variance
 # $\frac2n$, where $n$ is the number of inputs. But then comes training, and moves the weights. Here is a network of eight
 # such layers for the digits of [lesson 9](09_optimizers.ipynb). (What `norm` is for, and why `spreads` looks at a copy,
 # you will see.)
@@ -72,20 +72,20 @@ plt.show()
 
 # %% [markdown]
 # You should see that before training all layers have about the same spread, and that after 90 steps it grows from layer
-# to layer, to about three times as much. Nobody asked for that. And each layer, while it learned, had to follow whatever
-# the layers before it had become.
+# to layer, to about three times as much. Nothing in the loss asks for that. And each layer, while it learned, had to adapt to
+# whatever the layers before it had become.
 #
 # In [lesson 4](04_a_network_of_values.ipynb) the measurements of the irises came *standardised*: from each its mean was
 # subtracted, and the rest divided by its standard deviation. That was done once, to the inputs.
 #
-# **Can a layer do the same to the signals inside, anew in each step, so that their spread stays by itself?**
+# **Can a layer do the same to the activations inside, again in each step, so that their spread stays by itself?**
 #
-# ## Guess: which numbers share a mean?
+# ## Guess: which elements share a mean?
 #
 # The recipe is clear, but for one thing: the mean *of what*? Of the irises, each measurement had a mean of its own, over
 # all the flowers. The signals of a convolution ([lesson 10](10_convolution.ipynb)) are a tensor (N, C, H, W): N samples,
-# C channels, and H × W places. Let us take one whose numbers tell where they stand: 213 is in sample 2, channel 1,
-# place 3.
+# C channels, and H × W positions. Let us take one whose elements encode their index: 213 is in sample 2, channel 1,
+# position 3.
 
 # %%
 N, C, H, W = 3, 4, 2, 2
@@ -98,7 +98,7 @@ print("sample 2, channel 1:", x[2, 1].tolist())
 # %% [markdown]
 # Here are four ways to take means of it. `mean(dims)` averages over the dimensions `dims`, which are gone in the result;
 # of the others each index has a mean of its own. (The last two are printed for sample 0 only.) Before you go on to the
-# picture: how many means does each of the four take of the 48 numbers, and how many numbers go into each mean?
+# picture: how many means does each of the four take of the 48 elements, and how many elements go into each mean?
 
 # %%
 def shown(means):
@@ -112,10 +112,10 @@ print("two channels together:   ", shown(x.view(N, 2, C // 2, H, W).mean((2, 3, 
 
 
 # %% [markdown]
-# ## Which numbers share a mean
+# ## Which elements share a mean
 #
-# To look at it, we stack the H × W places of a channel on top of each other. You should see the tensor below as a block
-# of cubes: channels to the right, places upwards, samples to the back. On the front stand the numbers of sample 0.
+# To look at it, we stack the H × W positions of a channel on top of each other. You should see the tensor below as a block
+# of cubes: channels to the right, positions upwards, samples to the back. The front shows the elements of sample 0.
 
 # %%
 def shade(color, light):
@@ -145,7 +145,7 @@ for k in range(4):
     ax.text(-0.25, k + 0.5, k, ha="center", va="center")
 for n in range(N):
     ax.text(4.3 + 0.42 * n, 0.36 * n - 0.05, n)
-for left, up, text, turn in ((1.4, -0.85, "channel", 0), (-0.9, 1.6, "place", 90), (5.35, 0.15, "sample", 40)):
+for left, up, text, turn in ((1.4, -0.85, "channel", 0), (-0.9, 1.6, "position", 90), (5.35, 0.15, "sample", 40)):
     ax.text(left, up, text, rotation=turn)
 ax.set(xlim=(-0.9, 6.4), ylim=(-0.9, 5.2), aspect="equal")
 ax.axis("off")
@@ -182,12 +182,12 @@ plt.show()
 
 # %% [markdown]
 # You should see four ways to cut one block: into 4 slabs that go from front to back, into 3 slabs one behind the other,
-# into 12 thin columns, and into 6 columns of double width. Call what shares a mean a **piece**. Each way to cut is a
+# into 12 thin columns, and into 6 columns of double width. We call the elements that share a mean a **piece**. Each way to cut is a
 # layer with a name, which standardises every piece by itself:
 #
 # | layer | one mean for | over | mostly used for |
 # |---|---|---|---|
-# | **batch norm** | a channel, of all samples and places | N, H, W | pictures, in large batches |
+# | **batch norm** | a channel, of all samples and positions | N, H, W | pictures, in large batches |
 # | **layer norm** | a sample, all of it | C, H, W | sentences, where each word is a sample |
 # | **instance norm** | a channel of a sample | H, W | changing the style of pictures |
 # | **group norm** | some channels of a sample | these, H, W | pictures, in small batches |
@@ -220,7 +220,7 @@ def four(x, groups, eps=1e-5):
 
 # %% [markdown]
 # All four norms are this one function. For groups, a view splits the channels into two dimensions, and back. What becomes
-# of one number of our tensor, 213?
+# of one element of our tensor, 213?
 
 # %%
 for name, y in four(x, groups=2).items():
@@ -228,33 +228,33 @@ for name, y in four(x, groups=2).items():
 
 
 # %% [markdown]
-# You should see that it depends on the company. Among the numbers of channel 1, those of sample 2 are the largest:
+# You should see that it depends on the company. Among the elements of channel 1, those of sample 2 are the largest:
 # +1.243. Within sample 2 alone, those of the channels 2 and 3 are larger still: −0.311. (And what is **eps**, or
-# $\varepsilon$, “epsilon”? A piece whose numbers are all the same has no spread to divide by, and $\frac00$ is nan. With
+# $\varepsilon$, “epsilon”? A piece whose elements are all the same has no spread to divide by, and $\frac00$ is nan. With
 # eps, it becomes zeros.)
 #
 # ### A gain and a bias
 #
 # After a norm each piece has mean 0 and spread 1, whether that is good for the task or not. So each channel gets two
-# parameters to be learned, a **gain** $\gamma$ (“gamma”), which is a factor as in lesson 11, and a bias $\beta$ (“beta”).
+# learned parameters, a **gain** $\gamma$ (“gamma”), which is a factor as in lesson 11, and a bias $\beta$ (“beta”).
 # They begin as 1 and 0:
 #
 # $$y = \frac{x - \mu}{\sqrt{\sigma^2 + \varepsilon}} \qquad\qquad z = \gamma \, y + \beta$$
 #
 # ($\mu$ is the mean, $\sigma^2$ the variance.) With $\gamma = \sigma$ and $\beta = \mu$ a batch norm can even undo
-# itself. Then what has been won? The spread is a parameter of its own now. Before, it was what all the weights of all
+# itself. Then what is gained? The spread is a parameter of its own now. Before, it was what all the weights of all
 # earlier layers made it.
 #
 # ### And back
 #
-# In the backward pass mean and variance are not constants: they are made of $x$. So a number $x_j$ acts on *every* result
-# of its piece, in three ways: directly, by the mean, and by the standard deviation, $s = \sqrt{\sigma^2 + \varepsilon}$.
+# In the backward pass mean and variance are not constants: they are computed from $x$. So an element $x_j$ acts on *every* result
+# of its piece, in three ways: directly, through the mean, and through the standard deviation, $s = \sqrt{\sigma^2 + \varepsilon}$.
 #
-# Take the division first, $y_i = c_i / s$, with $c$ for the centred numbers and $m$ for how many there are. Directly,
-# $c_j$ gets $\frac{g_j}{s}$, where $g$ is the gradient of $y$. As for $s$: by $c_j$, the slope of $s^2$ is
+# Take the division first, $y_i = c_i / s$, with $c$ for the centred elements and $m$ for how many there are. Directly,
+# $c_j$ gets $\frac{g_j}{s}$, where $g$ is the gradient of $y$. As for $s$: with respect to $c_j$, the derivative of $s^2$ is
 # $\frac{2 c_j}{m}$, since $s^2$ is the mean of the $c^2$ (plus $\varepsilon$). By the chain rule it is also $2s$ times
-# the slope of $s$. So $s$ has the slope $\frac{c_j}{m s} = \frac{y_j}{m}$. And each $y_i$ has the slope
-# $-\frac{c_i}{s^2} = -\frac{y_i}{s}$ by $s$. Added up over all $i$:
+# the derivative of $s$. So $s$ has the derivative $\frac{c_j}{m s} = \frac{y_j}{m}$. And each $y_i$ has the derivative
+# $-\frac{c_i}{s^2} = -\frac{y_i}{s}$ with respect to $s$. Added up over all $i$:
 #
 # $$\frac{\partial L}{\partial c_j} = \frac{g_j}{s} - \sum_i g_i \, \frac{y_i}{s} \cdot \frac{y_j}{m}
 # = \frac1s \Bigl(g_j - y_j \cdot \overline{g y}\Bigr)$$
@@ -272,9 +272,9 @@ def normalised_rule(g, y, s, dims):
 
 
 # %% [markdown]
-# Two things are subtracted. $\bar g$ is the wish to move all of the piece up or down *together*.
-# $y \cdot \overline{g y}$, the **projection** of $g$ on $y$, is the wish to *stretch* it. But for eps, neither would
-# change the result: the norm takes out just that. And what changes nothing gets no gradient. The softmax of lesson 7,
+# Two things are subtracted. $\bar g$ is the part of $g$ that moves all of the piece up or down *together*.
+# $y \cdot \overline{g y}$, the **projection** of $g$ on $y$, is the part that *scales* it. But for eps, neither would
+# change the result: the norm removes just that. And a change without effect gets no gradient. The softmax of lesson 7,
 # $y\,(g - \bar g)$, is a cousin: adding the same to all scores changes nothing there, so one mean (by probabilities) is
 # subtracted.
 #
@@ -307,10 +307,10 @@ for name, dims in (("batch", (0, 2, 3)), ("layer", (1, 2, 3)), ("instance", (2, 
 # %% [markdown]
 # ### A batch norm remembers
 #
-# When the network is *used*, there may be a single digit, and no batch to take means of. So while it learns, batch norm
+# When the network is *used*, for **inference**, there may be a single digit, and no batch to take means of. So while it learns, batch norm
 # keeps **running statistics**, a running mean as in [lesson 9](09_optimizers.ipynb) of the means, and one of the
-# variances. In use they stand in for those of the batch. (Its **momentum** is the share of the *new* number: 0.1 here is
-# what $\beta = 0.9$ was there. And for the running variance the squares are divided by $m - 1$, as `var` does, since a
+# variances. In inference they replace those of the batch. (Its **momentum** is the weight of the *new* value: 0.1 here
+# corresponds to $\beta = 0.9$ there. And for the running variance the squares are divided by $m - 1$, as `var` does, since a
 # few samples are nearer to their own mean than to that of all.)
 
 # %%
@@ -336,8 +336,8 @@ for batch in ([[1.0], [3.0]], [[5.0], [7.0]]):
 # %% [markdown]
 # ## Draw it
 #
-# A layer norm of two samples, four numbers each, chosen so that all means and standard deviations are exact. (`eps` is
-# 0.) The gradient $g$ of $y$ is 4 at the first number of each sample, and 0 at the others. You should see three lines
+# A layer norm of two samples, four features each, chosen so that all means and standard deviations are exact. (`eps` is
+# 0.) The gradient $g$ of $y$ is 4 at the first element of each sample, and 0 at the others. You should see three lines
 # leave $x$: to the mean, to the standard deviation, and directly to the difference.
 
 # %%
@@ -357,13 +357,13 @@ y
 
 # %% [markdown]
 # On the way back the three lines bring three contributions (Σ3), and these are the three parts of our rule. In sample 0
-# it says $4 - 1 - (-1) \cdot (-1) = 2$ for the first number, $0 - 1 - (-1) \cdot (-1) = -2$ for the second, and 0 for the
+# it gives $4 - 1 - (-1) \cdot (-1) = 2$ for the first element, $0 - 1 - (-1) \cdot (-1) = -2$ for the second, and 0 for the
 # others. In sample 1 the spread is four times as large, and the gradients are a quarter: a loud signal has to move farther
 # for the same effect.
 #
 # ## Step it
 #
-# The smallest layer norm has two numbers. We ask for the gradient of the first result, and look at what arrives at $x$:
+# The smallest layer norm has two elements. We ask for the gradient of the first result, and look at what arrives at $x$:
 
 # %%
 x = mg.tensor([1.0, 3.0], requires_grad=True)
@@ -386,21 +386,21 @@ from minigrad_viz import tour
 stops = [
     (y, "1 and 3 have mean 2 and standard deviation 1, so y is −1 and 1."),
     ("seed", "Back from the first of them: its gradient is 1."),
-    ((x, s), "By way of s. If the second number grows, so does s, and −1 comes nearer to 0: ½."),
-    ((x, centred), "Directly: the first number gets 1."),
-    ((x, mean), "By way of the mean: −½ for each. Together 0 and 0."),
+    ((x, s), "Through s. If the second element grows, so does s, and −1 comes nearer to 0: ½."),
+    ((x, centred), "Directly: the first element gets 1."),
+    ((x, mean), "Through the mean: −½ for each. Together 0 and 0."),
 ]
 tour(first, stops)
 
 # %% [markdown]
-# You should see that both numbers get 0 in the end. It is no accident: two *different* numbers, whatever they are, always
+# You should see that both elements get 0 in the end. It is no accident: two *different* elements, whatever they are, always
 # become −1 and +1. One of their two freedoms was the mean, the other the spread. Take both out, and nothing is left to
 # learn from.
 #
 # ## Compare with the library
 #
-# `nn` has the four as layers, under PyTorch's names. Do they give our numbers? And which numbers of the result move if we
-# nudge a single one, at sample 1, channel 2, place 0? Those that share its mean:
+# `nn` has the four as layers, under PyTorch's names. Do they give our results? And which elements of the result move if we
+# nudge a single one, at sample 1, channel 2, position 0? Those that share its mean:
 
 # %%
 layers = {
@@ -418,13 +418,13 @@ for name, layer in layers.items():
     print(f"{name:<9} equal: {equal}   moved: {moved.sum().item():2}   gain and bias: {sizes}")
 
 # %% [markdown]
-# You should see the sizes of the pieces again: 12, 16, 4 and 8. Gain and bias are one number a channel, as a rule; a
-# layer norm has one for each number of a sample, and an instance norm none, unless you ask with `affine=True`. (Group norm
+# You should see the sizes of the pieces again: 12, 16, 4 and 8. Gain and bias are one value a channel, as a rule; a
+# layer norm has one for each element of a sample, and an instance norm none, unless you ask with `affine=True`. (Group norm
 # lies between two of the others. With a single group it is a layer norm, and with a group for each channel an instance
 # norm.)
 #
-# And the running statistics. `train()` tells a model that it is learning, `eval()` that it is in use (**evaluation**),
-# and all layers in it hear of that:
+# And the running statistics. `train()` puts a model into **training mode**, `eval()` into **evaluation mode**,
+# with all layers in it:
 
 # %%
 ours, theirs = BatchNorm(64), nn.BatchNorm1d(64)
@@ -483,8 +483,8 @@ for name, start in cases:
 # %% [markdown]
 # So a layer can keep its spread by itself. *Why* that helps so much is disputed. Ioffe and Szegedy, who introduced batch
 # norm, argued that a layer learns better if its inputs stop moving about while the layers before it learn. Santurkar and
-# others disturbed the inputs on purpose, behind a batch norm, and the network learned as well as before. They hold that a
-# norm makes the loss smoother, so that a slope stays true for a longer step.
+# others disturbed the inputs on purpose, behind a batch norm, and the network learned as well as before. They argue that a
+# norm makes the loss smoother, so that a gradient stays accurate for a longer step.
 #
 # ## Break it: a batch of one
 #
@@ -503,15 +503,15 @@ except ShapeError as error:
 
 
 # %% [markdown]
-# Each number *is* the mean, so nothing is left of it. The library refuses the first case. It cannot see the second, nor
-# two samples that differ: there each channel says −1 and +1, as in the player above. So small batches suit a batch norm
+# Each element *is* the mean, so nothing is left of it. The library raises an error in the first case. It cannot detect the second, nor
+# two samples that differ: there each channel becomes −1 and +1, as in the player above. So small batches suit a batch norm
 # badly. That is what group norm was made for.
 #
 # ## Break it: who else is there?
 #
 # Take the number 3. In a batch with 1 it becomes +1, in one with 5 it becomes −1. While it learns, a network can live
-# with that; in use it must not happen. But it does whenever someone forgets `model.eval()`. We let the network with batch
-# norm read 290 digits that it has never seen, in batches of ten:
+# with that; in inference it must not happen. But it does whenever someone forgets `model.eval()`. We let the network with batch
+# norm read 290 test digits, in batches of ten:
 
 # %%
 def share_right(order, learning):
@@ -541,8 +541,8 @@ plt.show()
 # %% [markdown]
 # You should see the same weights and the same digits, three times. With `eval()` more than nine in ten are right. In
 # training mode and mixed batches it is about three in four. In batches of ten that are nearly all the same digit, hardly
-# more than by guessing: what they have in common is what the mean takes out. A layer norm knows no such trouble: no
-# sample hears of another.
+# more than by guessing: what they have in common is what the mean takes out. A layer norm has no such trouble: no
+# sample depends on another.
 #
 # ## Break it: weights that have no size
 #
@@ -581,7 +581,7 @@ from minigrad import lessons
 # %% [markdown]
 # ### Exercise 12.1 · Words
 #
-# A tensor (8, 20, 64) holds 8 sentences of 20 words each, and 64 numbers, its *features*, for each word. Which `dims`
+# A tensor (8, 20, 64) contains 8 sentences of 20 words each, and 64 elements, its *features*, for each word. Which `dims`
 # does `normalised` need, and how many means does it take, so that mean 0 and spread 1 has
 #
 # - each `"word"`;
@@ -616,7 +616,7 @@ lessons.check("12.2", layer_norm_rule)
 # ### Exercise 12.3 · How long is its memory?
 #
 # A running mean begins at 0, with momentum 0.1, and in every batch the mean is 8. What is it after three batches
-# (`"three"`)? After how many is it within 1 % of 8 for the first time (`"enough"`)? And another one: it is to be, after
+# (`"three"`)? After how many is it within 1 % of 8 for the first time (`"enough"`)? And another one: it should be, after
 # every batch, the plain mean of all the batches so far. Which momentum must the *third* batch have (`"third"`)? (This is
 # what `momentum=None` does.)
 
@@ -630,9 +630,9 @@ lessons.check("12.3", memory)
 # %% [markdown]
 # ### Exercise 12.4 · Fold it away
 #
-# In use, a batch norm is a product and a sum with fixed numbers, and so is the linear layer before it. Then the two are
+# In evaluation mode, a batch norm is a product and a sum with constants, and so is the linear layer before it. Then the two are
 # *one* linear layer, and the norm costs nothing. Write `fold(linear, norm)`, which returns its weight and its bias, two
-# tensors. `linear` computes `x @ weight.T + bias`, a row of its weight for each output. `norm`, in use, has
+# tensors. `linear` computes `x @ weight.T + bias`, a row of its weight for each output. `norm`, in evaluation mode, has
 # `running_mean`, `running_var`, `eps`, and as gain and bias `weight` and `bias`.
 
 # %%
@@ -655,5 +655,5 @@ lessons.check("12.4", fold)
 # - Y. Wu and K. He, “Group normalization”, ECCV (2018): with a picture of the four, like ours.
 # - S. Santurkar, D. Tsipras, A. Ilyas and A. Mądry, “How does batch normalization help optimization?”, NeurIPS (2018).
 #
-# A norm keeps signals in shape; what they are about, it does not ask. Next, a network that chooses where to look:
+# A norm rescales activations, whatever they represent. Next, a network that chooses where to look:
 # **[13 · Attention](13_attention.ipynb)**

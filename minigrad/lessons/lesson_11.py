@@ -26,16 +26,16 @@ def _bound(answer: Any) -> None:
                 math.sqrt(3 / (kept * n)),
                 "the half is missing. Half of the sums are above 0 and half below: they keep (1 + a²) / 2.",
             ),
-            (math.sqrt(3 * kept / (2 * n)), "upside down: the more passes the bend, the *smaller* the weights."),
-            (math.sqrt(6 / ((1 + a) * n)), "a stands in the slope, and the squares are multiplied by a²."),
+            (math.sqrt(3 * kept / (2 * n)), "upside down: the more passes through, the *smaller* the weights."),
+            (math.sqrt(6 / ((1 + a) * n)), "a is the derivative, so the squares are multiplied by a²."),
             (6 / (kept * n), "that is b². Take the root."),
             (2 / (kept * n), "that is the variance of the weights. It is b² / 3."),
-            (1 / math.sqrt(n), "that is the default of nn.Linear, whatever the bend is."),
+            (1 / math.sqrt(n), "that is the default of nn.Linear, whatever the activation is."),
             (
                 math.sqrt(6 / n),
-                "that is He's rule for a = 0. What is below 0 is not cut away here, it is multiplied by a.",
+                "that is He's rule for a = 0. Values below 0 are multiplied by a here, not cut.",
             ),
-            (math.sqrt(3 / n), "that is the bound without any bend."),
+            (math.sqrt(3 / n), "that is the bound without any activation."),
             (math.sqrt(6 / (kept * n)) / n, "n is in it twice."),
         ]
         compare(f"with n = {n} and a = {a:g}, b", call(answer, n, a), right, mistakes)
@@ -55,7 +55,7 @@ _SUMS = (
 )
 
 
-@exercise("11.2", "a unit is dead if it is above 0 for no sample: where the sum is 0 or less, no gradient comes back.")
+@exercise("11.2", "a unit is dead if it is above 0 for no sample: where the sum is 0 or less, its gradient is 0.")
 def _dead(answer: Any) -> None:
     for sums in _SUMS:
         units, samples = list(zip(*sums, strict=True)), sums
@@ -67,18 +67,18 @@ def _dead(answer: Any) -> None:
             raise Wrong(f"{what} that is how many are dead. Return a list of which.")
         flags = isinstance(found, Sequence) and found and all(isinstance(one, bool) for one in found)
         if flags and len(found) in (len(units), len(samples)):
-            raise Wrong(f"{what} that is a list of True and False. Return the numbers of the units that are dead.")
+            raise Wrong(f"{what} that is a list of True and False. Return the indices of the units that are dead.")
         if not isinstance(found, Sequence) or not all(isinstance(one, Integral) for one in found):
-            raise Wrong(f"{what} it should be a list of whole numbers, and this is {found!r}.")
+            raise Wrong(f"{what} it should be a list of integers, and this is {found!r}.")
         mistakes = (
             (
                 [k for k, unit in enumerate(units) if not all(z > 0 for z in unit)],
-                "those are silent for *some* sample. Dead is who is silent for all of them.",
+                "those are silent for *some* sample. A dead unit is silent for all of them.",
             ),
             ([k for k, unit in enumerate(units) if any(z > 0 for z in unit)], "those are the ones that are alive."),
             (
                 [k for k, unit in enumerate(units) if all(z < 0 for z in unit)],
-                "a sum of exactly 0 moves nothing either: the slope counts as 0 there.",
+                "a sum of exactly 0 passes no gradient either: the derivative counts as 0 there.",
             ),
             (
                 [k for k, unit in enumerate(units) if sum(unit) <= 0],
@@ -86,11 +86,11 @@ def _dead(answer: Any) -> None:
             ),
             (
                 [k for k, sample in enumerate(samples) if not any(z > 0 for z in sample)],
-                "those are samples. A unit is a column: ask along the samples, dim 0.",
+                "those are samples. A unit is a column: reduce over the samples, dim 0.",
             ),
             (
                 [k for k, sample in enumerate(samples) if not all(z > 0 for z in sample)],
-                "those are samples. A unit is a column: ask along the samples, dim 0.",
+                "those are samples. A unit is a column: reduce over the samples, dim 0.",
             ),
         )
         if sorted(found) == right:
@@ -134,7 +134,7 @@ def _log_sum_exp(answer: Any) -> None:
             own = " Each row needs its *own* largest score." if np.ptp(top) > 700 else ""
             raise Wrong(f"for {text}, row {row} is {numbers[row]}: {why}. Subtract the largest score before exp.{own}")
         mistakes: ArrayMistakes = [
-            (np.log(powers), "the largest score was subtracted. Add it again, to each row its own."),
+            (np.log(powers), "the largest score was subtracted. Add it again, each row its own."),
             (
                 np.log(powers) - top,
                 "the largest score is subtracted before exp. After log it is added, not subtracted.",
@@ -143,7 +143,7 @@ def _log_sum_exp(answer: Any) -> None:
             (powers + top, "the logarithm is missing."),
             (
                 np.logaddexp.reduce(np.minimum(s, 700.0), axis=1),
-                "scores that are cut off are other scores, and get no gradient. Subtract the largest one instead.",
+                "clipped scores are other scores, and get no gradient. Subtract the largest one instead.",
             ),
             (s.sum(1), "the logarithm of a sum of powers is not the sum of the scores."),
         ]
@@ -152,15 +152,15 @@ def _log_sum_exp(answer: Any) -> None:
 
 
 def _shape(text: str, found: tuple[int, ...], rows: int) -> None:
-    """Raise `Wrong` if the result of an exercise for three classes is not one number for each row."""
+    """Raise `Wrong` unless the result for three classes has one element for each row."""
     causes = {
-        (rows, 1): f"One number for each row is {(rows,)}: the last sum, or the largest score, still has its keepdim.",
+        (rows, 1): f"One element for each row is {(rows,)}: the last sum, or the largest score, still has its keepdim.",
         (
             rows,
             rows,
         ): "A column of largest scores was added to a row of logarithms, and broadcast to a table (lesson 6).",
-        (3,): "That is one number for each class. Sum over the classes, along dim 1.",
-        (): "That is one number for the whole table. There should be one for each row: sum over dim 1.",
+        (3,): "That is one element for each class. Sum over the classes, along dim 1.",
+        (): "That is one scalar for the entire table. There should be one for each row: sum over dim 1.",
     }
     if found != (rows,):
         raise Wrong(f"for {text} the shape is {found}. {causes.get(found, f'It should be {(rows,)}.')}")
@@ -170,7 +170,7 @@ def _comes_back(text: str, x: Any, given: Any, right: Any) -> None:
     import numpy as np
 
     if not getattr(given, "requires_grad", False):
-        raise Wrong("the values are right, but no gradient comes back: stay with tensors, without item and numpy.")
+        raise Wrong("the values are right, but they do not require grad: stay with tensors, without item and numpy.")
     given.sum().backward()
     found = np.zeros(right.shape) if x.grad is None else x.grad.numpy()
     if np.isnan(found).any():
@@ -191,7 +191,7 @@ def _samples() -> tuple[Any, Any]:
 
 
 def _trained(x: Any, t: Any, steps: int, forget: bool = True, uphill: bool = False, summed: bool = False) -> Any:
-    """The weights after so many steps, from 0; or what comes out with a mistake."""
+    """Return the weights after `steps` steps from 0, optionally with a mistake."""
     import numpy as np
 
     w, g = np.zeros((4, 3)), np.zeros((4, 3))
@@ -207,7 +207,7 @@ def _trained(x: Any, t: Any, steps: int, forget: bool = True, uphill: bool = Fal
 
 @exercise(
     "11.4",
-    "one order for samples and answers, gradients forgotten before each backward, and a loss that cannot overflow.",
+    "one order for samples and labels, gradients reset in each step, and a loss that cannot overflow.",
 )
 def _repaired(answer: Any) -> None:
     import numpy as np
@@ -215,14 +215,14 @@ def _repaired(answer: Any) -> None:
     x, t = _samples()
     w, losses = _run(answer, x, t, 20)
     if not (np.isfinite(losses).all() and np.isfinite(w).all()):
-        raise Wrong("there are numbers that are not finite, though those in x are small. Look at the logarithm.")
+        raise Wrong("some values are not finite, though those in x are small. Look at the logarithm.")
     if not w.any():
-        raise Wrong("w has not moved: is its gradient forgotten between backward and the step? Or is w a new tensor?")
+        raise Wrong("w has not changed: is its gradient reset before the step? Or is w a new tensor?")
     known = [
-        (_trained(x, t, 20, forget=False), "the gradients of all steps add up. Forget them before each backward."),
+        (_trained(x, t, 20, forget=False), "the gradients of all steps add up. Reset them before each backward."),
         (_trained(x, t, 20, uphill=True), "the loss rises: the step goes uphill. Subtract the gradient."),
         (_trained(x, t, 20, summed=True), "that is the gradient of the sum over the samples. Take the mean."),
-        (_trained(x, t, 1), "there was one step only, or the loss was computed once. Compute it anew in each step."),
+        (_trained(x, t, 1), "there was one step only, or the loss was computed once. Compute it again in each step."),
         (_trained(x, t, 19), "one step is missing."),
     ]
     right = _trained(x, t, 20)
@@ -232,26 +232,26 @@ def _repaired(answer: Any) -> None:
                 raise Wrong(f"after 20 steps, {cause}")
         if losses[-1] > 0.6:
             raise Wrong(
-                f"after 20 steps the loss is {losses[-1]:.1f}, and it could be below 0.3. All numbers are finite and w "
-                "moves, so look at what the loss is given. Does each row of x still stand beside its own answer?"
+                f"after 20 steps the loss is {losses[-1]:.1f}, and it could be below 0.3. All values are finite and w "
+                "changes, so look at the inputs of the loss. Does each row of x still have its own label?"
             )
     compare_arrays("after 20 steps, w", w, right)
     x = 1000 * x
     w, losses = _run(answer, x, t, 3)
     if not (np.isfinite(losses).all() and np.isfinite(w).all()):
         bad = "inf" if np.isinf(losses).any() else "nan"
-        raise Wrong(f"it learns now. But if the numbers in x are 1000 times as large, a loss is {bad}. Make it stable.")
+        raise Wrong(f"it learns now. But if the values in x are 1000 times as large, a loss is {bad}. Make it stable.")
     compare_arrays("with x 1000 times as large, after 3 steps, w", w, _trained(x, t, 3))
 
 
 def _run(answer: Any, x: Any, t: Any, steps: int) -> tuple[Any, Any]:
-    """The weights and the losses after a reader's training from weights of 0."""
+    """Return the weights and the losses after the learner's training from weights of 0."""
     import numpy as np
 
     w = tensor_of(np.zeros((4, 3)), requires_grad=True)
     losses = call(answer, w, tensor_of(x), tensor_of(t), steps)
     if hasattr(losses, "detach"):
-        raise Wrong("return the list of the losses, one plain number (.item()) for each step.")
+        raise Wrong("return the list of the losses, one Python number (.item()) for each step.")
     if not isinstance(losses, Sequence) or len(losses) != steps:
         found = f"{len(losses)} of them" if isinstance(losses, Sequence) else f"a {type(losses).__name__}"
         raise Wrong(f"return the list of the losses, one for each of the {steps} steps; this is {found}.")

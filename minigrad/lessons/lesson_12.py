@@ -31,12 +31,12 @@ _PIECES = {
     (0, 1): "each feature, in all words of all sentences",
     (0, 2): "all first words together, all second words together and so on",
     (1, 2): "each sentence as a whole",
-    (0, 1, 2): "all the numbers together",
+    (0, 1, 2): "all the elements together",
 }
 
 
 def _dims(given: Any, name: str) -> tuple[int, ...]:
-    """The dimensions that a reader names, in order and counted from 0."""
+    """Return the dimensions that the learner names, sorted and counted from 0."""
     found = [as_number(dim, f"a dimension of {name}") for dim in (given if isinstance(given, Sequence) else [given])]
     for dim in found:
         if dim not in range(-3, 3):
@@ -44,13 +44,13 @@ def _dims(given: Any, name: str) -> tuple[int, ...]:
     return tuple(sorted({int(dim) % 3 for dim in found}))
 
 
-@exercise("12.1", "a mean goes over what is in its piece; the dimensions that are not in dims number the pieces.")
+@exercise("12.1", "a mean goes over its piece; the sizes of the other dimensions give the number of pieces.")
 def _pieces(answer: Any) -> None:
     right = {"word": (2,), "feature": (0, 1), "sentence": (1, 2), "feature of a sentence": (1,)}
     entries(answer, *right)
     for name, given in answer.items():
         if name not in right:
-            raise Wrong(f"{name!r} was not asked for. There are {', '.join(right)}.")
+            raise Wrong(f"{name!r} is not a key of the answer. The keys are {', '.join(right)}.")
         if not isinstance(given, Sequence) or isinstance(given, str) or len(given) != 2:
             raise Wrong(f"{name}: give a pair, the dims and how many means there are, such as ((0, 2, 3), 4).")
         dims, wanted = _dims(given[0], name), right[name]
@@ -62,7 +62,7 @@ def _pieces(answer: Any) -> None:
         if dims != wanted:
             raise Wrong(f"{name}: over {dims} each mean is of one piece: {_PIECES[dims]}.")
         numbers = prod(_WORDS[dim] for dim in wanted)
-        mistakes: Mistakes = [(numbers, "that is how many numbers go into one mean. How many means are there?")]
+        mistakes: Mistakes = [(numbers, "that is how many elements go into one mean. How many means are there?")]
         means = prod(_WORDS[dim] for dim in stay)
         if not close(as_number(given[1], f"{name}, the means,"), means):
             sizes = " · ".join(str(_WORDS[dim]) for dim in stay)
@@ -74,15 +74,15 @@ def _pieces(answer: Any) -> None:
 
 
 def _asked(function: Callable[..., Any], names: Sequence[str], hint: str, *arguments: Any) -> Sequence[Any]:
-    """As many tensors as there are names, from the reader's function."""
+    """Return as many tensors as there are names, from the learner's function."""
     given = call_on_shapes(function, *arguments, hint=hint)
     if not isinstance(given, tuple | list) or len(given) != len(names):
         found = f"{len(given)}" if isinstance(given, tuple | list) else f"a {type(given).__name__}"
-        raise Wrong(f"give back {len(names)} tensors, {', '.join(names)}, with commas between them; this is {found}.")
+        raise Wrong(f"return {len(names)} tensors, {', '.join(names)}, with commas between them; this is {found}.")
     return given
 
 
-@exercise("12.2", "g passes the gain first; then mean and projection are taken out of it, sample by sample.")
+@exercise("12.2", "g passes the gain first; then mean and projection are subtracted, sample by sample.")
 def _layer_norm(answer: Any) -> None:
     import numpy as np
 
@@ -103,13 +103,13 @@ def _layer_norm(answer: Any) -> None:
         by_x: ArrayMistakes = [
             (rule(g, y, s), "the gain is missing. g is the gradient of z; that of y is g * gain."),
             (rule(g, y, s) * gain, "g passes the gain first, before its mean is taken: begin with g * gain."),
-            ((h - y * along) / s, "the mean of the gradient is not subtracted: x acts by way of the mean, too."),
-            ((h - mean) / s, "y * mean(g * y) is not subtracted: x acts by way of the standard deviation, too."),
-            (h / s, "that takes mean and standard deviation for constants. Both are made of x."),
+            ((h - y * along) / s, "the mean of the gradient is not subtracted: x acts through the mean, too."),
+            ((h - mean) / s, "y * mean(g * y) is not subtracted: x acts through the standard deviation, too."),
+            (h / s, "that treats mean and standard deviation as constants. Both are computed from x."),
             (h - mean - y * along, "the division by the standard deviation is missing."),
             ((h - mean - y * along) * s, "multiplied by the standard deviation: it is divided by, as forward."),
-            ((h - total - y * both) / s, "sums are subtracted. Each should be a mean over the D numbers of a sample."),
-            ((h - mean - x * (h * x).mean(1, keepdims=True)) / s, "the projection is on y, the normalised numbers."),
+            ((h - total - y * both) / s, "sums are subtracted. Each should be a mean over the D elements of a sample."),
+            ((h - mean - x * (h * x).mean(1, keepdims=True)) / s, "the projection is on y, the normalised elements."),
             ((h - mean - c * (h * c).mean(1, keepdims=True)) / s, "the projection is on y: divide c by s first."),
             ((h - mean + y * along) / s, "the projection has the wrong sign: it is subtracted."),
             (rule(h, column / root, root, 0), "that is a batch norm's. A layer norm takes means over dim 1."),
@@ -117,22 +117,22 @@ def _layer_norm(answer: Any) -> None:
             (rule(h, c / bare, bare), "eps is missing under the root."),
         ]
         none = "that is not summed: every sample used the same {0}, so what arrives from all of them is added up."
-        share = "that is the mean over the samples. What arrives from several places is added up."
-        along_d = "that is summed over dim 1, one number a sample. There is one {0} for each of the D: sum over dim 0."
+        share = "that is the mean over the samples. What arrives along several paths is added up."
+        along_d = "that is summed over dim 1, one element a sample. There is one {0} for each of the D: sum over dim 0."
         by_gain: ArrayMistakes = [
             (g * y, none.format("gain")),
             ((g * y).mean(0), share),
             ((g * y).sum(1), along_d.format("gain")),
-            ((g * x).sum(0), "the gain multiplies y, not x: its local slope is y."),
-            ((g * c).sum(0), "the gain multiplies y, not the centred numbers: its local slope is y."),
-            (g.sum(0), "that is what the bias gets. The gain multiplies y, so y is its local slope."),
-            ((h * y).sum(0), "the gain is in it. The slope of y * gain by the gain is y alone."),
+            ((g * x).sum(0), "the gain multiplies y, not x: its local derivative is y."),
+            ((g * c).sum(0), "the gain multiplies y, not the centred elements: its local derivative is y."),
+            (g.sum(0), "that is what the bias gets. The gain multiplies y, so y is its local derivative."),
+            ((h * y).sum(0), "the gain is in it. The derivative of y * gain with respect to the gain is y alone."),
         ]
         by_bias: ArrayMistakes = [
             (g, none.format("bias")),
             (g.mean(0), share),
             (g.sum(1), along_d.format("bias")),
-            (h.sum(0), "the gain is in it. The bias is added after the gain, and its slope is 1."),
+            (h.sum(0), "the gain is in it. The bias is added after the gain, and its derivative is 1."),
         ]
         names = ("what x gets", "what the gain gets", "what the bias gets")
         given = _asked(answer, names, "Is keepdim=True missing?", tensor_of(g), tensor_of(x), tensor_of(gain), eps)
@@ -154,8 +154,8 @@ def _memory(answer: Any) -> None:
                 (1.52, "that is after two batches."),
                 (2.7512, "that is after four batches."),
                 (2.4, "0.8 is added by the first batch only. Each one closes a tenth of the gap that is left."),
-                (7.992, "momentum is the share of the new number here: 0.9 of the old one stays."),
-                (8.0, "the running mean comes from 0, and takes only a tenth of each new number."),
+                (7.992, "momentum is the weight of the new value here: 0.9 of the old one stays."),
+                (8.0, "the running mean comes from 0, and takes only a tenth of each new value."),
             ],
         ),
         "enough": (
@@ -163,10 +163,10 @@ def _memory(answer: Any) -> None:
             [
                 (43, "after 43 batches it is 7.914, not quite within 1 % of 8, which begins at 7.92."),
                 (45, "one batch fewer does."),
-                (2, "momentum is the share of the new number here: 0.9 of the old one stays."),
+                (2, "momentum is the weight of the new value here: 0.9 of the old one stays."),
                 (10, "after ten batches 0.9¹⁰ = 35 % are still missing."),
                 (100, "fewer will do: 0.9 to the power of 100 is much less than 1 %."),
-                (22, "after 22 batches 10 % are still missing. It is to be 1 %."),
+                (22, "after 22 batches 10 % are still missing. It should be 1 %."),
             ],
         ),
         "third": (
@@ -174,12 +174,12 @@ def _memory(answer: Any) -> None:
             [
                 (
                     0.1,
-                    "with 0.1 the third batch has a tenth of the say. In a plain mean of three it has as much as each.",
+                    "with 0.1 the third batch has the weight 0.1. In a plain mean of three all weights are equal.",
                 ),
                 (0.5, "that is the momentum of the second batch, whose mean is half of the mean so far."),
-                (2 / 3, "that is the share of the old. Momentum is the share of the new."),
+                (2 / 3, "that is the weight of the old mean. Momentum is the weight of the new one."),
                 (0.25, "that is the momentum of the fourth batch."),
-                (3.0, "a share is at most 1. Which part of the mean of three is the third?"),
+                (3.0, "a weight is at most 1. Which fraction of the mean of three is the third?"),
             ],
         ),
     }
@@ -189,7 +189,7 @@ def _memory(answer: Any) -> None:
         if name == "third" and abs(number - right) < 0.005:
             continue
         if name == "enough" and number != int(number):
-            raise Wrong(f"{name} = {number:g}: batches are whole. After how many is it within 1 % for the first time?")
+            raise Wrong(f"{name} = {number:g}: give an integer. After how many is it within 1 % for the first time?")
         if name == "three" and abs(number - right) < 0.006:
             continue
         compare(name, number, right, known)
@@ -215,7 +215,7 @@ def _fold(answer: Any) -> None:
         square, bare, plain = gain / (variance + eps), gain / np.sqrt(variance), 1 / np.sqrt(variance + eps)
         root = "divide by the standard deviation, the root of running_var + eps."
         by_weight: ArrayMistakes = [
-            (w, "that is linear.weight as it was. The norm multiplies what comes out of it."),
+            (w, "that is linear.weight as it was. The norm multiplies its output."),
             ((w.T * k).T.T, "that is its transpose: a row for each output."),
             (w * square[:, None], root),
             (w * bare[:, None], "eps is missing under the root."),

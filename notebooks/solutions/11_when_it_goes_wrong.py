@@ -14,7 +14,7 @@ def leaky_bound(n, a):
 lessons.check("11.1", leaky_bound)
 
 
-# 11.2 · Alive is who is above 0 for some sample, dead who is not.
+# 11.2 · A unit is alive if it is above 0 for some sample, else dead.
 def dead_units(z):
     alive = (z > 0).any(0).tolist()
     return [unit for unit, fires in enumerate(alive) if not fires]
@@ -32,7 +32,7 @@ def log_sum_exp(s):
 lessons.check("11.3", log_sum_exp)
 
 
-# 11.4 · One order for both, a stable loss, and w.grad forgotten.
+# 11.4 · One order for both, a stable loss, and w.grad reset in each step.
 def repaired(w, x, t, steps):
     losses = []
     for _ in range(steps):

@@ -2,7 +2,7 @@
 
 from minigrad import lessons
 
-# 12.1 · dims are what a piece is made of; the other sizes multiplied say how many pieces there are.
+# 12.1 · dims are the dimensions of a piece; the product of the other sizes is the number of pieces.
 pieces = {
     "word": ((2,), 8 * 20),
     "feature": ((0, 1), 64),
@@ -12,7 +12,7 @@ pieces = {
 lessons.check("12.1", pieces)
 
 
-# 12.2 · By way of the gain first; then the rule of the lesson. What all samples used is summed over them.
+# 12.2 · Through the gain first; then the rule of the lesson. Gain and bias are broadcast over samples: sum over them.
 def layer_norm_rule(g, x, gain, eps):
     s = (x.var(1, correction=0, keepdim=True) + eps).sqrt()
     y = (x - x.mean(1, keepdim=True)) / s
