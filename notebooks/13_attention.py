@@ -6,7 +6,7 @@
 # ## The question
 #
 # Here is a small language. Each line is a name, of a chemical element, a country or a star, and the same name again.
-# One name in ten is put aside: no network will see it while it learns.
+# One name in ten is held out: no network is trained on it.
 
 # %%
 import math
@@ -25,10 +25,10 @@ listed = {name.lower() for kind in ("elements", "countries", "stars") for name i
 names = sorted(name for name in listed if name.isascii() and name.isalpha() and 3 <= len(name) <= 10)
 new = names[::10]
 known = [name for name in names if name not in new]
-print(len(known), "names to learn from,", len(new), "put aside:", ", ".join(new[::8]))
+print(len(known), "names to learn from,", len(new), "held out:", ", ".join(new[::8]))
 
 # %%
-alphabet = mg.data.Vocabulary("\n abcdefghijklmnopqrstuvwxyz")  # a number for each of 28 letters
+alphabet = mg.data.Vocabulary("\n abcdefghijklmnopqrstuvwxyz")  # an index for each of 28 letters
 mg.manual_seed(0)
 drawn = mg.randint(0, len(known), (4000,)).tolist()
 story = "\n" + "".join(f"{known[k]} {known[k]}\n" for k in drawn)
@@ -37,9 +37,9 @@ print(*story.split("\n")[1:7], sep="\n")
 
 
 # %% [markdown]
-# (Space and line break count as letters.) A network is to guess the next letter from those before it. In the first half
+# (Space and line break count as letters.) A network should guess the next letter from those before it. In the first half
 # of a line it can only know which letters like to follow each other. In the second half *you* are never wrong, even if
-# you have never heard of the star. After `markeb ma` you look where `ma` stood before, and read on there: `r`. That is
+# you have never heard of the star. After `markeb ma` you look where `ma` occurred before, and read on there: `r`. That is
 # six letters back. In `cuba cu` it is four, and in `tajikistan ta` ten. A filter as in [lesson
 # 10](10_convolution.ipynb) has a weight for each *distance*, the same in every line. That will not do.
 #
@@ -49,7 +49,7 @@ print(*story.split("\n")[1:7], sep="\n")
 #
 # Python's `dict` chooses by what it is asked: among its **keys** it finds the one that equals the **query**, and out
 # comes the **value** that belongs to it. But it is all or nothing. Nudge the query, and there is no such key, and no
-# slope.
+# derivative.
 #
 # So let us be less strict. Each key gets a **score** for how well it matches, the softmax of [lesson
 # 4](04_a_network_of_values.ipynb) turns the scores into weights that add up to 1, and the answer is the mean of *all*
@@ -88,19 +88,19 @@ for i, weight in enumerate((0.25, 0.75)):
 #
 # $$\frac{\partial y}{\partial s_i} = w_i \, (v_i - y)$$
 #
-# Read it as a vote: a value above the mean wants more weight if $y$ should grow, one below wants less, and those that
-# nobody looks at have no say.
+# Read it as a vote: a value above the mean needs more weight if $y$ should grow, one below needs less, and those with
+# a weight of 0 have no influence.
 #
 # ## Build it: queries, keys and values
 #
-# Where do scores come from? Let query and keys be lists of $d$ numbers. Their **dot product** $q \cdot k = q_1 k_1 +
+# Where do scores come from? Let query and keys be vectors of $d$ elements. Their **dot product** $q \cdot k = q_1 k_1 +
 # \dots + q_d k_d$ is large if both point the same way, 0 if they have nothing in common, and negative if they are
 # opposed. If queries are the rows of a matrix $Q$, keys and values those of $K$ and $V$, then all lookups together are
 # two matrix products with a softmax between them. This is **attention**:
 #
 # $$\operatorname{attention}(Q, K, V) = \operatorname{softmax}\!\left(\frac{Q K^\top}{\sqrt d}\right) V$$
 #
-# (Each row of scores has a softmax of its own. What `hidden` is for, you will see in a moment.)
+# (Each row of scores has its own softmax. What `hidden` is for, you will see in a moment.)
 
 # %%
 def attend(q, k, v, hidden=None):
@@ -114,16 +114,16 @@ def attend(q, k, v, hidden=None):
 # %% [markdown]
 # ### Why the root?
 #
-# It is the reckoning of [lesson 11](11_when_it_goes_wrong.ipynb). If the numbers of $q$ and $k$ have mean 0 and
+# It is the calculation of [lesson 11](11_when_it_goes_wrong.ipynb). If the elements of $q$ and $k$ have mean 0 and
 # variance 1, each product has variance 1, and a sum of $d$ of them has variance $d$. So scores have a spread of
 # $\sqrt d$, and dividing by it makes it 1 again. What happens without it, we shall measure under *Break it*.
 #
 # ### Not to look ahead
 #
-# Now every place of a line is to look at the others. But a place that has to guess the next letter must not look there:
-# it stands right behind it. So a score that is not allowed becomes $-\infty$ *before* the softmax. Then its power is
-# $e^{-\infty} = 0$, and the other weights still add up to 1. Such a table of what is hidden is a **causal mask**. With
-# equal scores each place sees the mean of all so far:
+# Now every position of a line should look at the others: each attends to all. But a position that has to guess the next letter must not look at it:
+# it comes right behind. So a score that is not allowed becomes $-\infty$ *before* the softmax. Then its power is
+# $e^{-\infty} = 0$, and the other weights still add up to 1. Such a table of hidden positions is a **causal mask**. With
+# equal scores each position gets the mean of all so far:
 
 # %%
 def causal(length):
@@ -136,19 +136,19 @@ for hidden, row in zip(causal(4), attend(zeros, zeros, zeros, causal(4))[1], str
 
 
 # %% [markdown]
-# And the gradient? $w_i\,(v_i - y)$ is 0 for $w_i = 0$. Through a hidden place nothing comes back.
+# And the gradient? $w_i\,(v_i - y)$ is 0 for $w_i = 0$. A hidden position gets no gradient.
 #
 # ### Several heads
 #
-# One softmax makes one mean. To look at two places for two reasons takes two of them, so attention is split into
-# **heads**: the numbers of each place are divided among the heads, and each head has queries, keys and values of its
-# own. It costs a view ([lesson 6](06_tensors.ipynb)): (N, T, 32), for T places of N lines, is read as (N, T, 2, 16) and
-# transposed to (N, 2, T, 16). The matrix products take the last two dimensions, for each line and head by itself.
+# One softmax computes one mean. To look at two positions for two reasons takes two of them, so attention is split into
+# **heads**: the features of each position are divided among the heads, and each head has its own queries, keys and
+# values. It costs a view ([lesson 6](06_tensors.ipynb)): (N, T, 32), for T positions of N lines, is read as (N, T, 2, 16) and
+# transposed to (N, 2, T, 16). The matrix products use the last two dimensions, for each line and head by itself: the others are **batch dimensions**.
 #
-# Where do queries, keys and values come from? From the place itself, by a linear layer that is learned, one for all
-# three; `chunk` cuts what it gives in three. And what the heads have found is put together by another. (A class made from
-# `nn.Module` is a layer of our own. Its `forward` says what it computes, and `parameters()` finds those of all layers that
-# it keeps in `self`.)
+# Where do queries, keys and values come from? From the position itself, by a learned linear layer, a **projection**, one for all
+# three; `chunk` splits its output in three. Another combines the outputs of the heads. (A subclass of
+# `nn.Module` is a layer of our own. Its `forward` computes the output, and `parameters()` finds those of all layers
+# stored in `self`.)
 
 # %%
 class Attention(nn.Module):
@@ -170,10 +170,10 @@ class Attention(nn.Module):
 # %% [markdown]
 # ### A block
 #
-# Attention carries numbers from place to place. What to make of them is for a small perceptron, which works at each
-# place by itself. Both stand on a **residual path**: what they find is *added* to what was there, $x + f(x)$. A plus
-# sign passes gradients on as they are, so they reach the lowest block undiminished, however many there are. And each
-# $f$ looks at its input through a layer norm ([lesson 12](12_normalisation.ipynb)).
+# Attention carries features from position to position. A small perceptron processes them, at each
+# position by itself. Both are on a **residual path**: their output is *added* to their input, $x + f(x)$. A plus
+# sign passes gradients on unchanged, so they reach the lowest block undiminished, however many there are. And each
+# $f$ gets its input through a layer norm ([lesson 12](12_normalisation.ipynb)).
 
 # %%
 class Block(nn.Module):
@@ -213,14 +213,14 @@ found
 
 # %% [markdown]
 # You should see that the two weights are equal, so 3 is found. If it should be more, score 0 must fall and score 1
-# rise: $\frac12 (1 - 3) = -1$, and $\frac12 (5 - 3) = 1$. Therefore the *query* is told to turn away from the first key and towards
-# the second, (−2, 2). And the keys are told as well: the second to come to the query, the first to go away from it. So
+# rise: $\frac12 (1 - 3) = -1$, and $\frac12 (5 - 3) = 1$. Therefore the gradient turns the *query* away from the first key and towards
+# the second, (−2, 2). And the keys as well: it moves the second towards the query, the first away from it. So
 # those who ask and those who answer learn to understand each other.
 #
 # ## Step it
 #
-# Now three places with a mask. Each has a query, a key and a value of one number, and all keys are 0. The loss is the
-# sum of what the three have found.
+# Now three positions with a mask. Each has a query, a key and a value of one element, and all keys are 0. The loss is the
+# sum of the three results.
 
 # %%
 from minigrad_viz import tour
@@ -244,22 +244,22 @@ print("gradient of the keys:  ", k.grad.tolist()[0])
 stops = [
     (scores, "Three queries times three keys: nine scores, all of them 0."),
     (seen, "The mask: what is to the right of the diagonal becomes −∞ (crossed)."),
-    (weights, "Row by row: 1; then ½ and ½; then a third each. Hidden places get 0."),
+    (weights, "Row by row: 1; then ½ and ½; then a third each. Hidden positions get 0."),
     (found, "0 alone; the mean of 0 and 3; the mean of 0, 3 and 6."),
-    ((seen, "backward"), "Back: w · (v − y). Row 0 had no choice, and where a place is hidden, 0 arrives."),
+    ((seen, "backward"), "Back: w · (v − y). Row 0 had no choice, and where a position is hidden, 0 arrives."),
     ((k, "backward"), "Each key adds up what all queries that see it say. The last is seen by one alone."),
 ]
 tour(loss, stops)
 
 # %% [markdown]
 # You should see a staircase of weights, paler from row to row, and beside the scores a gradient that is white in row 0
-# and right of the diagonal. (The two red borders are alarms for infinity, as in lesson 11. Here it is wanted.) All
-# would find more if they looked less at the first place: its key gets −0.75 − 1.
+# and right of the diagonal. (The two red borders are alarms for infinity, as in lesson 11. Here it is intended.) All
+# would find more if they looked less at the first position: its key gets −0.75 − 1.
 #
 # ## Compare with the library
 #
 # `F.scaled_dot_product_attention` is our `attend`. `nn.TransformerEncoderLayer` is our block, and the attention within
-# it an `nn.MultiheadAttention`. Given the same parameters, which have other names in part, are their numbers ours?
+# it an `nn.MultiheadAttention`. Given the same parameters, which have other names in part, are their results ours?
 
 # %%
 mg.manual_seed(0)
@@ -281,18 +281,18 @@ print("Block:    ", mg.allclose(block(x), layer(x, src_mask=causal(5))))
 # %% [markdown]
 # ## A small GPT
 #
-# One thing is missing. A lookup does not care in which *order* keys and values stand. For one block, the letters before
+# One thing is missing. A lookup does not depend on the *order* of keys and values. For one block, the letters before
 # the last might as well be shuffled:
 
 # %%
 shuffled = mg.tensor([2, 0, 3, 1, 4])
-print("the last place finds the same:", mg.allclose(block(x)[:, -1], block(x[:, shuffled])[:, -1]))
+print("the last position finds the same:", mg.allclose(block(x)[:, -1], block(x[:, shuffled])[:, -1]))
 
 
 # %% [markdown]
-# So what a place *is* must tell where it is. We add a pattern to it that no other place has: sines and cosines of its
-# number, from quick to slow, like the hands of many clocks. To go on by some places turns each hand by an angle, always
-# the same wherever one begins. So “the place before me” is something that a linear layer can ask for.
+# So the features of a position must tell where it is. We add a pattern to them that no other position has, a **positional encoding**: sines and cosines of its
+# index, from quick to slow, like the hands of many clocks. To go on by some positions turns each hand by an angle, always
+# the same wherever one begins. So “the position before me” is something that a linear layer can ask for.
 
 # %%
 def clocks(places, width):
@@ -303,14 +303,14 @@ def clocks(places, width):
 
 fig, ax = plt.subplots(figsize=(6.4, 4.0))
 ax.imshow(clocks(24, 32).numpy(), cmap="cividis")
-ax.set(xlabel="32 numbers: sines, then cosines, from quick to slow", ylabel="place")
+ax.set(xlabel="32 features: sines, then cosines, from quick to slow", ylabel="position")
 plt.show()
 
 # %% [markdown]
-# You should see a row for each of 24 places. From top to bottom, the columns on the left of each half change quickly,
+# You should see a row for each of 24 positions. From top to bottom, the columns on the left of each half change quickly,
 # and those on the right hardly at all. No two rows are alike.
 #
-# An **embedding** is a table with a row of learned numbers for each letter. Letter and place added, then two blocks, a
+# An **embedding** is a table with a row of learned features for each letter. Letter and position added, then two blocks, a
 # last norm, and a linear layer for the scores of the next letter: such a network is a **transformer**. One that guesses
 # what comes next is called **GPT**, *generative pre-trained transformer*. The large ones have the same parts.
 
@@ -341,10 +341,10 @@ print(f"blind guessing costs ln {len(alphabet)} = {math.log(len(alphabet)):.2f}"
 # %% [markdown]
 # ## Let it learn
 #
-# A step takes 16 pieces of the text, each beginning at a line break. All 24 places of a piece guess at once: place $t$
+# A step takes a batch of 16 sequences from the text, each beginning at a line break. All 24 positions of a sequence guess at once: position $t$
 # sees the letters up to its own, and letter $t + 1$ is the right answer. The loss is their mean cross-entropy, the
 # optimizer Adam, its rate a cosine, both of [lesson 9](09_optimizers.ipynb). Before the cosine falls, the rate rises
-# during the first 15 % of the steps: such a **warm-up** keeps the first steps small, while nobody knows yet where to
+# during the first 15 % of the steps: such a **warm-up** keeps the first steps small, while the network has not learned yet where to
 # look. In some 10 to 20 seconds, you should see a bar that fills, with the loss beside it.
 
 # %%
@@ -385,11 +385,11 @@ def halves(name):
 
 first, again = [sum(costs) / len(new) for costs in zip(*map(halves, new), strict=True)]
 print(f"loss: {losses[0]:.1f} at first, {sum(losses[-50:]) / 50:.1f} in the end")
-print(f"new names: {first:.1f} when said first, {again:.1f} when said again")
+print(f"new names: {first:.1f} the first time, {again:.1f} the second time")
 
 # %% [markdown]
-# It begins near blind guessing. In the end a letter of a *new* name, one of those put aside, costs 2.4 when it is said
-# first: like choosing among eleven, since $e^{2.4} \approx 11$. Said again, it costs next to nothing. That is no list
+# It begins near blind guessing. In the end a letter of a *new* name, one of those held out, costs 2.4 the first
+# time: like choosing among eleven, since $e^{2.4} \approx 11$. The second time, it costs next to nothing. That is no list
 # learned by heart. The network has learned to look. Letter by letter:
 
 # %%
@@ -398,19 +398,19 @@ costs = surprise(model, line)
 fig, ax = plt.subplots(figsize=(6.4, 3.2))
 ax.bar(range(len(costs)), costs, color=["#E69F00"] * 7 + ["#0072B2"] * 7)
 ax.set_xticks(range(len(costs)), [*"markeb", "·", *"markeb", "↵"])
-ax.text(3, 4.9, "said first", color="#B87A00", ha="center")
-ax.text(10, 4.9, "said again", color="#0072B2", ha="center")
+ax.text(3, 4.9, "first time", color="#B87A00", ha="center")
+ax.text(10, 4.9, "second time", color="#0072B2", ha="center")
 ax.tick_params(axis="x", length=0)
 ax.set(ylabel="cross-entropy of the letter", ylim=(0, 5.4))
 plt.show()
 
 # %% [markdown]
-# You should see high bars (orange) while Markeb, a star that it never heard of, is said first, and almost none (blue)
-# when it is said again. (· is the space, ↵ the line break.)
+# You should see high bars (orange) the first time that Markeb occurs, a star that was not in the training data, and almost none (blue)
+# the second time. (· is the space, ↵ the line break.)
 #
 # ## Where does it look?
 #
-# The weights tell. A row is a place that looks, a column a place that is looked at, and the darker, the more. (The line
+# The weights show it. A row is a position that looks, a column a position that is looked at, and the darker, the more. (The line
 # begins with a line break.)
 
 # %%
@@ -428,17 +428,17 @@ plt.show()
 
 
 # %% [markdown]
-# You should see four triangles, as the mask wants it, and in the last one, block 2, head 2, what we asked for. As long
-# as the name is said first, that head mostly rests on ↵: there is nothing to look for. From the space on, it runs along
+# You should see four triangles, because of the mask, and in the last one, block 2, head 2, what we asked for. When
+# the name occurs first, that head mostly rests on ↵: there is nothing to look for. From the space on, it runs along
 # a line beside the diagonal: the space looks at the first `m`, `m` looks at `a`, `a` at `r`, each at the letter that has
 # to come *next*. (After the last `b` none has to.) The other heads prepare this. Head 1 of block 1, for one, turns to the
-# space as soon as there is one. Nobody told them to.
+# space as soon as there is one. Nobody programmed that. (A head that finds where the same occurred before, and reads on there, is called an **induction head**.)
 #
 # ## It writes
 #
-# To write, let it guess, draw a letter by its probabilities, put it at the end, and ask again. Before the softmax the
+# To write, let it guess, **sample** a letter by its probabilities, append it, and ask again. Before the softmax the
 # scores are divided by a **temperature** $\tau$ (“tau”): below 1 the likely letters become still more likely, above 1
-# all become more alike.
+# they all become more equal.
 
 # %% tags=["nbval-ignore-output"]
 @mg.no_grad()
@@ -460,12 +460,12 @@ mg.manual_seed(2)
 lines = [line.split() for line in write(model, 100, temperature=0.7)]
 twice = [words[0] for words in lines if len(words) == 2 and words[0] == words[1]]
 invented = [name for name in twice if name not in names]
-print(f"{len(twice)} of 100 lines say a name twice, and {len(invented)} of these names are on no list")
+print(f"{len(twice)} of 100 lines contain a name twice, and {len(invented)} of these names are on no list")
 
 # %% [markdown]
 # You should see, at low temperatures, names that sound like those of elements and stars. Nearly all are invented, and
-# most are said twice all the same. The higher the temperature, the stranger the names and the more slips. (Which names
-# they are is chance. Already another processor, which adds up in another order and so rounds otherwise, may draw
+# most occur twice all the same. The higher the temperature, the stranger the names and the more slips. (Which names
+# they are is chance. Even another processor, which adds up in another order and so rounds differently, may draw
 # others.)
 #
 # ## Break it: forget the mask
@@ -496,15 +496,15 @@ mg.manual_seed(1)
 print(write(cheat, 8, temperature=1.0))
 
 # %% [markdown]
-# In fewer steps the loss falls wonderfully, far below anything that can be known about a name. It is a fraud: to guess
+# In fewer steps the loss falls wonderfully, far below what anybody could guess of a name. It is a fraud: to guess
 # letter $t + 1$, it looks at letter $t + 1$. Given only the letters so far, it does much worse than blind guessing
-# (3.3), and what it writes is empty lines and rubbish. For when it writes, what it learned to look at is not there yet.
+# (3.3), and what it writes is empty lines and rubbish. For when it writes, the letters that it learned to look at do not exist yet.
 # If a loss is too good to be true, ask what the network can see.
 #
 # ## Break it: forget the root
 #
-# Eight keys, queries and keys at random, with more and more numbers $d$. How far does a weight move if its score does?
-# By the rule above that slope is $w_i \,(1 - w_i)$. We take its mean, with the root and without:
+# Eight keys, queries and keys at random, with larger and larger $d$. How far does a weight move if its score does?
+# By the rule above that derivative is $w_i \,(1 - w_i)$. We take its mean, with the root and without:
 
 # %%
 mg.manual_seed(0)
@@ -519,12 +519,12 @@ fig, ax = plt.subplots(figsize=(6.4, 3.6))
 for (name, found), color in zip(slopes.items(), ("#0072B2", "#D55E00"), strict=True):
     ax.loglog(sizes, found, "o-", color=color)
     ax.text(sizes[-1] * 1.3, found[-1], name, color=color, va="center")
-ax.set(xlabel="$d$", ylabel="mean slope of a weight", xlim=(0.8, 60000), ylim=(0.001, 0.3))
+ax.set(xlabel="$d$", ylabel="mean derivative of a weight", xlim=(0.8, 60000), ylim=(0.001, 0.3))
 plt.show()
 
 # %% [markdown]
-# You should see that with the root (blue) the slope is the same for all $d$. Without it (orange), the more numbers, the
-# larger the scores, and the nearer the softmax comes to a `dict`: one key gets nearly all the weight, and the slopes
+# You should see that with the root (blue) the derivative is the same for all $d$. Without it (orange), the larger $d$, the
+# larger the scores, and the nearer the softmax comes to a `dict`: one key gets nearly all the weight, and the derivatives
 # fade. Such a softmax is **saturated**. The choice is made before anything has been learned, and the gradient to unmake
 # it is small.
 #
@@ -539,7 +539,7 @@ from minigrad import lessons
 # ### Exercise 13.1 · Look it up by hand
 #
 # The query is $(1, 1)$. The keys are $(2, -2)$, $(-1, 1)$, $(0, 0)$ and $(3, 3)$, their values 1, 4, 7 and 60, and the
-# last one is hidden by a mask. Give the four weights, what is found, and its slopes by the four scores.
+# last one is hidden by a mask. Give the four weights, what is found, and its derivatives with respect to the four scores (`"slopes"`).
 
 # %%
 lookup = {"weights": ..., "found": ..., "slopes": ...}
@@ -551,9 +551,9 @@ lessons.check("13.1", lookup)
 # %% [markdown]
 # ### Exercise 13.2 · A shorter memory
 #
-# In a long text each place may look at itself and at the `back` places just before it, and at nothing else. Write that
-# mask, a table of `True` (hidden) and `False`, for `length` places. (`mg.arange(length)` are their numbers, and tensors
-# can be compared: `<`, `>`. Two tables of truths are joined by `|`, “or”.)
+# In a long text each position may look at itself and at the `back` positions just before it, and at nothing else (*sliding-window attention*). Write that
+# mask, a table of `True` (hidden) and `False`, for `length` positions. (`mg.arange(length)` are their indices, and tensors
+# can be compared: `<`, `>`. Two boolean tensors are combined by `|`, “or”.)
 
 # %%
 def window(length, back):
@@ -568,7 +568,7 @@ lessons.check("13.2", window)
 # ### Exercise 13.3 · Count the parameters
 #
 # How many parameters has our `GPT`, for so many `letters`, a `width`, and so many `blocks`? Write the formula. (A
-# linear layer from $n$ to $m$ has $n m$ weights and $m$ biases, a layer norm two numbers for each of the width. Why
+# linear layer from $n$ to $m$ has $n m$ weights and $m$ biases, a layer norm two parameters for each of the width. Why
 # does the number of heads not matter?)
 
 # %%
@@ -585,7 +585,7 @@ lessons.check("13.3", count)
 #
 # A network that writes should not be too bold. **Top-k sampling** lets it draw only from the `k` letters with the
 # highest scores. Write a function that turns a list of scores into the list of probabilities to draw with, at a given
-# temperature. All other letters have 0, and those that are left add up to 1.
+# temperature. All other letters have 0, and the rest add up to 1.
 
 # %%
 def probabilities(scores, temperature, k):
@@ -611,5 +611,5 @@ lessons.check("13.4", probabilities)
 # - C. Olsson and others, “In-context learning and induction heads”, Transformer Circuits Thread (2022): heads that find
 #   where the same stood before, and read on there, in large networks.
 #
-# This network looked everywhere at once, with weights. The next one looks at a single place of a picture, and learns
+# This network looked everywhere at once, with weights. The next one looks at a single position of a picture, and learns
 # which: **[14 · Looking where it matters](14_looking_where_it_matters.ipynb)**

@@ -69,19 +69,19 @@ plt.show()
 
 
 # %% [markdown]
-# You should see ten digits, and below them the same ten, turned far. Above each picture stands what the network reads,
+# You should see ten digits, and below them the same ten, turned far. The title of each picture is what the network reads,
 # in blue where that is right, in orange where it is wrong. Half of what lies aslant it takes for a 4. We can still read
 # most of the lower row: we tilt our heads.
 #
 # **Can a network learn to tilt its head, by gradients alone?** It would have to choose, for each pixel of a new
-# picture, a *place* to look at in the old one. (In [lesson 13](13_attention.ipynb) a network looked everywhere, with
-# weights. Here it is to look at one place, and say which.) And “take the pixel at column 3.7, row 2.2” does not sound
+# picture, a *position* to look at in the old one. (In [lesson 13](13_attention.ipynb) a network looked everywhere, with
+# weights. Here it should look at one position, and choose which.) And “take the pixel at column 3.7, row 2.2” does not sound
 # like a smooth function.
 #
 # ## Guess: nudge the angle
 #
 # To turn a picture, go through the pixels of the *result*, and ask of each where it comes from. (The other way round,
-# where each pixel goes, would leave holes.) So take its place, counted from the middle of the picture, and turn that.
+# where each pixel goes, would leave holes.) So take its position, counted from the middle of the picture, and turn that.
 # Here is a 2, turned by 40 degrees, and where the 64 pixels have to look to turn it back:
 
 # %%
@@ -107,7 +107,7 @@ plt.show()
 # You should see a 2, the 2 turned to the left, and a slanted grid of 64 orange dots on it. Go along its rows, and you
 # meet the rows of the upright 2. But the dots fall between the pixels, and the first idea is to **round**: take the
 # nearest pixel, and 0 outside of the picture. As a loss, we take the mean of the squared differences from the upright
-# 2. Before you look: what is its slope by the angle? And is the loss a smooth curve?
+# 2. Before you look: what is its derivative with respect to the angle? And is the loss a smooth curve?
 
 # %%
 def pixel(image, row, column):
@@ -128,7 +128,7 @@ def loss(angle, look, image):
 pixels, h = slanted[0, 0].tolist(), 1e-6
 for angle in (-60, -30, 0, 30):
     slope = (loss(angle + h, nearest, pixels) - loss(angle - h, nearest, pixels)) / (2 * h)
-    print(f"slope at {angle:3} degrees: {slope}")
+    print(f"derivative at {angle:3} degrees: {slope}")
 
 
 # %%
@@ -150,9 +150,9 @@ draw_losses(rounded)
 
 
 # %% [markdown]
-# The slope is 0, wherever we nudge. You should see why: the curve has its lowest point near −40 degrees, as it should,
+# The derivative is 0, wherever we nudge. You should see why: the curve has its lowest point near −40 degrees, as it should,
 # but it is a **staircase**. On the right, 5 degrees of it: it is level, until one of the 64 dots crosses from one pixel
-# to the next, and there it jumps. A gradient is told nothing of what comes after the jump. On such ground nobody
+# to the next, and there it jumps. A gradient contains nothing of what comes after the jump. On such ground nobody
 # learns.
 #
 # ## Build it: between four pixels
@@ -163,7 +163,7 @@ draw_losses(rounded)
 #
 # $$f = (1-u)(1-v)\,a + u\,(1-v)\,b + (1-u)\,v\,c + u\,v\,d$$
 #
-# To find numbers between given ones is to **interpolate**. This is **bilinear interpolation**: hold $v$ still, and it
+# To compute values between given ones is to **interpolate**. This is **bilinear interpolation**: hold $v$ still, and it
 # is a straight line in $u$; hold $u$ still, and it is one in $v$.
 
 # %%
@@ -218,15 +218,15 @@ draw_losses(rounded, (bilinear, "#0072B2"))
 # You should see a blue curve through the orange staircase. It can be walked down. (It still has small kinks, where a
 # dot passes a pixel and begins to mix with other neighbours. A ReLU has a kink, too, and learns.)
 #
-# ### Its slopes
+# ### Its derivatives
 #
-# The formula is a sum of products, so its slopes are easily read off. By each *pixel*, the slope is its weight. By the
+# The formula is a sum of products, so its derivatives are easily read off. With respect to each *pixel*, the derivative is its weight. With respect to the
 # *point*, it is
 #
 # $$\frac{\partial f}{\partial u} = (1-v)\,(b-a) + v\,(d-c) \qquad\qquad \frac{\partial f}{\partial v} = (1-u)\,(c-a) + u\,(d-b)$$
 #
 # the rise from left to right in the upper and in the lower pair, mixed; and the same from above to below. ($u$ grows with
-# the column $x$ of the point, and $v$ with its row $y$. So these are the slopes by $x$ and by $y$, too.)
+# the column $x$ of the point, and $v$ with its row $y$. So these are the derivatives with respect to $x$ and $y$, too.)
 
 # %%
 def slopes(image, x, y):
@@ -250,8 +250,8 @@ print("nudged by y:", (bilinear(tiny, 0.5, 0.25 + h) - bilinear(tiny, 0.5, 0.25 
 # %% [markdown]
 # ## Draw it
 #
-# The same with `Value`s. Three mixes are enough: along the upper pair, along the lower pair, and between what these
-# give.
+# The same with `Value`s. Three mixes are enough: along the upper pair, along the lower pair, and between these
+# two results.
 
 # %%
 # %load_ext minigrad_viz
@@ -265,23 +265,23 @@ f.backward()
 f
 
 # %% [markdown]
-# You should see the slopes from above: 3 at $u$, 6 at $v$, and at the pixels their weights, 0.375 and 0.125. So the
-# loss tells *pixels* what to become, which is not new. It also tells the *point* where to go: to the right and down,
+# You should see the derivatives from above: 3 at $u$, 6 at $v$, and at the pixels their weights, 0.375 and 0.125. So the
+# loss has a gradient for *pixels*, which is not new. It also has one for the *point*, which says where to go: to the right and down,
 # where this picture is brighter.
 #
 # ## A whole picture: the grid
 #
-# 64 points are a **grid**. We want to move it as a whole, by a few numbers. Let places on a picture go from −1 (left,
+# 64 points are a **grid**. We want to move it as a whole, by a few parameters. Let positions on a picture go from −1 (left,
 # or top) to 1 (right, or bottom), so that they mean the same for any number of pixels. A matrix $\theta$ (“theta”) of 2
-# × 3 numbers says where the pixel at $(x, y)$ of the result looks:
+# × 3 elements determines where the pixel at $(x, y)$ of the result looks:
 #
 # $$\begin{pmatrix} x' \\ y' \end{pmatrix} = \begin{pmatrix} \theta_{00} & \theta_{01} & \theta_{02} \\ \theta_{10} & \theta_{11} & \theta_{12} \end{pmatrix} \begin{pmatrix} x \\ y \\ 1 \end{pmatrix}$$
 #
-# The last column is a shift. The others turn, stretch and slant. Together that is an **affine** map: straight lines
+# The last column is a shift. The others rotate, scale and shear. Together that is an **affine** map: straight lines
 # stay straight, and parallels parallel. For an angle $\alpha$, the first two columns are $\cos\alpha, -\sin\alpha$
 # above $\sin\alpha, \cos\alpha$, as in `places_at`.
 #
-# Where exactly is −1? There are two customs, and functions that sample pictures ask which: `align_corners`.
+# Where exactly is −1? There are two conventions, and functions that sample pictures have a parameter for it: `align_corners`.
 
 # %%
 fig, axes = plt.subplots(2, 1, figsize=(6.4, 3.4))
@@ -303,7 +303,7 @@ plt.show()
 # %% [markdown]
 # You should see a row of four pixels, twice. With `False`, which we use, −1 and 1 (orange) are the outer *edges*, and
 # the middles of the pixels (blue) are half a pixel further in. With `True`, −1 and 1 are the *middles* of the first and
-# the last pixel. Either is good. To mix them up shifts every point by a bit.
+# the last pixel. Either is good. To confuse them shifts every point by a bit.
 
 # %%
 def places(n, like):  # (x, y, 1) of n x n pixels
@@ -328,8 +328,8 @@ print("as in the guess:", mg.allclose(at, mg.tensor(places_at(-40)), atol=1e-5))
 # ### And back
 #
 # All these are operations that we know, a matrix product, a factor and a sum, except for one: the sampling between. It
-# gets a rule in a `Function`, as in [lesson 7](07_gradient_rules.ipynb). What arrives at a number of the result goes
-# back along all its slopes: to its point, and to four pixels, where it is *added* to what others bring.
+# gets a rule in a `Function`, as in [lesson 7](07_gradient_rules.ipynb). What arrives at an element of the result is passed
+# on with all its derivatives: to its point, and to four pixels, where it is *added* to the contributions of others.
 
 # %%
 def spread(g, image, at):
@@ -369,13 +369,13 @@ theta = mg.tensor([[0.83, -0.31, 0.07], [0.19, 0.77, -0.13]], dtype=mg.float64)
 mg.gradcheck(warp, [image, theta])
 
 # %% [markdown]
-# So nudging agrees, for all 16 pixels and for all six numbers of $\theta$. (These are odd numbers, so that no point
-# falls on a pixel: at a kink, nudging to both sides says something between.) The chain from the result to $\theta$ has
-# three links, what the sampling says to the points, the factor of `to_pixels`, and the rule of the matrix product:
+# So nudging agrees, for all 16 pixels and for all six elements of $\theta$. (Their values are chosen so that no point
+# falls on a pixel: at a kink, nudging to both sides gives something between.) The chain from the result to $\theta$ has
+# three links, the gradient of the points from the sampling, the factor of `to_pixels`, and the rule of the matrix product:
 #
 # $$\frac{\partial L}{\partial \theta} = \frac n2 \, D^\top P$$
 #
-# where row $k$ of $D$ has the two slopes at point $k$, times what has arrived there, and row $k$ of $P$ is its place,
+# where row $k$ of $D$ has the two derivatives at point $k$, times what has arrived there, and row $k$ of $P$ is its position,
 # $(x, y, 1)$. Here is what four matrices do:
 
 # %%
@@ -401,7 +401,7 @@ plt.show()
 #
 # ## Step it
 #
-# The smallest case: our picture of 2 × 2, looked at from two places. With $n = 2$, `to_pixels` comes to adding ½.
+# The smallest case: our picture of 2 × 2, looked at from two positions. With $n = 2$, `to_pixels` amounts to adding ½.
 
 # %%
 from minigrad_viz import tour
@@ -420,25 +420,25 @@ print("theta:", theta.grad.tolist())
 
 # %%
 stops = [
-    (points, "Each row of pair is a place, (x, y, 1). θ says where it looks."),
+    (points, "Each row of pair is a position, (x, y, 1). θ says where it looks."),
     (at, "Counted in pixels: columns ¼ and ¾, both in row ¼."),
     (found, "Two samples, each mixed from the four pixels."),
     ("seed", "Back. The gradient of the result is 1, and so is that of both samples."),
     ((image, "backward"), "Each pixel gets its weights, added up over the two samples."),
-    ((at, "backward"), "Each point gets its slopes: 3 to the right for both, downwards 5 and 7."),
+    ((at, "backward"), "Each point gets its derivatives: 3 to the right for both, downwards 5 and 7."),
     ((theta, "backward"), "The product's rule. The two shifts get 3 + 3 and 5 + 7."),
 ]
 tour(result, stops)
 
 # %% [markdown]
 # You should see the graph, and while this notebook runs the stops. Compare the gradient of $\theta$ with what was
-# printed: 6 and 12 for the shifts, and 1 for $\theta_{10}$, since −½ · 5 + ½ · 7 = 1. To slant the grid so that it goes
+# printed: 6 and 12 for the shifts, and 1 for $\theta_{10}$, since −½ · 5 + ½ · 7 = 1. To shear the grid so that it goes
 # down on the right would find more.
 #
 # ## Compare with the library
 #
-# `F.affine_grid` makes the points, and `F.grid_sample` samples, for a whole batch of pictures with channels, (N, C, H,
-# W). Numbers and gradients:
+# `F.affine_grid` computes the points, and `F.grid_sample` samples, for a whole batch of pictures with channels, (N, C, H,
+# W). Values and gradients:
 
 # %%
 theta = theta_of(25).requires_grad_()
@@ -505,16 +505,16 @@ print(f"{path[0][0]:.0f} degrees at first, {path[-1][0]:.0f} in the end")
 #
 # ## A spatial transformer
 #
-# Here we knew the upright picture. In general nobody does. But there is a network that reads upright digits, and what
-# it says of a turned one has a loss. So put before it a small second network, which looks at the picture and says an
+# Here we knew the upright picture. In general nobody does. But there is a network that reads upright digits, and its
+# answer for a turned one has a loss. So put before it a small second network, which gets the picture and outputs an
 # angle. The picture is turned by that, and then read:
 #
 # picture → angle → $\theta$ → grid → turned picture → reader → loss
 #
-# Every arrow has a gradient. So what the reader wants of its pixels goes back through the sampling to the grid, and
-# from there to the network that said the angle. That network is called a **localisation network**; together with grid
+# Every arrow has a gradient. So the gradient of the pixels goes back through the sampling to the grid, and
+# from there to the network that computed the angle. That network is called a **localisation network**; together with grid
 # and sampling it is a **spatial transformer**. *The reader learns nothing here*: the optimizer does not get its
-# parameters. And nobody tells the other network any angle. It gets the digits turned at random, and hears only how
+# parameters. And the other network gets no label for the angle. It gets the digits turned at random, and from the loss only how
 # badly they were read. (Its last layer begins at 0, so that it begins by leaving pictures as they are.)
 
 # %%
@@ -556,8 +556,8 @@ plt.show()
 # You should see the turned digits of the beginning, and below them what the transformer makes of each: nearly all stand
 # upright, and are read (blue). These are test digits; neither network has learned from them.
 #
-# Has it found the angle, or some trick? We turn all test digits by angles that we know, and plot what it says. To turn
-# back by as much, it should say the same angle with the other sign:
+# Has it found the angle, or some trick? We turn all test digits by angles that we know, and plot its output. To turn
+# back by as much, it should be the same angle with the opposite sign:
 
 # %%
 angles = (2 * mg.rand(297, generator=mg.Generator(1)) - 1) * math.pi / 3
@@ -572,12 +572,12 @@ ax.set(xticks=range(-60, 61, 30), yticks=range(-60, 61, 30))
 plt.show()
 
 # %% [markdown]
-# You should see a dot for each test digit, near the dashed line. It says the angle, mostly to within some ten degrees.
-# It was never told what an angle is.
+# You should see a dot for each test digit, near the dashed line. It finds the angle, mostly to within some ten degrees.
+# No label ever told it what an angle is.
 #
 # ## Break it: round again
 #
-# `grid_sample` can round, too, with `mode="nearest"`. Then the loss is the staircase, and its gradient says so:
+# `grid_sample` can round, too, with `mode="nearest"`. Then the loss is the staircase, and its gradient shows it:
 
 # %%
 stuck = descend(slanted, mode="nearest")
@@ -609,7 +609,7 @@ plt.show()
 # %% [markdown]
 # You should see two valleys. The deep one, at −140, is where the 2 stands upright. We begin at 0, and the way down from
 # there (orange) goes the other way, into the other valley: there the 2 stands upside down, with its strokes as far as
-# possible on those of the goal. In such a place, a **local minimum**, every small turn makes things worse, and a
+# possible on those of the goal. At such a point, a **local minimum**, every small turn makes things worse, and a
 # gradient knows only small turns. So where we begin decides. One can begin at several angles, and keep the best. And
 # with half turns even a reader cannot help: an upside-down 6 is a perfectly good 9.
 #
@@ -653,7 +653,7 @@ from minigrad import lessons
 # ### Exercise 14.1 · By hand
 #
 # The picture has the pixels 2 and 6 above, 10 and 4 below. The point is at $x = \frac14$ and $y = \frac12$, counted in
-# pixels from the 2. What is found there, what is the slope by the 6, and what are the slopes by the point? Then: in
+# pixels from the 2. What is found there, what is the derivative with respect to the 6, and what are those with respect to the point? Then: in
 # which direction would you move the point to find more?
 
 # %%
@@ -670,7 +670,7 @@ lessons.check("14.1", sampled)
 # - is twice as large, around its middle;
 # - has moved to the right by a quarter of its width;
 # - has turned by a quarter turn to the left (counter-clockwise: what was at the bottom is now on the right);
-# - is the left half of the old one, stretched to the full width.
+# - is the left half of the old one, scaled to the full width.
 
 # %%
 theta = {"twice as large": ..., "to the right": ..., "quarter turn": ..., "left half": ...}
@@ -682,9 +682,9 @@ lessons.check("14.2", theta)
 # %% [markdown]
 # ### Exercise 14.3 · A sampler of lines
 #
-# In one dimension, a picture is a line of numbers, and a point is between two of them. Write the sampler with its
-# gradient: for a list `line` and a number `x` with $0 < x <$ `len(line) - 1`, not whole, it gives back three things:
-# the value found; its slopes by the numbers of `line`, a list as long as that; and its slope by `x`.
+# In one dimension, a picture is a list of values, and a point is between two of them. Write the sampler with its
+# gradient: for a list `line` and a number `x` with $0 < x <$ `len(line) - 1`, not an integer, it returns three things:
+# the value found; its derivatives with respect to the elements of `line`, a list as long as that; and its derivative with respect to `x`.
 
 # %%
 def sample_line(line, x):
@@ -698,8 +698,8 @@ lessons.check("14.3", sample_line)
 # %% [markdown]
 # ### Exercise 14.4 · Two in one
 #
-# A picture is warped by the matrix `first`, and what comes out by `second`. Each time it gets blurred. Better to sample
-# once: write a function that gives the one matrix, (2, 3), that looks where both together look. Both are tensors of
+# A picture is warped by the matrix `first`, and the result by `second`. Each time it gets blurred. Better to sample
+# once: write a function that returns the one matrix, (2, 3), that looks where both together look. Both are tensors of
 # that shape. (Follow a point of the last picture: where does it look, and where does *that* look?)
 
 # %%
@@ -714,14 +714,14 @@ lessons.check("14.4", both)
 # ## Where this comes from
 #
 # - M. Jaderberg, K. Simonyan, A. Zisserman and K. Kavukcuoglu, “Spatial transformer networks”, *Advances in Neural
-#   Information Processing Systems* 28 (2015), pages 2017–2025: localisation network, grid and sampling, and the slopes
-#   by the point (equations 6 and 7).
+#   Information Processing Systems* 28 (2015), pages 2017–2025: localisation network, grid and sampling, and the derivatives
+#   with respect to the point (equations 6 and 7).
 # - G. Wolberg, *Digital Image Warping*, IEEE Computer Society Press (1990): how pictures are moved, turned and sampled
 #   between their pixels.
 # - E. Alpaydin and C. Kaynak, “Optical recognition of handwritten digits”, UCI Machine Learning Repository (1998): the
 #   digits.
 #
-# `examples/spatial_transformer.py` lets both networks learn together, with all six numbers of $\theta$, and compares
+# `examples/spatial_transformer.py` lets both networks learn together, with all six elements of $\theta$, and compares
 # them with a single network of the same size; `examples/image_warper.py` straightens letters.
 #
-# Each of these steps was many kernels. Next, they become one: **[15 · One step, one kernel](15_one_step_one_kernel.ipynb)**
+# Each of these steps launched many kernels. Next, they become one: **[15 · One step, one kernel](15_one_step_one_kernel.ipynb)**

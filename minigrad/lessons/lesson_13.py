@@ -42,12 +42,10 @@ _KNOWN = [
 
 def _numbers(given: Any, what: str) -> list[float]:
     given = given.tolist() if hasattr(given, "tolist") else given
-    return as_numbers(given, [f"{what}, number {k}" for k in range(4)], f"{what}, one for each key,")
+    return as_numbers(given, [f"{what}, entry {k}" for k in range(4)], f"{what}, one for each key,")
 
 
-@exercise(
-    "13.1", "all keys that are seen are at right angles to the query: equal weights, 4 is found, and w · (v − 4)."
-)
+@exercise("13.1", "all visible keys are at right angles to the query: equal weights, 4 is found, and w · (v − 4).")
 def _lookup(answer: Any) -> None:
     if not isinstance(answer, Mapping):
         raise Wrong(
@@ -74,10 +72,10 @@ def _lookup(answer: Any) -> None:
     compare("found", as_number(answer["found"], "found"), 4.0, found)
     slopes = _numbers(answer["slopes"], "slopes")
     if all(map(close, slopes, _SEEN)):
-        raise Wrong("slopes: these are the slopes by the values. By a score it is w · (v − y).")
+        raise Wrong("slopes: these are the derivatives with respect to the values. By a score it is w · (v − y).")
     for k, (weight, value) in enumerate(zip(_SEEN, _VALUES, strict=True)):
         mistakes: Mistakes = [
-            (weight * value, "w · v is what it brings now. More weight for it means less for the others: w · (v − y)."),
+            (weight * value, "w · v is its contribution now. More weight for it means less for others: w · (v − y)."),
             (value - 4, "v − y is right, but it has to be multiplied by the weight."),
             (weight * (1 - weight), "that is how far the weight itself moves. Ask for what is found: w · (v − y)."),
         ]
@@ -88,29 +86,29 @@ def _lookup(answer: Any) -> None:
 # --- a mask -----------------------------------------------------------------------------------------------------------
 
 
-@exercise("13.2", "place t sees the places from t − back to t: hidden are those after it, and those further back.")
+@exercise("13.2", "position t sees positions t − back to t: hidden are those after it, and those further back.")
 def _window(answer: Any) -> None:
     import numpy as np
 
     for length, back in ((6, 2), (5, 1), (4, 0), (4, 9)):
         what, place = f"for length = {length} and back = {back} the mask", np.arange(length)
-        behind = place[:, None] - place  # how far behind the place that looks is the one that is looked at
+        behind = place[:, None] - place  # how far the key position is behind the query position
         found = as_array(call(answer, length, back), (length, length), what)
         if np.isinf(found).any():
-            raise Wrong(f"{what} has −∞ in it: that is put in by attend. Give True where a place is hidden.")
+            raise Wrong(f"{what} has −∞ in it: attend inserts that. Give True where a position is hidden.")
         if not np.isin(found, (0, 1)).all():
-            raise Wrong(f"{what} should be of True and False, and it has {found[~np.isin(found, (0, 1))][0]:g} in it.")
+            raise Wrong(f"{what} should be of True and False, and has {found[~np.isin(found, (0, 1))][0]:g} in it.")
         hidden, right = found.astype(bool), (behind < 0) | (behind > back)
         known = (
             (~right, "is the wrong way round. True is for what is hidden."),
-            (right.T, "is mirrored. The rows are the places that look, and they look back, to the left."),
-            (abs(behind) > back, "lets a place look ahead. Hide what is after it as well."),
-            (behind < 0, "lets a place see all that was before. Hide what is more than `back` places behind."),
-            (behind > back, "lets a place see all that comes after it."),
-            ((behind < 0) | (behind >= back), "has one place too few: itself, and `back` more."),
-            ((behind < 0) | (behind > back + 1), "has one place too many: itself, and `back` more."),
-            ((behind <= 0) | (behind > back), "hides each place from itself."),
-            ((behind < 0) & (behind > back), "hides nothing: no place is both ahead and far behind. Join them by `|`."),
+            (right.T, "is mirrored. The rows are the positions that look, and they look back, to the left."),
+            (abs(behind) > back, "lets a position look ahead. Hide what is after it as well."),
+            (behind < 0, "lets a position see all before it. Hide what is more than `back` positions behind."),
+            (behind > back, "lets a position see all that comes after it."),
+            ((behind < 0) | (behind >= back), "has one position too few: itself, and `back` more."),
+            ((behind < 0) | (behind > back + 1), "has one position too many: itself, and `back` more."),
+            ((behind <= 0) | (behind > back), "hides each position from itself."),
+            ((behind < 0) & (behind > back), "hides nothing: no position is both ahead and far behind. Use `|`."),
         )
         if (hidden == right).all():
             continue
@@ -118,7 +116,7 @@ def _window(answer: Any) -> None:
             if (hidden == wrong).all():
                 raise Wrong(f"{what} {cause}")
         if hidden.all(axis=1).any():
-            raise Wrong(f"{what} hides all from place {hidden.all(axis=1).argmax()}: its softmax would be 0 by 0.")
+            raise Wrong(f"{what} hides all from position {hidden.all(axis=1).argmax()}: its softmax would be 0 by 0.")
         row, column = (int(k) for k in np.argwhere(hidden != right)[0])
         raise Wrong(
             f"{what} is {hidden[row, column]} in row {row}, column {column}, and should be {right[row, column]}."
@@ -142,11 +140,11 @@ def _count(answer: Any) -> None:
                 right - blocks * 4 * w - 2 * w,
                 "the layer norms are missing: each has a gain and a bias for all of the width.",
             ),
-            (right - blocks * 2 * w - w, "a layer norm has two numbers for each of the width, a gain and a bias."),
+            (right - blocks * 2 * w - w, "a layer norm has two parameters for each of the width, a gain and a bias."),
             (right - 2 * w, "the last norm is missing, before the scores."),
-            (right - blocks * (w * w + w), "the linear layer that puts the heads together is missing (out)."),
-            (right - letters * w - letters, "the linear layer that makes the scores is missing."),
-            (right - letters * w, "letters · width is there twice: in the embedding, and in the layer for the scores."),
+            (right - blocks * (w * w + w), "the linear layer that combines the heads is missing (out)."),
+            (right - letters * w - letters, "the linear layer that computes the scores is missing."),
+            (right - letters * w, "letters · width counts twice: in the embedding, and in the layer for the scores."),
             (right - letters, "the scores have biases, too: one for each letter."),
             (right + 24 * w, "the clocks are computed, not learned. They are no parameters."),
             (ends + 12 * w * w + 13 * w, "that is one block. Multiply by their number."),
@@ -174,7 +172,7 @@ def _sampling(scores: Sequence[float], k: int) -> list[float]:
     return [left.get(i, 0.0) for i in range(len(scores))]
 
 
-@exercise("13.4", "divided by the temperature, cut to the best k, and a softmax of those that are left.")
+@exercise("13.4", "divided by the temperature, cut to the best k, and a softmax of the rest.")
 def _probabilities(answer: Any) -> None:
     import numpy as np
 
@@ -189,7 +187,7 @@ def _probabilities(answer: Any) -> None:
         given = list(scores)
         found = as_array(call(answer, given, temperature, k), (len(scores),), what)
         if given != scores:
-            raise Wrong(f"{what} is made in the list of scores that was given. Leave that as it is.")
+            raise Wrong(f"{what} overwrites the list of scores that it got. Return a new list.")
         cooled = [score / temperature for score in scores]
         right, whole = np.array(_sampling(cooled, k)), np.array(_softmax(cooled))
         least = _best([-score for score in scores], k)
@@ -201,7 +199,7 @@ def _probabilities(answer: Any) -> None:
             (_sampling([score * temperature for score in scores], k), "divide by the temperature, do not multiply."),
             (_sampling(scores, k), "the temperature is not in it. Divide the scores by it."),
             (whole, f"all letters can be drawn. Leave only the best {k}."),
-            (cut, "it does not add up to 1. Cut the scores before the softmax, or divide by the sum of what is left."),
+            (cut, "it does not add up to 1. Cut the scores before the softmax, or divide by the sum of the rest."),
             (zeroed, "a score of 0 is no way to keep a letter out: e⁰ is 1. Its probability has to be 0."),
             (lowest, f"these are the {k} lowest scores. Take the highest."),
         ]

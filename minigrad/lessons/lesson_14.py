@@ -38,15 +38,15 @@ def _by_hand(answer: Any) -> None:
         (6.0, "that is found between 2 and 10 alone. A quarter has to come from the pair on the right."),
         (2.0, "that is the nearest pixel. Mix all four."),
         (10.0, "that is the nearest pixel. Mix all four."),
-        (23.0, "the weights should make 1 together. These are four times as large."),
-        (11.5, "the weights should make 1 together. These are twice as large."),
+        (23.0, "the weights should add up to 1. These are four times as large."),
+        (11.5, "the weights should add up to 1. These are twice as large."),
     ]
     by_six = [
         (0.375, "that is the weight of the 2. The point is ¾ of a pixel from the column of the 6."),
-        (0.75, "that is what the 6 brings to the value. By how much does that grow if the 6 grows by 1?"),
-        (0.25, "that is u. The 6 also shares with the 4 below it: times 1 − v."),
-        (0.5, "that is 1 − v. The 6 also shares with the 2 on its left: times u."),
-        (1.0, "the 6 is only one of four that are mixed. The slope is its weight."),
+        (0.75, "that is what the 6 contributes to the value. By how much does that grow if the 6 grows by 1?"),
+        (0.25, "that is u. The weight also depends on v: times 1 − v."),
+        (0.5, "that is 1 − v. The weight also depends on u: times u."),
+        (1.0, "the 6 is only one of four that are mixed. The derivative is its weight."),
         (0.0, "the 6 has a part in it: nudge it, and the value moves."),
     ]
     by_x = [
@@ -54,7 +54,7 @@ def _by_hand(answer: Any) -> None:
         (-6.0, "that is the rise from 10 to 4. The rise of the upper pair, 4, is to be mixed with it: half of each."),
         (-2.0, "that is the sum of the two rises. They are mixed, with 1 − v and v."),
         (1.5, "the two rises, 4 and −6, are mixed with 1 − v and v, and v is ½: y counts downwards."),
-        (5.5, "that is the slope downwards. By x, pair left with right."),
+        (5.5, "that is the derivative downwards. By x, pair left with right."),
     ]
     by_y = [
         (
@@ -67,13 +67,13 @@ def _by_hand(answer: Any) -> None:
             0.5,
             "the two rises are mixed the wrong way round: the left one, 8, counts ¾, since the point is nearer to it.",
         ),
-        (-1.0, "that is the slope to the right. By y, pair above with below."),
+        (-1.0, "that is the derivative to the right. By y, pair above with below."),
     ]
     entries(answer, "value", "by the 6", "by x", "by y")
     compare("the value", answer["value"], 5.75, by_value)
-    compare("the slope by the 6", answer["by the 6"], 0.125, by_six)
-    compare("the slope by x", answer["by x"], -1.0, by_x, "A little to the right, the picture is darker.")
-    compare("the slope by y", answer["by y"], 5.5, by_y, "A little further down, the picture is brighter.")
+    compare("the derivative by the 6", answer["by the 6"], 0.125, by_six)
+    compare("the derivative by x", answer["by x"], -1.0, by_x, "A little to the right, the picture is darker.")
+    compare("the derivative by y", answer["by y"], 5.5, by_y, "A little further down, the picture is brighter.")
 
 
 # --- matrices ---------------------------------------------------------------------------------------------------------
@@ -88,8 +88,8 @@ _WANTED: dict[str, tuple[_Matrix, list[tuple[_Matrix, str]]]] = {
         _stretched(0.5, 0.5),
         [
             (_stretched(2, 2), "a grid twice as wide sees twice as much, so that the picture comes out half as large."),
-            (_stretched(0.5, 1), "it is stretched across only. Its height has to double, too."),
-            (_stretched(1, 0.5), "it is stretched downwards only. Its width has to double, too."),
+            (_stretched(0.5, 1), "it is scaled across only. Its height has to double, too."),
+            (_stretched(1, 0.5), "it is scaled downwards only. Its width has to double, too."),
             (_stretched(0.5, 0.5, -0.5, -0.5), "that is the upper left quarter. Around the middle, nothing shifts."),
             (_stretched(0.25, 0.25), "that is four times as large. The grid should be half as wide."),
             (_stretched(1, 1), "that is the picture as it is."),
@@ -108,7 +108,7 @@ _WANTED: dict[str, tuple[_Matrix, list[tuple[_Matrix, str]]]] = {
             (_stretched(1, 1, 2), "that is in pixels. θ counts from −1 to 1, and the width is 2."),
             (_stretched(1, 1, 0, -0.5), "that is a shift downwards. The upper row of θ says x, the lower one y."),
             (_stretched(1, 1, 0, 0.5), "that is a shift upwards. The upper row of θ says x, the lower one y."),
-            (_stretched(0, 0, -0.5), "every pixel looks at the same place. Besides the shift, x and y have to stay."),
+            (_stretched(0, 0, -0.5), "every pixel looks at one position. Besides the shift, x and y have to stay."),
         ],
     ),
     "quarter turn": (
@@ -126,15 +126,15 @@ _WANTED: dict[str, tuple[_Matrix, list[tuple[_Matrix, str]]]] = {
         [
             (_stretched(0.5, 1, 0.5), "that is the right half."),
             (_stretched(0.5, 1), "half as wide is right, but that is the middle half. Where should x = 1 look? At 0."),
-            (_stretched(0.5, 0.5, -0.5), "the height is stretched, too. It should stay."),
+            (_stretched(0.5, 0.5, -0.5), "the height is scaled, too. It should stay."),
             (_stretched(0.5, 1, -1), "that is too far to the left: x = −1 looks at −1.5. It should look at −1."),
             (
                 _stretched(0.5, 1, -0.25),
                 "that is not far enough to the left: x = 1 looks at 0.25. It should look at 0.",
             ),
             (_stretched(2, 1, -0.5), "the grid gets twice as wide. It should be half as wide."),
-            (_stretched(2, 1, 1), "that is the way there, from places in the old picture. θ says where to look."),
-            (_stretched(1, 1, -0.5), "that is a shift only. The half is to be stretched to the full width, too."),
+            (_stretched(2, 1, 1), "that is the inverse map, from positions in the old picture. θ says where to look."),
+            (_stretched(1, 1, -0.5), "that is a shift only. The half has to be scaled to the full width, too."),
         ],
     ),
 }
@@ -168,17 +168,17 @@ def _line(answer: Any) -> None:
         given = call(answer, mine, x)
         what = f"for the line {line} and x = {x}"
         if mine != line:
-            raise Wrong(f"{what} your function changes the line that it was given.")
+            raise Wrong(f"{what} your function changes the list that it got.")
         if not isinstance(given, Sequence) or isinstance(given, str) or len(given) != 3:
             found = f"{len(given)} things" if isinstance(given, Sequence) else f"a {type(given).__name__}"
-            raise Wrong(f"{what} give back three things, the value, the slopes by the line, by x; this is {found}.")
+            raise Wrong(f"{what} return three things, the value, the derivatives by the line, by x; this is {found}.")
         value, by_line, by_x = given
         low, high, u = line[left], line[left + 1], x - left
         by_value: Mistakes = [
-            (u * low + (1 - u) * high, "u and 1 − u are exchanged. The nearer x is to a number, the more it counts."),
-            (line[round(x)], "that is the nearest number. Mix the two neighbours."),
-            (low, "that is the number on the left. Mix it with the one on the right."),
-            (high, "that is the number on the right. Mix it with the one on the left."),
+            (u * low + (1 - u) * high, "u and 1 − u are exchanged. The nearer x is to an element, the more it counts."),
+            (line[round(x)], "that is the nearest element. Mix the two neighbours."),
+            (low, "that is the element on the left. Mix it with the one on the right."),
+            (high, "that is the element on the right. Mix it with the one on the left."),
             ((low + high) / 2, "that is the mean of the two. The nearer one counts for more."),
             ((1 - x) * low + x * high, "u is how far x is from its left neighbour: x − floor(x), not x."),
         ]
@@ -186,44 +186,44 @@ def _line(answer: Any) -> None:
         weights = _weights(len(line), x)
         by_line = by_line.tolist() if hasattr(by_line, "tolist") else by_line
         if isinstance(by_line, Sequence) and len(by_line) == 2:
-            raise Wrong(f"{what} two slopes by the line. Give one for each number of it: those not looked at get 0.")
+            raise Wrong(f"{what} two derivatives by the line. Return one for each element of it: those not read get 0.")
         numbers = as_numbers(
-            by_line, [f"the slope by line[{k}]" for k in range(len(line))], f"{what}, the second thing"
+            by_line, [f"the derivative by line[{k}]" for k in range(len(line))], f"{what}, the second thing"
         )
         share = [weight * number for weight, number in zip(weights, line, strict=True)]
         for known, cause in (
             (
                 _weights(len(line), left + 1 - u),
-                "u and 1 − u are exchanged: the nearer neighbour has the larger slope.",
+                "u and 1 − u are exchanged: the nearer neighbour has the larger derivative.",
             ),
-            (share, "that is what each number brings to the value. Its slope is the weight alone."),
-            ([float(weight > 0) for weight in weights], "the two neighbours share: their slopes are 1 − u and u."),
-            ([0.0] * len(line), "all slopes are 0. If a neighbour grows, the value grows by its weight."),
+            (share, "that is what each element contributes to the value. Its derivative is the weight alone."),
+            ([float(weight > 0) for weight in weights], "the neighbours are mixed: their derivatives are 1 − u and u."),
+            ([0.0] * len(line), "all derivatives are 0. If a neighbour grows, the value grows by its weight."),
         ):
             if all(map(close, numbers, known)) and not all(map(close, numbers, weights)):
-                raise Wrong(f"{what}, the slopes by the line: {cause}")
+                raise Wrong(f"{what}, the derivatives by the line: {cause}")
         for k, (number, weight) in enumerate(zip(numbers, weights, strict=True)):
-            compare(f"{what}, the slope by line[{k}]", number, weight)
+            compare(f"{what}, the derivative by line[{k}]", number, weight)
         slope_mistakes: Mistakes = [
             (
                 0.0,
-                "that is the slope of rounding. If x goes to the right, the value moves from one number to the other.",
+                "that is the derivative of rounding. If x goes right, the value moves from one element to the other.",
             ),
-            (1.0, "a step in x by 1 moves the value from the left number to the right one: by their difference."),
-            ((high - low) * u, "a straight line has one slope: the difference of the two, wherever x is between them."),
+            (1.0, "a step in x by 1 moves the value from the left element to the right one: by their difference."),
+            ((high - low) * u, "a straight line has one derivative: the difference, wherever x is between the two."),
             ((high - low) / 2, "the two are one apart: do not divide by 2."),
-            (low + high, "the slope by the left weight is −1 and by the right one 1: subtract."),
+            (low + high, "the derivative by the left weight is −1 and by the right one 1: subtract."),
         ]
-        up = "It is the right number minus the left one."
+        up = "It is the right element minus the left one."
         slope_mistakes = [(wrong, cause) for wrong, cause in slope_mistakes if not close(wrong, high - low)]
-        compare(f"{what}, the slope by x", by_x, high - low, slope_mistakes, up)
+        compare(f"{what}, the derivative by x", by_x, high - low, slope_mistakes, up)
 
 
 @exercise("14.4", "second says where to look in the picture between, and first where that looks: first after second.")
 def _both(answer: Any) -> None:
     import numpy as np
 
-    from minigrad import functional  # noqa: F401 -- tensors have their methods by it
+    from minigrad import functional  # noqa: F401 -- attaches the methods of Tensor
     from minigrad.functional.creation import tensor
 
     cases: tuple[tuple[_Matrix, _Matrix], ...] = (
@@ -234,19 +234,19 @@ def _both(answer: Any) -> None:
         try:
             given = call(answer, tensor(first), tensor(second))
         except ShapeError as error:
-            hint = "(2, 3) and (2, 3) cannot be multiplied. What the last column does is a shift, and needs care."
-            raise Wrong(f"shapes that do not go together: {str(error).splitlines()[0]} {hint}") from error
+            hint = "(2, 3) and (2, 3) cannot be multiplied. The last column is a shift, and needs care."
+            raise Wrong(f"shapes that do not match: {str(error).splitlines()[0]} {hint}") from error
         (a, s), (b, t) = [(matrix[:, :2], matrix[:, 2:]) for matrix in (np.array(first), np.array(second))]
         if tuple(getattr(given, "shape", ())) == (3, 3):
             raise Wrong("that is 3 × 3. Leave out the last row, 0 0 1: θ has two.")
         mistakes = [
             (np.hstack([b @ a, b @ s + t]), "the two are exchanged. A point of the last picture meets second first."),
-            (np.hstack([a @ b, t + s]), "the shift of second is looked at by first, too: multiply it, as the rest."),
+            (np.hstack([a @ b, t + s]), "first applies to the shift of second, too: multiply it, as the rest."),
             (np.hstack([a @ b, s]), "the shift of second is lost."),
             (np.hstack([a @ b, a @ t]), "the shift of first is lost."),
             (np.hstack([a @ b, t]), "the shift of first is lost, and that of second has not gone through first."),
             (np.hstack([a @ b, b @ s + t]), "the shift is that of the other order: first is done after second."),
-            (np.hstack([a * b, s * t]), "that is number by number. A row of first goes over the columns of second."),
+            (np.hstack([a * b, s * t]), "that is elementwise. A row of first goes over the columns of second."),
             (np.hstack([a + b, s + t]), "that is the sum. One map after the other is a product."),
             (np.hstack([a, s]), "that is first alone."),
             (np.hstack([b, t]), "that is second alone."),

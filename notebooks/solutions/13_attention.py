@@ -10,7 +10,7 @@ lookup = {"weights": [1 / 3, 1 / 3, 1 / 3, 0], "found": 4, "slopes": [-1, 0, 1, 
 lessons.check("13.1", lookup)
 
 
-# 13.2 · How far behind the place that looks (down) is the one that is looked at (across)?
+# 13.2 · How far behind the position that looks (down) is the one that is looked at (across)?
 def window(length, back):
     place = mg.arange(length)
     behind = place.view(-1, 1) - place
