@@ -5,8 +5,8 @@
 #
 # ## The question
 #
-# This network looks at the 64 pixels of a handwritten digit, and has a score for each of the ten that it could be. `learn` is one step
-# of its training: clear the gradients, go forward, take the mean of the squares by which the scores are off, go back, update the parameters.
+# This network gets the 64 pixels of a handwritten digit, and computes a score for each of the ten that it could be. `learn` is one step
+# of its training: clear the gradients, forward, the mean of the squares by which the scores are off, backward, update the parameters.
 
 # %%
 import minigrad as mg
@@ -43,14 +43,14 @@ print(f"loss {learn(x, y).item():.2f}")
 
 # %% [markdown]
 # All that computes here are kernels ([lesson 8](08_kernels_and_devices.ipynb)), which are quick. But Python calls them, one after the other,
-# and each fetches its numbers from memory and takes its results back there.
+# and each reads its operands from memory and writes its result back there.
 #
-# **How much of a step's time is Python, how much is moving numbers to memory and back, and can we be rid of either?**
+# **How much of a step's time is Python, how much is memory traffic, and can we get rid of either?**
 #
 # ## Guess: how many calls, and for how long?
 #
 # Seven lines of Python: how many kernels do they call? And how much longer does a step take with 64 digits than with a single one?
-# Make two guesses before you look. `mg.tap`, of lesson 8, hears each call:
+# Make two guesses before you look. `mg.tap`, of lesson 8, reports each call:
 
 # %%
 from textwrap import dedent, fill
@@ -97,19 +97,19 @@ for axis, ticks in ((ax.xaxis, sizes), (ax.yaxis, [0.1, 0.2, 0.5, 1, 2, 5, 10, 2
 plt.show()
 
 # %% [markdown]
-# You should see thirty calls, a number near 1, and a curve that lies flat on the left: sixty-four times the arithmetic costs next to
-# nothing. What a small step spends, it spends on *calls*. For each, Python makes tensors, links them to a graph, looks for the kernel and the
-# rule, asks for memory and starts a loop: some tens of millionths of a second, whatever there is to compute. Only on the right, from
-# some thousand digits on, the line goes up with the numbers.
+# You should see thirty calls, a ratio near 1, and a curve that is flat on the left: sixty-four times the arithmetic costs next to
+# nothing. What a small step spends, it spends on *calls*. For each, Python creates tensors, links them to a graph, looks up the kernel and the
+# rule, allocates memory and starts a loop: some tens of millionths of a second of **overhead**, whatever there is to compute. Only on the right, from
+# some thousand digits on, the line goes up with their number.
 #
 # And the next step does it all again: the same thirty calls, of the same shapes, in the same order.
 #
-# ## Build it: a recorder
+# ## Build it: a tracer
 #
 # In [lesson 5](05_the_tape.ipynb) we wrote such a repetition down: a **program**, a list of instructions that read rows and write rows. There a
-# row was one number. Here it is an array, and an instruction is a kernel call. We need not even walk through a graph: the tap hears
-# forward, backward and update alike. Each array gets a name when it is first heard of. (Beside arrays a kernel may be told
-# other things, as a rate: its `attrs`. And `call.out` is the array that it shall write over, if there is one.)
+# row was a scalar. Here it is an array, and an instruction is a kernel call. We need not even walk through a graph: the tap reports
+# forward, backward and update alike. To write the calls of a run down is to **trace** or **capture** it. Each array gets a name when it first appears. (A kernel may also have
+# other arguments, such as a rate: its `attrs`. And `call.out` is the array that it works on in-place, if there is one.)
 
 # %%
 from collections import namedtuple
@@ -122,11 +122,11 @@ def record(function, *arguments):
 
     def name(array):
         label = names.setdefault(id(array), f"t{len(names)}")
-        arrays[label] = array  # as long as it is kept here, no other array gets its id
+        arrays[label] = array  # as long as it is referenced here, no other array gets its id
         return label
 
     def hear(call):
-        reads = [name(x) if hasattr(x, "shape") else x for x in call.inputs]  # or a plain number
+        reads = [name(x) if hasattr(x, "shape") else x for x in call.inputs]  # or a Python number
         program.append(Row(call.op, reads, call.attrs, name(call.result), call.out is not None))
 
     with mg.tap(hear):
@@ -145,11 +145,11 @@ show(program)
 
 # %% [markdown]
 # You should see a page that can be read aloud. Three lines are the forward pass of the network; `off` is t9, and the loss t11. From the
-# `div` on it is the way back. `mul`, `sub`, `mul` in t25 to t27 are the rule of $\tanh$, $g \cdot (1 - y \cdot y)$, from [lesson
-# 7](07_gradient_rules.ipynb). An arrow, `<-`, is a call that writes over an array that was there: the updates of the four parameters.
-# (`linear` is a matrix product plus biases, `sum_to` the way back of the biases, and `contiguous` lays numbers side by side.)
+# `div` on it is the backward pass. `mul`, `sub`, `mul` in t25 to t27 are the rule of $\tanh$, $g \cdot (1 - y \cdot y)$, from [lesson
+# 7](07_gradient_rules.ipynb). An arrow, `<-`, is an in-place call: the updates of the four parameters.
+# (`linear` is a matrix product plus biases, `sum_to` the gradient of the biases, and `contiguous` copies a view into a contiguous array.)
 #
-# There is no `Tensor` in it, no graph, no rule and no `learn`. To run it is to go down the list. minigrad's own `dispatch` finds the
+# There is no `Tensor` in it, no graph, no rule and no `learn`. To run it again, to **replay** it, is to go down the list. minigrad's own `dispatch` finds the
 # kernels (we built one in lesson 8):
 
 # %%
@@ -166,7 +166,7 @@ def replay(program, arrays):
 
 
 # %% [markdown]
-# Does it learn? Two networks that begin alike, one by `learn`, one by its recording (the first step is the one that is recorded):
+# Does it learn? Two networks with equal parameters, one by `learn`, one by its trace (the first step is the one that is captured):
 
 # %%
 def same(a, b):
@@ -180,17 +180,17 @@ learn(x, y)
 for _ in range(50):
     learn(x, y)
     replay(program, arrays)
-print("the same parameters, to the last bit:", same(first, second))
+print("the same parameters, bit for bit:", same(first, second))
 
 
 # %% [markdown]
-# (It always reads the `x`, and takes the rate, that it was recorded with. Other digits one would copy to where that `x` lies.)
+# (It always uses the `x` and the rate that were captured. One would copy other digits into that `x`.)
 #
-# ## Build it: without what nobody reads
+# ## Build it: eliminate dead code
 #
-# A list can be looked at before it is run. Somebody once printed how far off the worst score is, and left the line that computes it: nobody
-# reads t13. That is **dead code**. To find it, go from the end, where we know what is wanted: the loss, and what is written over an
-# array that stays.
+# A list can be analysed before it is run. Somebody once printed how far off the worst score is, and left the line that computes it: no call
+# reads t13. That is **dead code**. To find it, go from the end, where we know what is needed: the loss, and in-place writes to arrays
+# that outlive the step.
 
 # %%
 def needed(program, wanted):
@@ -208,14 +208,14 @@ print(len(program), "calls, of which", len(alive), "are needed; not these:")
 show([row for row in program if row not in alive])
 
 # %% [markdown]
-# One pass is enough for both: `abs` was read by `amax`, but since that is not kept, it asks for nothing. It is the backward pass of lesson 5 with
+# One pass is enough for both: `abs` was read by `amax`, but since that is dead, its operands are not needed either. It is the backward pass of lesson 5 with
 # *yes* and *no* for gradients.
 #
 # ## Build it: fewer trips to memory
 #
 # The first call of $\tanh$'s rule writes 64 × 32 squares to memory, the second fetches them and writes 1 minus each, the third fetches
-# those. To **fuse** them (lesson 8) is to make one kernel, in whose loop a number goes through all three before it is stored. A kernel of
-# this kind is a text, a snippet. So to fuse is to put one text in the place of a name in another:
+# those. To **fuse** them (lesson 8) is to generate one kernel, in whose loop an element goes through all three before it is stored. The source of such a
+# kernel is a snippet. So to fuse is to substitute one snippet for a name in another:
 
 # %%
 SNIPPETS = {"add": "({} + {})", "sub": "({} - {})", "mul": "({} * {})", "div": "({} / {})"}
@@ -230,7 +230,7 @@ def fuse(program, wanted):
         text = SNIPPETS[row.op].format(*[waiting.pop(x, x) for x in row.reads])
         readers = [other.op for other in program for x in other.reads if x == row.out]
         if len(readers) == 1 and readers[0] in SNIPPETS and row.out not in wanted:
-            waiting[row.out] = text  # its only reader takes the text instead of the number
+            waiting[row.out] = text  # its only reader takes the source instead of the array
         else:
             fused.append(Row(text, names_in(text), {}, row.out, False))
     return fused
@@ -252,12 +252,12 @@ for row in short:
 
 
 # %% [markdown]
-# You should see the rule of $\tanh$ as one line, and the gradient of the loss (t20) as another: $\frac{g}{640}$ times `off`, twice. Each has taken in two
-# calls. The others stay alone: what they give is read by several calls, or by one that is no snippet, as `mean`.
+# You should see the rule of $\tanh$ as one line, and the gradient of the loss (t20) as another: $\frac{g}{640}$ times `off`, twice. Each contains two
+# more calls. The others stay alone: their results are read by several calls, or by one that is no snippet, such as `mean`.
 #
-# (One thing we owe to luck: while a text waits, nobody may write over what it is going to read. Our writes all come last.)
+# (One thing we owe to luck: while a snippet waits, no call may overwrite what it is going to read. Our in-place calls all come last.)
 #
-# Now the texts have to become kernels. We declare each as an operation with a snippet, as in lesson 8:
+# Now the snippets have to become kernels. We declare each as an operation with a snippet, as in lesson 8:
 
 # %%
 def declare(row):
@@ -282,8 +282,8 @@ off = max((p - q).abs().max().item() for p, q in zip(first.parameters(), second.
 print("off by less than a millionth:", off < 1e-6)
 
 # %% [markdown]
-# How much less is moved? A call reads its arrays and writes one. A **view** ([lesson 6](06_tensors.ipynb)), such as `permute`
-# makes, moves nothing, and where a number is repeated by a stride of 0 it is read once.
+# How much **memory traffic** is saved? A call reads its arrays and writes one. A **view** ([lesson 6](06_tensors.ipynb)), such as that of
+# `permute`, reads and writes nothing, and an element that is broadcast by a stride of 0 is read once.
 
 # %%
 import math
@@ -322,12 +322,12 @@ axes[0].text(20, 17.6, "written", color="#A66F00", fontweight="bold")
 plt.show()
 
 # %% [markdown]
-# You should see the calls from top to bottom, each as long as what it moves. Ten of the thirty move three quarters of all bytes; nine move next to
-# nothing, and cost a call like any other. The three in bold, the rule of $\tanh$, have become one, which moves less than half: 24
+# You should see the calls from top to bottom, each as long as its memory traffic. Ten of the thirty cause three quarters of the traffic; nine read and write next to
+# nothing, and cost a call like any other. The three in bold, the rule of $\tanh$, have become one, with less than half the traffic: 24
 # kilobytes of 56.
 #
-# What are bytes worth? Arrays as small as these stay close to the processor, and are fetched quickly. So take the same rule for four million
-# numbers, which do not. Our tools work for any function:
+# What are bytes worth? Arrays as small as these stay in the **cache**, a small memory close to the processor, and are read quickly. So take the same rule for four million
+# elements, which do not fit. Our tools work for any function:
 
 # %% tags=["nbval-ignore-output"]
 g, h = mg.rand(4_000_000), mg.rand(4_000_000)
@@ -337,13 +337,13 @@ ratio = quickest(lambda: replay(three, large)) / quickest(lambda: replay(one, la
 print(f"{len(three)} calls take {ratio:.1f} times as long as {len(one)}")
 
 # %% [markdown]
-# You should see between 2 and 5, unless the machine is busy elsewhere: the fused one moves 12 bytes for each number, the three together 28, and they need room for two more
-# arrays. So there are two prices. That of a call is the same for all; that of bytes grows with the numbers. (On `numpy` you see about 1. There a text with three signs is still three loops.)
+# You should see between 2 and 5, unless the machine is busy elsewhere: the fused one transfers 12 bytes for each element, the three together 28, and they allocate two more
+# arrays. So there are two prices. That of a call is the same for all; that of bytes grows with the number of elements. (On `numpy` you see about 1. There a formula with three operators is still three loops.)
 #
 # ## Draw it
 #
-# minigrad's recorder is `mg.jit`. (The name means *just in time*: compiled while the program runs, when it is known what it does.) It
-# gives back a function that is called like the one it was given. Here is a smaller step, so that all of it fits into a picture: two
+# minigrad's tracer is `mg.jit`. (The name means *just in time*: compiled while the program runs, when shapes and calls are known.) It
+# returns a function that is called like the original one. Here is a smaller step, so that all of it fits into a picture: two
 # neurons, as in [lesson 1](01_one_neuron.ipynb), look at two samples, and each answer has a price. The loss is what they cost together.
 
 # %%
@@ -369,13 +369,13 @@ draw(small)
 
 # %% [markdown]
 # You should see the whole step, from left to right and then in the next row: forward, backward, update. A small dashed name stands for a
-# box of a row above. Blue are the arrays that are there before it ($v_7$ holds the ones with which the way
-# back begins). The last box, $w'$, is $w$ with other numbers in it. What is dark comes back, or stays: the loss $v_6$, and the gradient. No
-# line leads back, as in all our pictures before: to go back is to make calls like any others.
+# box of a row above. Blue are the arrays that exist before it ($v_7$ contains the ones with which the backward
+# pass begins). The last box, $w'$, is $w$ after its in-place update. Dark boxes are returned, or stay in memory: the loss $v_6$, and the gradient. No
+# line leads back, as in all our pictures before: the backward pass consists of calls like any others.
 #
 # ## Step it
 #
-# `step(small)` would go through the recording call by call. But it keeps few numbers: what stays in memory after the step, as $w$ and its
+# `step(small)` would go through the trace call by call. But few of its arrays stay in memory after the step, such as $w$ and its
 # gradient. So here is the same step while it is still a graph. (`numpy` computes it, so that the picture is the same on every computer.)
 
 # %%
@@ -390,7 +390,7 @@ with mg.record():
 step(total, position=8)
 
 # %% [markdown]
-# You should see four operations, where the recording has ten calls. While this notebook runs, the player stands where the gradient passes the
+# You should see four operations, where the trace has ten calls. While this notebook runs, the player has stopped where the gradient passes the
 # sigmoid, and shows its rule. One step of the player is one rule. One line of the program is one kernel, and this rule has three, $1 - y$, $y \cdot \dots$ and $g \cdot \dots$. Find them here:
 
 # %%
@@ -400,8 +400,8 @@ for k, line in enumerate(lines):
     print(f"{part:8} {line.partition(', weight')[0]}")
 
 # %% [markdown]
-# You should see the program in minigrad's own words: `a` is an argument, `k` is kept (it was there before the step), `t` is temporary, and shapes
-# are in brackets. And `<lr of SGD>` is no number: the rate is looked up when the program runs.
+# You should see the program in minigrad's own words: `a` is an argument, `k` is kept (it existed before the step), `t` is temporary, and shapes
+# are in brackets. And `<lr of SGD>` is no constant: the rate is looked up at each replay.
 #
 # ## Compare with the library
 #
@@ -420,10 +420,10 @@ print(left, "=", len(alive) - views - twice)
 
 
 # %% [markdown]
-# You should see that both come to 23. It drops what is dead, as we do. It needs no call for a view, since each operand is told by place, shape
-# and strides. And what is computed twice from the same, it computes once: t18 and t19 above are one product.
+# You should see that both come to 23. It eliminates dead code, as we do. It needs no call for a view, since each operand is passed as offset, shape
+# and strides. And it computes equal expressions once (*common subexpression elimination*): t18 and t19 above are one product.
 #
-# Is it the same training? Two hundred steps, another 64 digits each time, and a rate that falls, as in [lesson 9](09_optimizers.ipynb):
+# Is it the same training? Two hundred steps, other 64 digits each time, and a rate that falls, as in [lesson 9](09_optimizers.ipynb):
 
 # %% tags=["nbval-ignore-output"]
 def train(function, optimizer, steps=200):
@@ -441,11 +441,11 @@ train(plain, by_fourth)
 train(jitted, by_third)
 
 # %%
-print("the same parameters, to the last bit:", same(third, fourth))
-print("recorded:", jitted.captures)
+print("the same parameters, bit for bit:", same(third, fourth))
+print("captured:", jitted.captures)
 
 # %% [markdown]
-# You should see `True`, and that it was recorded once: other digits are other arguments, and another rate is looked up. (There was
+# You should see `True`, and that it was captured once: other digits are other arguments, and the new rate is looked up. (There was
 # a pause.) How is it run by now?
 
 # %% tags=["nbval-ignore-output"]
@@ -457,13 +457,13 @@ print(dedent("\n".join(text[at - 1 : at + 5])))
 # %% [markdown]
 # You should see a sentence like “28 launches, 19 of which are fused into 8, merged into” one kernel. There are three stages:
 #
-# 1. The first call runs your Python, and listens, as our tap did.
-# 2. The second runs the list, and writes down all that Taichi has to be told to start each loop. One such start is a **launch**; some calls take two. From now on it makes only those.
-# 3. At the sixteenth of these, launches are fused, and what is left becomes *one* kernel, a text in which loops stand
-#    one below the other. To compile it takes seconds, once. That was the pause.
+# 1. The first call runs your Python, and traces it, as our tap did.
+# 2. The second runs the list, and records the arguments with which Taichi starts each loop. One such start is a **launch**; some calls take two. From now on it replays only the launches.
+# 3. At the sixteenth replay, launches are fused, and the rest is merged into *one* kernel, a **megakernel**, whose source is one loop
+#    below the other. To compile it takes seconds, once. That was the pause.
 #
-# Below the sentence is a piece of that text: the $\tanh$ of the way forward and the first two thirds of its rule, `v1 * v1` and 1 minus that,
-# in one loop. The square is never stored. (Such texts differ between processors. On `numpy` it says *call by call*, and there is none.)
+# Below the sentence is a piece of that source: the $\tanh$ of the forward pass and the first two thirds of its rule, `v1 * v1` and 1 minus that,
+# in one loop. The square is never stored. (The source differs between processors. On `numpy` the sentence says *call by call*, and there is no source.)
 
 # %% tags=["nbval-ignore-output"]
 for _ in range(20):
@@ -471,8 +471,8 @@ for _ in range(20):
 draw(small)
 
 # %% [markdown]
-# You should see the small step again, and in it a stack, “sigmoid + mul and gradient”: a fused loop of four calls, which does not mind where
-# forward ends and back begins. It is called after what it computes. (On `numpy` there is no stack.) And what is it good for?
+# You should see the small step again, and in it a stack, “sigmoid + mul and gradient”: a fused loop of four calls, across the boundary between
+# forward and backward. It is named after the operations in it. (On `numpy` there is no stack.) And what is it good for?
 
 # %% tags=["nbval-ignore-output"]
 launches = mg.jit(step_of(*network()))
@@ -500,18 +500,18 @@ plt.show()
 
 # %% [markdown]
 # You should see five bars, each shorter than the one above, and about a tenth of the time in the end. From the first bar to the second,
-# tensors, graph and rules are gone; to the third, a few calls; to the fourth, what Python does around each kernel; to the last, all starts of
-# loops but one. What is left is arithmetic, memory and a single start. So the answer for a small step is: nine tenths were Python and
-# starts. (On `numpy` the library goes call by call, with more care than we do, and gains nothing; our list does.)
+# tensors, graph and rules are gone; to the third, a few calls; to the fourth, what Python does around each kernel; to the last, all launches
+# but one. What is left is arithmetic, memory and a single launch. So the answer for a small step is: nine tenths were Python and
+# launches. (On `numpy` the library replays call by call, with more checks than we do, and gains nothing; our list does.)
 #
-# To compile is not always worth it: 3 seconds, to save 0.15 thousandths in each step, pay off after 20,000 steps. And for a large step, look at
-# the first picture again: with 16,384 digits the flat part is a small share. There time is arithmetic, which nobody can leave out,
-# and bytes, of which fusing leaves out some.
+# Compiling is not always worth it: 3 seconds, to save 0.15 thousandths in each step, pay off after 20,000 steps. And for a large step, look at
+# the first picture again: with 16,384 digits the flat part is a small fraction. There time is arithmetic, which nobody can leave out,
+# and memory traffic, of which fusing saves some.
 #
-# ## Break it: a question
+# ## Break it: a branch
 #
-# [Lesson 5](05_the_tape.ipynb) ended with a trap: an `if` leaves no trace on a tape, and with other numbers the result is wrong without a
-# word. Here is such an `if`. A gradient that is longer than 1 shall be cut to length 1:
+# [Lesson 5](05_the_tape.ipynb) ended with a trap: an `if` leaves no trace on a tape, and for other values the result is wrong without a
+# word. Here is such an `if`. A gradient that is longer than 1 should be clipped to length 1:
 
 # %%
 @mg.jit
@@ -529,8 +529,8 @@ except mg.errors.CaptureError as error:
 
 
 # %% [markdown]
-# This time it is loud. An `if` has to *read* a number, and so have `item()`, `float()` and the `print` of a tensor. The jit watches all places
-# where numbers are read, and refuses, with the line. What to write instead is in the last sentence: an operation, which computes both and chooses.
+# This time there is an error. The branch depends on data, that is, on the value of a tensor: **data-dependent control flow**. An `if` has to *read* that value, and so have `item()`, `float()` and the `print` of a tensor. The jit notices each such
+# read, and raises an error that names the line. The message says what to write instead: an operation, which computes both and chooses.
 
 # %%
 @mg.jit
@@ -543,9 +543,9 @@ print(clipped(mg.tensor([3.0, 4.0])), clipped(mg.tensor([0.5, 0.0])))
 print(clipped.captures)
 
 # %% [markdown]
-# ## Break it: what Python does by the way
+# ## Break it: side effects
 #
-# What is no kernel call is not in the list. So a step that changes something of Python's cannot be replayed:
+# The list contains kernel calls only. So a step with a **side effect** in Python cannot be replayed:
 
 # %%
 losses = []
@@ -564,11 +564,11 @@ print(losses)
 
 # %% [markdown]
 # You should see four lines and four losses: the step changes a list that it reads, so Python runs at every call, and nothing is gained.
-# `noted.captures` says so: "in the step itself losses changed". A counter in an object is the same. What nobody can foresee, Python's own
-# `random` or the clock, is refused. (`mg.rand` is a kernel, and draws again.) So **let the step return what you want to keep**, and
-# append it outside. A `print` alone runs when the step is recorded, and then never again.
+# `noted.captures` reports it: "in the step itself losses changed". A counter in an object is the same. What nobody can foresee, Python's own
+# `random` or the clock, raises an error. (`mg.rand` is a kernel, and draws again.) So **let the step return what you want to keep**, and
+# append it outside. A `print` alone runs when the step is traced, and then never again.
 #
-# What the step reads must not be frozen either. So the jit *guards* it: before each replay it looks whether everything is still the same:
+# The globals and **closure variables** that the step reads must not be frozen either. So the jit has a **guard** for each: before each replay it checks that all are unchanged. If a guard fails, the step is traced again, or **retraced**:
 
 # %%
 rate = 0.5
@@ -585,10 +585,10 @@ for rate in (0.5, 0.25):
 print(direct.captures)
 
 # %% [markdown]
-# You should see that both were recorded again, and say why: `through` reads `rate` in a function that it calls, and that is guarded too.
-# But recording takes long. So **give a number that changes as an argument**. A fraction such as 0.5 is read at each call,
-# like a tensor, and like the rate of an optimizer. Each new integer is a new recording, though, since a shape may depend on it.
-# (Modules that the step uses are guarded, too: what they are made of, and whether they are in training.)
+# You should see that both were retraced, and why: `through` reads `rate` in a function that it calls, and that is guarded too.
+# But tracing takes long. So **pass a number that changes as an argument**. A float such as 0.5 is read at each call,
+# like a tensor, and like the rate of an optimizer. Each new integer is a retrace, though, since a shape may depend on it.
+# (Modules that the step uses are guarded, too: their layers, and their training mode.)
 #
 # ## Break it: another shape
 #
@@ -602,7 +602,7 @@ for reason in evaluate.captures:
     print(reason)
 
 # %% [markdown]
-# A recording is for certain shapes, so each shape has its own, and if it comes often, its own kernel, which takes seconds to compile. Two
+# A trace is for certain shapes, so each shape has its own trace, and if it occurs often, its own kernel, which takes seconds to compile. Two
 # are no harm. But sentences of 1 to 100 words would be a hundred. One **pads** them to a few lengths, or has the `DataLoader` leave out the
 # last, smaller batch (`drop_last=True`). If a step is slower than you thought, print its `captures` first.
 #
@@ -616,10 +616,10 @@ from minigrad import lessons
 # %% [markdown]
 # ### Exercise 15.1 · Two prices
 #
-# Suppose that a call costs 30 millionths of a second, and that memory moves 10,000 bytes in a millionth of a second. To go a part $r$
-# of the way from $x$ to $y$, `x - r * (x - y)` makes three calls. `x` and `y` are arrays of $n$ numbers, four bytes each, and `r` is a plain
-# number. How many bytes do the three calls move for $n$ = 1,000,000? How many would a fused one move? And for which $n$ do the three calls
-# themselves cost as much as what they move?
+# Suppose that a call costs 30 millionths of a second, and that memory transfers 10,000 bytes in a millionth of a second. To go a part $r$
+# of the way from $x$ to $y$, `x - r * (x - y)` makes three calls. `x` and `y` are arrays of $n$ elements, four bytes each, and `r` is a Python
+# number. How many bytes do the three calls read and write for $n$ = 1,000,000? How many would a fused one? And for which $n$ do the three calls
+# themselves cost as much as their memory traffic?
 
 # %%
 prices = {"three calls": ..., "fused": ..., "n": ...}
@@ -632,8 +632,8 @@ lessons.check("15.1", prices)
 # ### Exercise 15.2 · Each once
 #
 # The library computes t18 and t19 once. Write `each_once(program)`: of rows that compute the same from the same only the first is
-# kept, and what read another reads that one. A row is simple here, an operation, what it reads, and what it writes: `("mul", ("t0", "t1"),
-# "t2")`. Nothing is written over. (Two rows that look different may be the same once names have been replaced.)
+# kept, and calls that read another read that one. A row is simple here, an operation, what it reads, and what it writes: `("mul", ("t0", "t1"),
+# "t2")`. No call works in-place. (Two rows that look different may be the same once names have been replaced.)
 
 # %%
 def each_once(program):
@@ -645,11 +645,11 @@ lessons.check("15.2", each_once)
 
 
 # %% [markdown]
-# ### Exercise 15.3 · Fuse two texts
+# ### Exercise 15.3 · Fuse two snippets
 #
-# Write `fused(first, second)`. Each of the two is a pair of a text and the name of its result, as `("t1 + t2", "t3")` and `("t3 * t4", "t5")`; the
-# second reads the first, perhaps several times. Give back one text that computes the second without the first. (Two things go wrong
-# easily: what `t1 + t2` becomes between other signs, and that `t3` is also in `t31`.)
+# Write `fused(first, second)`. Each of the two is a pair of a snippet and the name of its result, as `("t1 + t2", "t3")` and `("t3 * t4", "t5")`; the
+# second reads the first, perhaps several times. Return one snippet that computes the second without the first. (Two things go wrong
+# easily: what `t1 + t2` becomes between other operators, and that `t3` is also in `t31`.)
 
 # %%
 def fused(first, second):
@@ -660,18 +660,18 @@ def fused(first, second):
 lessons.check("15.3", fused)
 
 # %% [markdown]
-# ### Exercise 15.4 · Recorded again?
+# ### Exercise 15.4 · Retraced?
 #
-# A step was recorded with 64 digits. Between two calls one thing changes. Say `True` if it is recorded again, and `False` if not.
+# A step was captured with 64 digits. Between two calls one thing changes. Say `True` if it is retraced, and `False` if not.
 #
 # | case | what changes |
 # |---|---|
-# | A | the 64 digits are others |
+# | A | the 64 digits are different |
 # | B | there are 28 digits |
 # | C | a scheduler has halved the rate of the optimizer |
-# | D | `model.eval()` was called, so the model is no longer in training |
-# | E | the step reads `scale`, a number from around it, which is another one now |
-# | F | a function that the step calls reads `scale`, which is another one now |
+# | D | `model.eval()` was called, so the model is no longer in training mode |
+# | E | the step reads `scale`, a global number, which has changed |
+# | F | a function that the step calls reads `scale`, which has changed |
 
 # %%
 again = {"A": ..., "B": ..., "C": ..., "D": ..., "E": ..., "F": ...}
@@ -684,7 +684,7 @@ lessons.check("15.4", again)
 # ### Exercise 15.5 · Repair a step
 #
 # This is a step of gradient descent on $\sum (w - x)^2$ whose rate is halved where the loss is below 1. Several of its
-# lines cannot be recorded, or would be frozen. (`sub_` writes over `w`.)
+# lines cannot be captured, or would be frozen. (`sub_` changes `w` in-place.)
 #
 # ```python
 # def descend(w, x, rate):
@@ -698,7 +698,7 @@ lessons.check("15.4", again)
 #         w.sub_(w.grad * rate.item())
 # ```
 #
-# Write it so that `mg.jit(descend)` does what it says, recorded once, for every `x` and `rate`, which are tensors. Give back the loss.
+# Write it so that `mg.jit(descend)` computes the same, captured once, for every `x` and `rate`, which are tensors. Return the loss.
 
 # %%
 def descend(w, x, rate):
@@ -713,10 +713,10 @@ lessons.check("15.5", descend)
 #
 # - J. Bergstra and others, “Theano: a CPU and GPU math compiler in Python”, *Proceedings of the 9th Python in Science Conference* (2010): formulas
 #   written in Python, fused and compiled.
-# - R. Frostig, M. J. Johnson and C. Leary, “Compiling machine learning programs via high-level tracing”, SysML (2018): JAX, whose `jit` records by running the function.
+# - R. Frostig, M. J. Johnson and C. Leary, “Compiling machine learning programs via high-level tracing”, SysML (2018): JAX, whose `jit` traces by running the function.
 # - T. Chen and others, “TVM: an automated end-to-end optimizing compiler for deep learning”, OSDI (2018): fused loops, chosen by
 #   trying many on the machine where they are to run.
 # - J. Ansel and others, “PyTorch 2: faster machine learning through dynamic Python bytecode transformation and graph compilation”, ASPLOS (2024): a jit that
-#   reads Python's bytecode, and at an `if` about numbers lets Python decide.
+#   reads Python's bytecode, and at a data-dependent `if` lets Python decide (a *graph break*).
 #
 # One question is left: what the gradient's own gradient is good for: **[16 · Beyond first order](16_beyond_first_order.ipynb)**

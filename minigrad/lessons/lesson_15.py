@@ -19,34 +19,34 @@ _PRICES: dict[str, tuple[float, list[tuple[float, str]]]] = {
     "three calls": (
         32e6,
         [
-            (28e6, "one array is missing. Two of the calls read x, and each has to fetch it."),
-            (36e6, "r is a plain number, and no array that is read."),
+            (28e6, "one array is missing. Two of the calls read x, and each has to load it."),
+            (36e6, "r is a Python number, and no array that is read."),
             (20e6, "that is what they read. Each of the three writes an array, too."),
-            (12e6, "that is what they write. Reading moves bytes, too: two arrays, one, and two."),
-            (8e6, "these are numbers. Each has four bytes."),
-            (32, "that is for each number, or in megabytes. Say it in bytes, for a million."),
+            (12e6, "that is what they write. They read bytes, too: two arrays, one, and two."),
+            (8e6, "these are elements. Each has four bytes."),
+            (32, "that is for each element, or in megabytes. Give it in bytes, for a million."),
         ],
     ),
     "fused": (
         12e6,
         [
             (8e6, "x and y are read, and the result has to be written."),
-            (32e6, "that is what three calls move. In one, the difference never goes to memory."),
-            (16e6, "x is read once: in the loop it is there already. And r is a plain number."),
-            (20e6, "only x, y and the result go to memory. What is between them does not."),
-            (3e6, "these are numbers. Each has four bytes."),
-            (12, "that is for each number, or in megabytes. Say it in bytes, for a million."),
+            (32e6, "that is what three calls transfer. In one, the difference never goes to memory."),
+            (16e6, "x is read once: in the loop it is in a register already. And r is a Python number."),
+            (20e6, "only x, y and the result are in memory. Temporaries are not."),
+            (3e6, "these are elements. Each has four bytes."),
+            (12, "that is for each element, or in megabytes. Give it in bytes, for a million."),
         ],
     ),
     "n": (
         900_000 / 32,
         [
             (300_000 / 32, "that is the price of one call. There are three."),
-            (900_000 / 12, "12 bytes for each number is what the fused one moves. The three calls move 32."),
-            (900_000 / 8, "eight numbers are moved for each n. These are 32 bytes."),
-            (900_000, "that is how many bytes cost as much as three calls. Divide by the bytes for each number."),
+            (900_000 / 12, "12 bytes for each element is what the fused one transfers. The three calls transfer 32."),
+            (900_000 / 8, "eight elements are read or written for each n. These are 32 bytes."),
+            (900_000, "that is how many bytes cost as much as three calls. Divide by the bytes for each element."),
             (1_000_000, "for a million, the three calls cost 90 millionths of a second, and 32 million bytes 3,200."),
-            (90 / 32, "10,000 bytes are moved in a millionth of a second: 900,000 while three calls are made."),
+            (90 / 32, "10,000 bytes take a millionth of a second: 900,000 take as long as three calls."),
         ],
     ),
 }
@@ -61,7 +61,7 @@ def _prices(answer: Any) -> None:
     for name, (right, mistakes) in _PRICES.items():
         number = as_number(answer[name], name)
         for near in [right, *[wrong for wrong, _ in mistakes]]:
-            if abs(number - near) < 0.01 * near:  # rounded by the reader
+            if abs(number - near) < 0.01 * near:  # rounded by the learner
                 number = near
         compare(name, number, right, mistakes)
 
@@ -85,7 +85,7 @@ def _told(row: tuple[str, tuple[Any, ...], str]) -> str:
 
 
 def _once(program: _Rows) -> tuple[_Rows, dict[str, str]]:
-    """The right answer, and which name stands for each that is gone."""
+    """Return the right answer, and the name that replaces each dropped one."""
     first: dict[Any, str] = {}
     instead: dict[str, str] = {}
     kept: _Rows = []
@@ -99,21 +99,21 @@ def _once(program: _Rows) -> tuple[_Rows, dict[str, str]]:
     return kept, instead
 
 
-@exercise("15.2", "names are replaced before rows are compared, so that what follows from equal rows is found as well.")
+@exercise("15.2", "names are replaced before rows are compared, so that rows that use equal rows are found as well.")
 def _each_once(answer: Any) -> None:
     for program in _PROGRAMS:
         given = list(program)
         found = call(answer, given)
         what = f"in {'; '.join(map(_told, program))}:"
         if given != program:
-            raise Wrong(f"{what} your function changes the program that it was given. Make a new list.")
+            raise Wrong(f"{what} your function changes the program that it got. Return a new list.")
         _look_at_rows(what, program, _rows(what, found))
 
 
 def _rows(what: str, found: Any) -> _Rows:
-    """The answer as rows of tuples."""
+    """Return the answer as rows of tuples."""
     if not isinstance(found, Sequence) or isinstance(found, str):
-        raise Wrong(f"{what} give back a list of rows; this is a {type(found).__name__}.")
+        raise Wrong(f"{what} return a list of rows; this is a {type(found).__name__}.")
     rows = []
     for row in found:
         if not isinstance(row, Sequence) or len(row) != 3 or not isinstance(row[1], tuple | list):
@@ -128,27 +128,25 @@ def _look_at_rows(what: str, program: _Rows, rows: _Rows) -> None:
     for op, reads, out in right:
         if out not in written:
             same = next((row for row in program if row[2] != out and row[0] == op), None)
-            other = f" {_told(same)} is not the same: what is read, and in which order, counts." if same else ""
-            raise Wrong(f"{what} {_told((op, reads, out))} is gone, and has to stay.{other}")
+            other = f" {_told(same)} is not the same: the operands and their order count." if same else ""
+            raise Wrong(f"{what} {_told((op, reads, out))} is missing, and has to stay.{other}")
     for _, reads, out in rows:
         for x in reads:
             if x in instead and x not in written:
-                raise Wrong(
-                    f"{what} {out} still reads {x}, which nobody writes any more. Read {instead[x]} in its place."
-                )
+                raise Wrong(f"{what} {out} still reads {x}, which no row writes any longer. Read {instead[x]} instead.")
         if out in instead:
             twin = next(row for row in right if row[2] == instead[out])
             if any(x in instead for x in next(row[1] for row in program if row[2] == out)):
                 raise Wrong(
                     f"{what} {out} is {_told(twin).partition(' = ')[2]} too, once names have been replaced. "
-                    "Replace first, then ask if such a row was there."
+                    "Replace first, then check if such a row exists."
                 )
-            raise Wrong(f"{what} {out} computes what {instead[out]} is already. It should be left out.")
+            raise Wrong(f"{what} {out} computes the same as {instead[out]}. It should be left out.")
     if rows != right:
         raise Wrong(f"{what} this gives {'; '.join(map(_told, rows))}. It should be {'; '.join(map(_told, right))}.")
 
 
-# --- 15.3: fuse texts ------------------------------------------------------------------------------------------------
+# --- 15.3: fuse snippets ---------------------------------------------------------------------------------------------
 
 _PARTS = (ast.Expression, ast.BinOp, ast.UnaryOp, ast.Name, ast.Constant, ast.Load, ast.operator, ast.unaryop)
 _NUMBERS = {f"t{k}": 1.5 + 0.75 * k for k in range(40)}
@@ -164,71 +162,69 @@ def _computed(text: str) -> float:
     return float(evaluate(ast.parse(text.strip(), mode="eval").body, _NUMBERS))
 
 
-@exercise(
-    "15.3", "where the name stands as a word, the text takes its place, in brackets: one loop, and one trip less."
-)
+@exercise("15.3", "the snippet replaces the name as a word, in parentheses: one loop, and less memory traffic.")
 def _fused(answer: Any) -> None:
     for first, second in _PAIRS:
         found = call(answer, first, second)
         what = f"for {first!r} and {second!r}"
         if not isinstance(found, str):
-            raise Wrong(f"{what} give back one text; this is a {type(found).__name__}.")
+            raise Wrong(f"{what} return one string; this is a {type(found).__name__}.")
         (text, out), (reader, _) = first, second
         if out == "t3" and found == reader.replace(out, f"({text})") != re.sub(r"\bt3\b", f"({text})", reader):
-            raise Wrong(f"{what} you give {found!r}: t31 is another name, which only begins like t3.")
+            raise Wrong(f"{what} you return {found!r}: t31 is another name, which only begins like t3.")
         try:
             tree = ast.parse(found.strip(), mode="eval")
         except SyntaxError:
             near = " t31 is another name, which only begins like t3." if "t31" in reader else ""
-            raise Wrong(f"{what} you give {found!r}, which is no expression.{near}") from None
+            raise Wrong(f"{what} you return {found!r}, which is no expression.{near}") from None
         if any(not isinstance(part, _PARTS) for part in ast.walk(tree)):
-            raise Wrong(f"{what} you give {found!r}. It should be made of names, numbers and + - * / ( ).")
+            raise Wrong(f"{what} you return {found!r}. It should consist of names, numbers and + - * / ( ).")
         names = {part.id for part in ast.walk(tree) if isinstance(part, ast.Name)}
         if out in names:
-            once = " Replace it everywhere." if {"t1", "t2"} <= names else " Put its text there."
-            raise Wrong(f"{what} you give {found!r}, which still reads {out}.{once}")
+            once = " Replace it everywhere." if {"t1", "t2"} <= names else " Put its snippet there."
+            raise Wrong(f"{what} you return {found!r}, which still reads {out}.{once}")
         if stray := sorted(names - set(re.findall(r"t\d+", f"{text} {reader}"))):
-            raise Wrong(f"{what} you give {found!r}, and {', '.join(stray)} is in neither of the two.")
+            raise Wrong(f"{what} you return {found!r}, and {', '.join(stray)} is in neither of the two.")
         right = re.sub(rf"\b{out}\b", f"({text})", reader)
         mistakes = [
-            (_computed(re.sub(rf"\b{out}\b", text, reader)), "without brackets the signs around it bind differently."),
-            (_computed(text), f"that is the first alone. Put it in the place of {out} in the second."),
+            (_computed(re.sub(rf"\b{out}\b", text, reader)), "without parentheses the operators bind differently."),
+            (_computed(text), f"that is the first alone. Substitute it for {out} in the second."),
         ]
-        compare(f"{what} you give {found!r}: with numbers,", _computed(found), _computed(right), mistakes)
+        compare(f"{what} you return {found!r}: with numbers,", _computed(found), _computed(right), mistakes)
 
 
-# --- 15.4: recorded again? -------------------------------------------------------------------------------------------
+# --- 15.4: retraced? -------------------------------------------------------------------------------------------------
 
 _AGAIN = {
-    "A": (False, "other numbers in the same shape are what a recording is for: arguments are read at each call."),
-    "B": (True, "another shape is another recording: other loops, and another mean."),
+    "A": (False, "other values in the same shape are what a trace is for: arguments are read at each call."),
+    "B": (True, "another shape is another trace: other loops, and another mean."),
     "C": (False, "rates of optimizers are looked up at each call, so a schedule works."),
-    "D": (True, "layers may compute otherwise then, so the modules that a step uses are guarded."),
-    "E": (True, "a name that the step takes from around it is guarded."),
-    "F": (True, "guards follow a step into the functions that it calls, however it reaches them."),
+    "D": (True, "layers may compute differently then, so the modules that a step uses are guarded."),
+    "E": (True, "globals and closure variables that the step reads are guarded."),
+    "F": (True, "guards cover the functions that a step calls, too."),
 }
 
 
-@exercise("15.4", "of what may change, arguments and rates are read at each call; names and modules are guarded.")
+@exercise("15.4", "arguments and rates are read at each call; globals, closure variables and modules are guarded.")
 def _again(answer: Any) -> None:
     entries(answer, *_AGAIN)
-    true_or_false(answer, _AGAIN, "is recorded again", "is not recorded again")
+    true_or_false(answer, _AGAIN, "is retraced", "is not retraced")
 
 
 # --- 15.5: repair a step ---------------------------------------------------------------------------------------------
 
 
-@exercise("15.5", "it chooses by where, gives back what it used to append, and reads the rate where it lies.")
+@exercise("15.5", "it chooses by where, returns what it used to append, and keeps the rate a tensor.")
 def _descend(answer: Any) -> None:
     import numpy as np
 
-    import minigrad.functional  # noqa: F401 -- which gives tensors their methods
+    import minigrad.functional  # noqa: F401 -- attaches the methods of Tensor
     from minigrad.compiler.jit import jit
     from minigrad.core.errors import CaptureError
     from minigrad.functional.creation import tensor
 
     if not callable(answer):
-        raise Wrong(f"this is a {type(answer).__name__}, not a function. Give descend itself, without mg.jit.")
+        raise Wrong(f"this is a {type(answer).__name__}, not a function. Pass descend itself, without mg.jit.")
     step = answer if hasattr(answer, "captures") else jit(answer)
     w = tensor([1.0, -1.0], requires_grad=True, device="numpy")
     now = np.array([1.0, -1.0])
@@ -237,24 +233,24 @@ def _descend(answer: Any) -> None:
         try:
             loss = call(step, w, tensor(x, device="numpy"), tensor(rate, device="numpy"))
         except CaptureError as error:
-            raise Wrong(f"it cannot be recorded: {' '.join(str(error).split())}") from None
+            raise Wrong(f"it cannot be captured: {' '.join(str(error).split())}") from None
         slope, right = 2.0 * (now - x), float(((now - x) ** 2).sum())
         half = rate / 2 if right < 1.0 else rate
         other = rate if right < 1.0 else rate / 2
         again = now - half * slope
-        compare(f"{what} the loss that you give back", _number(loss), right, [(float(((again - x) ** 2).sum()), _LATE)])
+        compare(f"{what} the loss that you return", _number(loss), right, [(float(((again - x) ** 2).sum()), _LATE)])
         mistakes = [
-            (now, "has not moved. Write to it: w.sub_(…) under mg.no_grad()."),
+            (now, "has not changed. Update it in-place: w.sub_(…) under mg.no_grad()."),
             (now - other * slope, f"the loss is {right:g}, so the rate should be {'halved' if half < rate else rate}."),
             (now + half * slope, "goes uphill. Subtract."),
         ]
         compare_arrays(f"{what} w", w, again, mistakes)
         now = again
     if len(step.captures) > 1:
-        raise Wrong(f"right, but it is recorded {len(step.captures)} times: {step.captures[1]}.")
+        raise Wrong(f"right, but it is captured {len(step.captures)} times: {step.captures[1]}.")
 
 
-_LATE = "that is the loss after the update. Give back the one that you went back from."
+_LATE = "that is the loss after the update. Return the one on which you called backward()."
 
 
 def _number(loss: Any) -> float:

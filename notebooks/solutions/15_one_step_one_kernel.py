@@ -26,7 +26,7 @@ def each_once(program):
 lessons.check("15.2", each_once)
 
 
-# 15.3 · \b is the edge of a word: t3 is not found in t31. Brackets keep the first text together.
+# 15.3 · \b is the edge of a word: t3 is not found in t31. Parentheses keep the first snippet together.
 def fused(first, second):
     text, name = first
     return re.sub(rf"\b{name}\b", f"({text})", second[0])
@@ -34,12 +34,12 @@ def fused(first, second):
 
 lessons.check("15.3", fused)
 
-# 15.4 · Arguments and rates are read at each call; shapes, modules, and what functions read are guarded.
+# 15.4 · Arguments and rates are read at each call; shapes, modules, globals and closure variables are guarded.
 again = {"A": False, "B": True, "C": False, "D": True, "E": True, "F": True}
 lessons.check("15.4", again)
 
 
-# 15.5 · The question becomes an operation, and the number that was read stays a tensor.
+# 15.5 · The branch becomes an operation, and the value that was read stays a tensor.
 def descend(w, x, rate):
     w.grad = None
     loss = ((w - x) ** 2).sum()
