@@ -5,16 +5,16 @@
 #
 # ## The question
 #
-# In [lesson 9](09_optimizers.ipynb) each optimizer had a learning rate, and each rate was found by trying. For a slope says which
-# way is down, and not how far to go. What did set the bound was the **curvature**: along $y$, the slope of our ravine grew by 25
+# In [lesson 9](09_optimizers.ipynb) each optimizer had a learning rate, and each rate was found by trying. For a gradient tells which
+# way is down, and not how far to go. The bound was set by the **curvature**: along $y$, the derivative of our ravine grew by 25
 # for each unit of way, and no rate above $\frac{2}{25}$ could arrive. But we knew that 25 from the formula, and a network has none
 # to read it from.
 #
-# **A curvature is the slope of the slope. Can a program find it, and can it tell how far to go?**
+# **A curvature is the derivative of the derivative. Can a program find it, and can it tell how far to go?**
 #
-# ## Guess: nudge the slope
+# ## Guess: nudge the derivative
 #
-# The slope of $x^3$ at 4 is 48. How fast does *that* change? Nudge $x$ to both sides, and ask for the slope there:
+# The derivative of $x^3$ at 4 is 48. How fast does *that* change? Nudge $x$ to both sides, and compute the derivative there:
 
 # %%
 import minigrad as mg
@@ -39,10 +39,10 @@ slope(cube, 4.0), curvature(cube, 4.0)
 
 
 # %% [markdown]
-# It grows by 24 for each unit. The slope of the slope, $f''$, is called the **second derivative**. ($x^3$ has the slope $3x^2$, and
-# that has the slope $6x$. The nudge of ½ does no harm here, as $3x^2$ bends alike on both sides.)
+# It grows by 24 for each unit. The derivative of the derivative, $f''$, is called the **second derivative**. ($x^3$ has the derivative $3x^2$, and
+# that has the derivative $6x$. The nudge of ½ does no harm here, as $3x^2$ bends equally on both sides.)
 #
-# Now for *how far*. Where the slope is $g$, and grows by $c$ for each unit, it should be 0 after $\frac{g}{c}$ units of way back.
+# Now for *how far*. Where the derivative is $g$, and grows by $c$ for each unit, it should be 0 after $\frac{g}{c}$ units of way back.
 # That is a step at the rate $\frac{1}{c}$, which nobody had to choose. How many such steps will it take to the minimum of
 # $3x^2 - 12x + 5$, which is at 2, from 10? And from −100? And for $e^x - 2x$, whose minimum is at 0.693…? Guess before you look.
 
@@ -60,7 +60,7 @@ print(walk(lambda x: 3 * x * x - 12 * x + 5, -100.0, 3))
 print(walk(lambda x: x.exp() - 2 * x, 2.0, 4))
 
 # %% [markdown]
-# One step, from anywhere, if the function is quadratic, for its slope does grow evenly. (Lesson 9 said that a step multiplies the
+# One step, from anywhere, if the function is quadratic, for its derivative does grow evenly. (Lesson 9 said that a step multiplies the
 # distance to the minimum by $1 - \eta\lambda$. With the rate $\eta = \frac{1}{\lambda}$, that is 0.) And where it is not quadratic, a
 # few.
 
@@ -85,16 +85,16 @@ plt.show()
 
 
 # %% [markdown]
-# You should see $e^x - 2x$ in black, and what we know of it at $x = 2$. Who knows only height and slope there has a line (orange),
-# and no line has a lowest point. Who knows the curvature, too, has a parabola (blue), and a step goes to *its* bottom, at 1.27.
+# You should see $e^x - 2x$ in black, and what we know of it at $x = 2$. From height and derivative there we get a line (orange),
+# and no line has a lowest point. With the curvature, too, we get a parabola (blue), and a step goes to *its* bottom, at 1.27.
 # From there one starts again. This is **Newton's method**.
 #
-# ## Build it: slopes that remember
+# ## Build it: derivatives with a graph
 #
-# Nudging is slow and not exact, as [lesson 1](01_one_neuron.ipynb) found. But a slope is computed, too, from products and sums. If
-# we compute it *with Values*, it remembers what it was made from, and can be differentiated like any other result. It takes
-# little: in the class of [lesson 3](03_gradients_add_up.ipynb), the local slope of a product was the other factor's *number*.
-# Now it is the other factor. (`in_order` is as it was.)
+# Nudging is slow and not exact, as [lesson 1](01_one_neuron.ipynb) found. But a derivative is computed, too, from products and sums. If
+# we compute it *with Values*, it has a graph of its own, and can be differentiated like any other result. It takes
+# little: in the class of [lesson 3](03_gradients_add_up.ipynb), the local derivative of a product was the other factor's *number*.
+# Now it is the other factor, a Value. (`in_order` is as it was.)
 
 # %%
 class Value:
@@ -136,12 +136,12 @@ for _ in range(5):
     y = grad(y, x)
 
 # %% [markdown]
-# $x^3$, $3x^2$, $6x$, 6 and 0, at 4, without a nudge. minigrad does the same if it is told with `create_graph=True`: its rules are
-# made of operations ([lesson 7](07_gradient_rules.ipynb)), and these are recorded then. Otherwise `mg.grad` returns floats.
+# $x^3$, $3x^2$, $6x$, 6 and 0, at 4, without a nudge. minigrad does the same with `create_graph=True`: its rules are
+# written in operations ([lesson 7](07_gradient_rules.ipynb)), and these are recorded in a graph then. Otherwise `mg.grad` returns floats.
 #
 # ## Draw it
 #
-# The cube and its slope, in one picture:
+# The cube and its derivative, in one picture:
 
 # %%
 from minigrad_viz import draw, step
@@ -155,7 +155,7 @@ y = square * x
 draw(y, slope_of_y)
 
 # %% [markdown]
-# You should see two results, in dark boxes. $y$ is 64, made of $x$ and `square`. All other boxes belong to its slope: the
+# You should see two results, in dark boxes. $y$ is 64, computed from $x$ and `square`. All other boxes belong to its derivative: the
 # backward pass of two products, as a graph. (The two dotted ones are the 1 with which it began.) It is $x \cdot x$ three times,
 # each 16, for there are three ways from $x$ to $y$; and their sum is 48. Note where they begin: at $x$, and at `square`, in the
 # graph of $y$ itself.
@@ -171,12 +171,12 @@ step(slope_of_y, position=16)
 
 
 # %% [markdown]
-# You should see the graph of the slope alone, with 24 at $x$: the curvature. While this notebook runs, the player has stopped on
+# You should see the graph of the derivative alone, with 24 at $x$: the curvature. While this notebook runs, the player has stopped on
 # its way back, when two of the five contributions to it have arrived, 4 and 4.
 #
-# ## Many numbers: the Hessian
+# ## Many parameters: the Hessian
 #
-# With several parameters, the gradient has a number for each, and each of these has a slope by each parameter. That square table,
+# With several parameters, the gradient has an element for each, and each of these has a derivative with respect to each parameter. That square table,
 # the Jacobian of the gradient, is called the **Hessian**. Row by row, for a tensor $p$:
 
 # %%
@@ -198,7 +198,7 @@ h
 
 # %% [markdown]
 # This is the ground under lesson 9's second race, the ravine with a bend, at its minimum. (`retain_graph` keeps the graph of the
-# gradient for the next row.) The table is symmetric: it does not matter by which parameter one differentiates first. Against
+# gradient for the next row.) The table is symmetric: it does not matter with respect to which parameter one differentiates first. Against
 # nudging, and against the library:
 
 # %%
@@ -236,7 +236,7 @@ print(f"at that rate, the distance along the ravine shrinks by {2 / most * least
 # ## Newton's step
 #
 # Along a step $s$, the gradient changes by about $Hs$. It should be 0 after the step, so we look for the $s$ with $g + Hs = 0$:
-# not a division any more, but a system of equations, which `solve` solves. (What `damping` is for, you will see below.) From the
+# no longer a division, but a system of equations, which `solve` solves. (What `damping` is for, you will see below.) From the
 # start of lesson 9's race:
 
 # %%
@@ -263,7 +263,7 @@ for k, point in enumerate(path):
 #
 # ## A saddle
 #
-# Newton's step asks where the slope is 0, and not where the ground is low. Here is ground with two minima, at (0, 1) and (0, −1), and
+# Newton's step goes where the gradient is 0, and not where the ground is low. Here is ground with two minima, at (0, 1) and (0, −1), and
 # a **saddle** between them at (0, 0): it bends up along $x$ and down along $y$.
 #
 # $$f(x, y) = \tfrac12 x^2 + \tfrac14 y^4 - \tfrac12 y^2$$
@@ -317,17 +317,17 @@ plt.show()
 # %% [markdown]
 # You should see on the left SGD (orange) creep along the floor of the ravine. Newton (blue) leaps far out of it, and back to the
 # minimum, the star. On the right, from the dot, Newton (blue) goes to the saddle, and stays there: down along $x$, but *up* along
-# $y$. The table above says why: along $y$ the curvature is negative, and then $-\frac{g}{c}$ leads uphill.
+# $y$. The table above shows why: along $y$ the curvature is negative, and then $-\frac{g}{c}$ leads uphill.
 #
 # The green walk arrives. It adds $\mu = 1.5$ to each curvature, so that all are positive: that is **damping**. Where
-# $\mu$ is small beside a curvature, the step is Newton's; where it is large, it is plain descent at the rate $\frac{1}{\mu}$. It
+# $\mu$ is small compared with a curvature, the step is Newton's; where it is large, it is plain descent at the rate $\frac{1}{\mu}$. It
 # shortens leaps, too.
 #
 # ## Without the table
 #
-# The network of lesson 9, which read digits, had 2,410 parameters. Its Hessian has 5.8 million numbers, and for a large network no
-# computer could hold it. But as with the Jacobian in lesson 7, a *product* with it comes without the table. $Hv$ says how the
-# gradient $g$ changes along $v$. Now $g \cdot v$ is a single number, and number $j$ of *its* gradient is
+# The network of lesson 9, which read digits, had 2,410 parameters. Its Hessian has 5.8 million elements, and for a large network it fits into no
+# computer's memory. But as with the Jacobian in lesson 7, a *product* with it comes without the table. $Hv$ is how the
+# gradient $g$ changes along $v$. Now $g \cdot v$ is a scalar, and element $j$ of *its* gradient is
 #
 # $$\frac{\partial}{\partial p_j} \sum_i g_i v_i = \sum_i \frac{\partial g_i}{\partial p_j} v_i = (Hv)_j$$
 #
@@ -413,13 +413,13 @@ plt.show()
 # the walk is thrown out of the narrow ground until its own rate is allowed again. (It even gets lower in the end, for it also goes
 # faster where the ground is gentle.)
 #
-# So yes, the slope of the slope tells how far. But what it says holds where one stands, and not for the whole way.
+# So yes, the second derivative tells how far. But it is valid at one point, and not along the entire way.
 #
-# ## The other way: slopes that travel along
+# ## The other way: derivatives that travel along
 #
-# All our slopes came from going back. But the chain rule can be followed from the leaves to the result, too. Let each number take
-# its slope with it, by one chosen input. In a sum the slopes are added. In a product, each slope counts as often as the other factor
-# says. Such a pair is called a **dual number**, and to compute with it is **forward mode**.
+# All our derivatives came from a backward pass, in **reverse mode**. But the chain rule can be followed from the leaves to the result, too. Let each number carry
+# its derivative with respect to one chosen input. In a sum the derivatives are added. In a product, each derivative is multiplied by the other
+# factor. Such a pair (here of `value` and `slope`) is called a **dual number**, and to compute with it is **forward mode**.
 
 # %%
 class Dual:
@@ -442,7 +442,7 @@ y = cube(Dual(4.0, 1.0))  # x moves by 1 for each unit of x
 print(y.value, y.slope)
 
 # %% [markdown]
-# 64 and 48, in one go, without a graph, and nothing is kept for a way back. So why not always? Each run follows *one* input:
+# 64 and 48, in one pass, without a graph, and nothing is saved for a backward pass. So why not always? Each run follows *one* input:
 
 # %%
 fig, axes = plt.subplots(1, 2, figsize=(7.2, 3.4))
@@ -464,12 +464,12 @@ plt.show()
 # (blue), reverse mode a row (orange). A loss is a single row, of millions of columns: one run backward, or millions forward.
 #
 # Both together are best at a Hessian-vector product. Put *duals into our Values*: the backward pass computes the gradient, and each
-# number in it takes along how it changes in the chosen direction. Neither class needs a new line. This is **forward over reverse**:
+# number in it carries its derivative in the chosen direction. Neither class needs a new line. This is **forward over reverse**:
 
 # %%
 x = Value(Dual(4.0, 1.0))
 found = grad(cube(x), x).data
-print("slope:", found.value, " curvature:", found.slope)
+print("gradient:", found.value, " curvature:", found.slope)
 
 # %% [markdown]
 # ## Compare with the library
@@ -493,13 +493,13 @@ print("jvp:      the same as g v:", auto.jvp(rosenbrock, p, v)[1].item() == (g *
 
 # %% [markdown]
 # One thing is not as its name may suggest: minigrad has no forward mode. `jvp` takes two passes backward. The first gives $u^\top J$
-# for any $u$; times $v$ that is a number, and the second pass differentiates it by $u$, which gives $Jv$.
+# for any $u$; times $v$ that is a scalar, and the second pass differentiates it with respect to $u$, which gives $Jv$.
 #
-# ## To punish a slope
+# ## To penalise a gradient
 #
-# A slope can also be a *part of the loss*. Here are twelve points, and a curve made of twelve waves, $\sum_k c_k \sin(kx)$. With as many
+# A derivative can also be a *part of the loss*. Here are twelve points, and a curve made of twelve waves, $\sum_k c_k \sin(kx)$. With as many
 # waves as points it can run through all of them; but how does it run between them? To have it calm, we add to the loss the mean
-# square of its slope. That is a **gradient penalty**:
+# square of its derivative. That is a **gradient penalty**:
 
 # %%
 xs = mg.tensor([0.2, 0.4, 0.6, 0.8, 1.1, 1.4, 1.7, 2.0, 2.2, 2.5, 2.7, 3.0])
@@ -518,7 +518,7 @@ def loss(c, weight, create_graph=True):
 
 
 # %% [markdown]
-# The slope is by $x$, and learning then differentiates it by $c$: without `create_graph`, it could not. The loss is quadratic in
+# The derivative is with respect to $x$, and learning then differentiates it with respect to $c$: without `create_graph`, it could not. The loss is quadratic in
 # $c$. So how many of Newton's steps will it take?
 
 # %%
@@ -537,17 +537,17 @@ def draw_fit(ax, c, name, color):
 
 fig, axes = plt.subplots(1, 2, figsize=(7.4, 3.2), sharey=True)
 draw_fit(axes[0], fit(0.0), "points alone", "#B57C00")
-draw_fit(axes[1], fit(0.05), "slope punished", "#0072B2")
+draw_fit(axes[1], fit(0.05), "gradient penalty", "#0072B2")
 plt.show()
 
 # %% [markdown]
 # You should see the curve run through all the points and swing between them, on the left; and on the right calmly *past* most of
 # them. One step has fitted both. The networks that judge pictures in “Wasserstein GANs” are trained with such a term, too: it
-# holds the length of their gradient near 1.
+# keeps the norm of their gradient near 1.
 #
 # ## Break it
 #
-# **The graph is forgotten.** A missing `create_graph` is often an error, for a float has no slope. But in the penalty?
+# **The graph is forgotten.** A missing `create_graph` is often an error, for a float has no gradient. But in the penalty?
 
 # %%
 try:
@@ -556,14 +556,14 @@ try:
 except mg.errors.MinigradError as error:
     print(error)
 
-print("punished in vain:", mg.allclose(fit(0.05, create_graph=False), fit(0.0), atol=1e-9))
+print("penalty without effect:", mg.allclose(fit(0.05, create_graph=False), fit(0.0), atol=1e-9))
 
 
 # %% [markdown]
-# No error: what has no graph is a constant, and a constant in a loss changes nothing. The loss that is printed even includes the
+# No error: a result without a graph is a constant, and a constant in a loss changes nothing. The loss that is printed even includes the
 # penalty. Only the curve swings as if there were none.
 #
-# **A rule is not made of operations.** Here is the cube as an operation of its own, whose rule reads $x$ by `detach`:
+# **A rule is not differentiable itself.** Here is the cube as an operation of its own, whose rule reads $x$ by `detach`:
 
 # %%
 class Cube(auto.Function):
@@ -585,7 +585,7 @@ except mg.errors.MinigradError as error:
     print(error)
 
 # %% [markdown]
-# `gradcheck` is content, for the slope is right. It is only taken for a constant, whose slope is 0. `gradgradcheck` nudges the
+# `gradcheck` passes, for the gradient is right. It is only treated as a constant, whose derivative is 0. `gradgradcheck` nudges the
 # gradient, and finds out. (Is 0 always wrong? A ReLU is made of two straight lines, so its second derivative truly is 0. The loss
 # of a network of ReLUs bends all the same, as we saw: by its cross-entropy, and by the products of its weights.)
 #
@@ -599,7 +599,7 @@ from minigrad import lessons
 # %% [markdown]
 # ### Exercise 16.1 · Twice by hand
 #
-# $y = (x^2 - 1)^3$. What are its slope and its second derivative at $x = 2$? (The slope is a product, and so the second
+# $y = (x^2 - 1)^3$. What are its first and its second derivative at $x = 2$? (The first is a product, and so the second
 # derivative has two parts.)
 
 # %%
@@ -612,7 +612,7 @@ lessons.check("16.1", derivative)
 # %% [markdown]
 # ### Exercise 16.2 · How it bends along a direction
 #
-# Write a function that gives the curvature of `f` at the tensor `p` in the direction of the tensor `v`, as a plain number. `v` may
+# Write a function that returns the curvature of `f` at the tensor `p` in the direction of the tensor `v`, as a Python number. `v` may
 # have any length but 0: in $v \cdot Hv$ it counts twice, so divide by $v \cdot v$. Do it without the table, with `mg.grad` alone.
 
 # %%
@@ -642,7 +642,7 @@ lessons.check("16.3", downhill)
 # %% [markdown]
 # ### Exercise 16.4 · More for the duals
 #
-# Write three operations on pairs (value, slope): each is given pairs and returns a pair. (The local slopes of $\frac{a}{b}$ are
+# Write three operations on pairs (value, derivative): each gets pairs and returns a pair. (The local derivatives of $\frac{a}{b}$ are
 # $\frac{1}{b}$ and $-\frac{a}{b^2}$; `math` has `sin`, `cos` and `exp`.)
 
 # %%
@@ -664,12 +664,12 @@ lessons.check("16.4", {"div": div, "sin": sin, "exp": exp})
 # %% [markdown]
 # ### Exercise 16.5 · Which mode?
 #
-# Someone wants the whole Jacobian. Which mode needs fewer runs, and how many? Answer with pairs like `("forward", 7)`.
+# Someone needs the full Jacobian. Which mode needs fewer runs, and how many? Answer with pairs like `("forward", 7)`.
 #
-# - *pen*: 2 coordinates of a plotter's pen, by the time, 1 number
-# - *camera*: 10,000 pixels, by the 6 numbers that place a camera
-# - *loss*: 1 loss, by 2,410 parameters
-# - *robot*: 3 coordinates of a hand, by 7 angles
+# - *pen*: 2 coordinates of a plotter's pen, with respect to the time, 1 number
+# - *camera*: 10,000 pixels, with respect to the 6 parameters of a camera's pose
+# - *loss*: 1 loss, with respect to 2,410 parameters
+# - *robot*: 3 coordinates of a hand, with respect to 7 angles
 
 # %%
 cheaper = {"pen": ..., "camera": ..., "loss": ..., "robot": ...}
@@ -693,5 +693,5 @@ lessons.check("16.5", cheaper)
 # - J. M. Cohen, S. Kaur, Y. Li, J. Z. Kolter and A. Talwalkar, “Gradient descent on neural networks typically occurs at the edge of
 #   stability”, ICLR (2021): our picture of rates and bounds.
 #
-# So far one machine has computed everything. What do two have to tell each other, or a thousand? **[17 · Gradients add up,
+# So far one machine has computed everything. What do two have to exchange, or a thousand? **[17 · Gradients add up,
 # again](17_gradients_add_up_again.ipynb)**

@@ -5,20 +5,20 @@
 #
 # ## The question
 #
-# A network is trained on a batch of examples at a time, and for a large one that takes long, however quick the machine. So take two
+# A network is trained on a batch of samples at a time, and for a large one that takes long, however quick the machine. So take two
 # machines, or a thousand. Each has a copy of the network, a **replica**, and gets its part of every batch, a **shard**. But a replica
-# sees only its own examples, and so they would learn different things.
+# sees only its own samples, and so they would learn different things.
 #
-# In [lesson 3](03_gradients_add_up.ipynb) a number was used several times, and what arrived along all the paths was added up. A weight
-# of a network is used by *each example* of a batch.
+# In [lesson 3](03_gradients_add_up.ipynb) a value was used several times, and the contributions of all paths were added up. A weight
+# of a network is used by *each sample* of a batch.
 #
-# **What must replicas tell each other, so that they learn exactly what a single one would? And what does it cost to tell it?**
+# **What must replicas exchange, so that they learn exactly what a single one would? And what does this communication cost?**
 #
 # (All replicas of this lesson live in this notebook, and compute one after the other.)
 #
-# ## Guess: what do two halves tell of the whole?
+# ## Guess: what do two halves tell about all?
 #
-# Four examples $(x, y)$, a model with one weight, $w \cdot x$, and the mean of the squares by which it is off. Nudge $w$, which is 1
+# Four samples $(x, y)$ (`examples` in the code), a model with one weight, $w \cdot x$, and the mean of the squares by which it is off. Nudge $w$, which is 1
 # (a nudge of ½ does no harm to a square, as in lesson 3):
 
 # %%
@@ -36,8 +36,8 @@ def nudge(f, w, h=0.5):
 print("all four:", nudge(lambda w: loss(w, examples), 1.0))
 
 # %% [markdown]
-# Now cut the four in two, in the middle, or after the third. Each part has a loss of its own, the mean over *its* examples, and so a
-# slope. How do two slopes make −11.5? Guess before you look.
+# Now cut the four in two, in the middle, or after the third. Each part has its own loss, the mean over *its* samples, and so its own
+# derivative. How do two derivatives combine to −11.5? Guess before you look.
 
 # %%
 for cut in (2, 3):
@@ -46,17 +46,17 @@ for cut in (2, 3):
     print(f"{cut} and {4 - cut}: {first:g} and {second:g}, their mean is {(first + second) / 2:g}")
 
 # %% [markdown]
-# The mean of the two does it for halves, but not for 3 and 1. There the last example counts as much as the first three together. It should
+# The mean of the two does it for halves, but not for 3 and 1. There the last sample counts as much as the first three together. It should
 # count once, and they three times: $\frac14 (3 \cdot (-10) + 1 \cdot (-16)) = -11.5$.
 #
-# It has to be so. The loss of a batch of $N$ examples is a sum over examples, and a sum can be added up in parts. With $n_k$ examples in
+# It has to be so. The loss of a batch of $N$ samples is a sum over samples, and a sum can be added up in parts. With $n_k$ samples in
 # shard $k$, whose mean loss is $L_k$,
 #
 # $$L = \frac1N \sum_i \ell_i = \sum_k \frac{n_k}{N} L_k \qquad\text{and so}\qquad
 # \frac{\partial L}{\partial w} = \sum_k \frac{n_k}{N} \frac{\partial L_k}{\partial w}$$
 #
-# This is the **weighted mean**. Nothing in it is an approximation, and nothing depends on what the network is like. It takes one thing
-# only: that what an example adds to the loss is computed without the other examples. (Keep that in mind.)
+# This is the **weighted mean**. Nothing in it is an approximation, and nothing depends on what the network is like. It requires one thing
+# only: that the loss of a sample does not depend on the other samples. (Keep that in mind.)
 #
 # ## Build it: shards
 #
@@ -83,7 +83,7 @@ for sizes in ((2, 2), (3, 1), (1, 3), (1, 2, 1), (1, 1, 1, 1)):
 
 # %% [markdown]
 # You should see −11.5 each time. And now a network, for the digits of [lesson 9](09_optimizers.ipynb), with a thousand weights. A replica can
-# do two things: tell the gradient of its shard, as one line of numbers, and make a step with a gradient that it is told. (`seed` and
+# do two things: return the gradient of its shard, as one vector, and make a step with a gradient that it gets. (`seed` and
 # `norm` are for later. `split` cuts a tensor into parts of these sizes.)
 
 # %%
@@ -123,12 +123,12 @@ whole = replica.gradient(*batches[0])
 for sizes in ((50, 50), (70, 30), (40, 30, 20, 10)):
     gradients = [replica.gradient(*shard) for shard in cut(batches[0], sizes)]
     off = (averaged(gradients, sizes) - whole).abs().max().item()
-    print(f"{sizes}: {len(whole)} numbers, none off by more than rounding: {off < 1e-15}")
+    print(f"{sizes}: {len(whole)} elements, none off by more than rounding: {off < 1e-15}")
 
 # %% [markdown]
 # ## Draw it
 #
-# The four examples again, cut into 3 and 1. Each replica is a block of the picture, and they use the same $w$:
+# The four samples again, cut into 3 and 1. Each replica is a block of the picture, and they use the same $w$:
 
 # %%
 from minigrad_viz import draw, step
@@ -157,8 +157,8 @@ with mg.record():
 draw(total)
 
 # %% [markdown]
-# You should see one $w$ on the left, and two lines from it, one into each block. (The examples stand below it.) Each block makes a mean, of 3 examples or of 1, and at the end
-# they are put together, ¾ of one and ¼ of the other. This is one process that computes in two blocks. The gradient of $w$ is −11.5
+# You should see one $w$ on the left, and two lines from it, one into each block. (The samples are below it.) Each block computes a mean, of 3 samples or of 1, and at the end
+# they are combined, ¾ of one and ¼ of the other. This is one process that computes in two blocks. The gradient of $w$ is −11.5
 # (Σ2, two contributions).
 #
 # ## Step it
@@ -172,8 +172,8 @@ for event in mg.events(total):
 step(total, position=19)
 
 # %% [markdown]
-# You should see the same picture. While this notebook runs, the player stands where the first of the two has arrived at $w$, and “Σ 1 of 2”
-# says that it waits for the other one. So all that has to be exchanged between the blocks is there: a plus sign, at $w$. Now give each
+# You should see the same picture. While this notebook runs, the player has stopped where the first of the two has arrived at $w$, and “Σ 1 of 2”
+# means that it waits for the other one. So all communication between the blocks is in one place: a plus sign, at $w$. Now give each
 # replica a weight of its own, as on two machines:
 
 # %%
@@ -187,14 +187,14 @@ draw(left, right)
 
 
 # %% [markdown]
-# You should see two graphs that do not touch. −7.5 has arrived at one weight and −4 at the other, and the plus sign is gone. It joined
-# numbers of one process, and it now has to join two machines. **Each replica has a number for each weight, and each needs the sum of
-# all.** This is called an **all-reduce**. Nothing else has to be told.
+# You should see two graphs that do not touch. −7.5 has arrived at one weight and −4 at the other, and the plus sign is gone. It connected
+# blocks of one process, and it now has to connect two machines. **Each replica has a gradient for each weight, and each needs the sum of
+# all.** This is called an **all-reduce**. No other communication is needed.
 #
-# ## Build it: replicas that learn alike
+# ## Build it: replicas that stay equal
 #
 # With the sum, replicas that were equal make the same step, and are equal again. `together` is the all-reduce, for now in the simplest
-# way: it looks at all of them.
+# way: it has access to all of them.
 
 # %%
 def together(gradients, sizes):
@@ -222,15 +222,15 @@ for sizes in ((50, 50), (70, 30), (40, 30, 20, 10)):
     print(f"{sizes}: equal to each other: {same}, to one process but for rounding: {apart(one, others[0]) < 1e-14}")
 
 # %% [markdown]
-# Equal to *each other* they are to the last bit, for they make the same step with the same numbers. From *one* process they differ
-# in the last digits, since sums are added up in another order. (The momentum of [lesson 9](09_optimizers.ipynb) is not exchanged: each keeps
+# They are equal to *each other* bit for bit, for they make the same step with the same gradients. From *one* process they differ
+# in the last digits, since sums are added up in another order. (The momentum of [lesson 9](09_optimizers.ipynb) is not exchanged: each has
 # its own, and these are equal too, as they come from equal gradients.)
 #
-# This way to train is called **data parallel**.
+# This way to train is called **data parallelism**.
 #
 # ## Compare with the library
 #
-# `mg.training.fit` trains in one process. Three steps of it, beside three of the four replicas:
+# `mg.training.fit` trains in one process. Three steps of it, and three of the four replicas:
 
 # %%
 alone = Replica()
@@ -244,9 +244,9 @@ print("fit and four replicas, the same but for rounding:", apart(alone, others[0
 # has learned? In which of the four would you notice something? Guess.
 #
 # 1. The sum is **forgotten**: each makes a step with its own gradient.
-# 2. The shards have 70 and 30 examples, and are **weighted alike**.
+# 2. The shards have 70 and 30 samples, and are **weighted equally**.
 # 3. There is a **batch norm** ([lesson 12](12_normalisation.ipynb)) in the network.
-# 4. The replicas **begin differently**: one was made with another seed.
+# 4. The replicas **begin differently**: one was created with another seed.
 
 # %%
 ways = {
@@ -286,27 +286,27 @@ plt.show()
 # %% [markdown]
 # You should see one line at the very bottom, and four that are more than ten billion times as far up, from the first step on.
 #
-# What is forgotten or begins differently shows as soon as somebody compares two replicas. (Those with another seed stay exactly as far apart as
+# A forgotten sum or another seed shows as soon as somebody compares two replicas. (Those with another seed stay exactly as far apart as
 # they began, for they make the same steps.) But look at the zeros: with wrong weights, and with batch norm, the replicas agree with
-# *each other* perfectly. They learn, too, and the loss falls. Only it is not what was asked for, and no comparison between them will tell.
+# *each other* perfectly. They learn, too, and the loss falls. Only the result is wrong, and no comparison between them will show it.
 #
-# - Wrong weights are the likeliest mistake of all. The last batch of a round is often smaller; or examples are sentences and the loss is a mean
-#   over *words*: then the weights are numbers of words.
-# - Batch norm breaks the one thing we asked for: it takes its mean over the shard, so each example depends on the others. That can be no
-#   weighted mean of gradients. (Layer norm looks at one example, and does no harm.) To take the means over the whole batch, replicas would
-#   have to exchange *them*, in the middle of the pass.
+# - Wrong weights are the likeliest mistake of all. The last batch of an epoch is often smaller; or samples are sentences and the loss is a mean
+#   over *words*: then the weights are word counts.
+# - Batch norm breaks the one requirement: it takes its mean over the shard, so each sample depends on the others. That can be no
+#   weighted mean of gradients. (Layer norm uses one sample, and does no harm.) To take the means over the full batch, replicas would
+#   have to exchange *them*, in the middle of the pass (*synchronised* batch norm).
 #
 # ## A sum without a centre
 #
 # Now for the sum itself. In the simplest way, all send their gradients to worker 0 (a **worker** is a process with a replica), which adds them up,
-# and sends the sum back to all. That is a **star**. With 100 workers, 99 arrays arrive at a single one, along its one line, one after the other.
+# and sends the sum back to all. That is a **star**. With 100 workers, 99 arrays arrive at a single one, along its one **link**, one after the other.
 #
-# Here is a way in which all lines are busy all the time. The workers sit in a **ring**, and each sends to the one on its right only. Each
+# Here is a way in which all links are busy all the time. The workers sit in a **ring**, and each sends to the one on its right only. Each
 # cuts its array into as many pieces as there are workers. In each step it sends one piece and receives another one, from its left:
 #
-# - At first it *adds* what it receives to its own, and that is the piece which it sends next. After $n-1$ steps each
-#   worker has one piece that has been everywhere.
-# - Then it *keeps* what it receives, in place of its own, and sends that next. After $n-1$ more steps each has all of them.
+# - At first it *adds* what it receives to its own, and that is the piece that it sends next. After $n-1$ steps each
+#   worker has one piece with the sum of all (a *reduce-scatter*).
+# - Then it *replaces* its own piece by the received one, and sends that next. After $n-1$ more steps each has all of them (an *all-gather*).
 
 # %%
 import numpy as np
@@ -318,7 +318,7 @@ def ring(arrays, watch=lambda *what: None):
     for turn in range(2 * (n - 1)):
         mail = [held[rank][(rank - turn) % n] for rank in range(n)]  # what each sends to its right
         for rank in range(n):
-            piece = (rank - 1 - turn) % n  # which is the one that it receives from its left
+            piece = (rank - 1 - turn) % n  # the one that it receives from its left
             mine, received = held[rank][piece], mail[rank - 1]
             held[rank][piece] = mine + received if turn < n - 1 else received
         watch(turn, mail, held)
@@ -326,7 +326,7 @@ def ring(arrays, watch=lambda *what: None):
 
 
 # %% [markdown]
-# Let us watch four workers. So that one can see whose numbers are in a sum, worker 0 has only ones, worker 1 tens, worker 2 hundreds, and
+# Let us watch four workers. So that one can see which workers are in a sum, worker 0 has only ones, worker 1 tens, worker 2 hundreds, and
 # worker 3 thousands. Then 1001 is what workers 0 and 3 have together:
 
 # %%
@@ -379,22 +379,22 @@ plt.show()
 # %% [markdown]
 # You should see a row for each worker and a column for each piece, at first in the colour of the worker alone. A frame is around what has just
 # arrived. In steps 1 to 3 the framed piece has one colour more each time, and after step 3 every column has one piece with all four.
-# From step 4 on only such pieces are passed on, until all have all of them. (The last picture says who sends to whom.)
+# From step 4 on only such pieces are passed on, until all have all of them. (The last picture shows who sends to whom.)
 #
 # Each piece is added up only once, on one way around, and then copied. So all workers get the same bits. But for each piece that way begins
-# at another worker, and so the order of the sum is another one:
+# at another worker, and so the order of the sum differs:
 
 # %%
 rng = np.random.default_rng(0)
 arrays = [rng.random(1000) for _ in range(8)]
 sums, by_rank = ring(arrays), sum(arrays)
-print("all the same, to the bit:", all(np.array_equal(sums[0], other) for other in sums))
-print("as summed by rank, to the bit:", np.array_equal(sums[0], by_rank))
+print("all the same, bit for bit:", all(np.array_equal(sums[0], other) for other in sums))
+print("as summed by rank, bit for bit:", np.array_equal(sums[0], by_rank))
 print("as summed by rank, but for rounding:", np.allclose(sums[0], by_rank, rtol=1e-14))
 
 
 # %% [markdown]
-# And do replicas learn by it?
+# And do replicas learn with it?
 
 # %%
 def by_ring(gradients, sizes):
@@ -411,7 +411,7 @@ print("to one process but for rounding:", apart(one, others[0]) < 1e-14)
 # %% [markdown]
 # ### How much is sent
 #
-# Count the bytes that the busiest worker sends, in the ring and in the star, for an array of 4,800 numbers of 8 bytes:
+# Count the bytes that the busiest worker sends, in the ring and in the star, for an array of 4,800 elements of 8 bytes:
 
 # %%
 def most_sent(n, numbers=4800):
@@ -429,25 +429,25 @@ for n in (2, 4, 8, 16, 96):
     print(f"{n:>7}{2 * (n - 1):>7}{most_sent(n):>20,}{(n - 1) * 38400:>24,}")
 
 # %% [markdown]
-# The star's number grows with the workers, the ring's hardly at all. In each of $2(n-1)$ steps a worker sends a piece, an $n$-th
+# The traffic of the star grows with the workers, that of the ring hardly at all. In each of $2(n-1)$ steps a worker sends a piece, an $n$-th
 # of the $B$ bytes of the array:
 #
 # $$2(n-1) \cdot \frac Bn = 2 \, \frac{n-1}{n} B$$
 #
-# That is less than $2B$, whether there are ten workers or a thousand. It has been proved that no all-reduce gets by with less at its busiest
+# That is less than $2B$, for ten workers or a thousand. It has been proved that no all-reduce needs less at its busiest
 # worker. But the number of *steps* grows.
 #
 # ## What it costs
 #
-# A message takes some time to start, however short it is, and then some time for each byte. With $\alpha$ (“alpha”) for the first, and
-# $\beta$ bytes a second, a message of $s$ bytes takes $\alpha + \frac s\beta$. This model is Hockney's (1994). And a shard takes some time for each
-# row, and some for what does not get less with fewer rows: calls ([lesson 15](15_one_step_one_kernel.ipynb)), and a gradient has to be written for every weight
-# however many examples it is of. So a step of $n$ workers with a batch of $N$ rows takes
+# A message takes some time to start, its **latency**, however short it is, and then some time for each byte. With the latency $\alpha$ (“alpha”) and
+# the **bandwidth** $\beta$ in bytes a second, a message of $s$ bytes takes $\alpha + \frac s\beta$. This model is Hockney's (1994). And a shard takes some time for each
+# row, and some that does not depend on the rows: calls ([lesson 15](15_one_step_one_kernel.ipynb)), and a gradient has to be written for every weight
+# for any number of samples. So a step of $n$ workers with a batch of $N$ rows takes
 #
 # $$T(n) = \underbrace{c_0 + c_1 \frac Nn}_{\text{compute}} + \underbrace{2(n-1) \Bigl(\alpha + \frac{1}{\beta} \cdot \frac Bn\Bigr)}_{\text{ring}}$$
 #
-# Four numbers are to be found, and each of the two parts can be measured where there are two cores. Here they were those of an AMD EPYC, on 24 November
-# 2026: two processes of one thread, joined by pipes, and a network of 784, 512, 512 and 10, whose gradient has 2.7 MB in float32
+# Four parameters are unknown, and both parts can be measured on two cores. Here they were those of an AMD EPYC, on 24 November
+# 2026: two processes of one thread, connected by pipes, and a network of 784, 512, 512 and 10, whose gradient has 2.7 MB in float32
 # (`benchmarks/bench_ring.py`). All times are medians, the best of several rounds, in thousandths of a second:
 
 # %%
@@ -460,8 +460,8 @@ GRADIENT = 2616  # KB
 
 
 # %% [markdown]
-# Both are straight lines, if the model holds. We look for the line that misses the points by least, in parts of what was measured, and as mean of
-# squares. That loss is quadratic in the two numbers, so one of Newton's steps is enough ([lesson 16](16_beyond_first_order.ipynb)).
+# Both are straight lines, if the model holds. We fit the line with the least mean of squared relative
+# errors. That loss is quadratic in the two parameters, so one of Newton's steps is enough ([lesson 16](16_beyond_first_order.ipynb)).
 
 # %%
 def line(measured):
@@ -495,10 +495,10 @@ plt.show()
 
 # %% [markdown]
 # You should see what was measured as points, and the two lines, which are bent because both axes count factors. Each is flat on the
-# left, where the start is all, and rises on the right, where the bytes are, or the rows. Not all points lie on them: the pipe holds 64 KB, and what does not fit in at once waits; and
-# a single row is multiplied in another way than several. A model with two numbers for each line leaves that out.
+# left, where the latency dominates, and rises on the right, where the bytes do, or the rows. Not all points are on them: the pipe buffers 64 KB, and longer messages wait; and
+# a single row is multiplied in another way than several. A model with two parameters for each line leaves that out.
 #
-# Together they tell a step of two workers, which was measured too, and was not used for any line:
+# Together they predict a step of two workers, which was measured too, and was not used for any line:
 
 # %%
 def milliseconds(workers, rows=1024):
@@ -506,7 +506,7 @@ def milliseconds(workers, rows=1024):
     return compute + 2 * (workers - 1) * (alpha + each_kb * GRADIENT / workers)
 
 
-print(f"told {milliseconds(2):.1f}, measured {STEP_OF_TWO:.1f}; one worker takes {milliseconds(1):.1f}")
+print(f"predicted {milliseconds(2):.1f}, measured {STEP_OF_TWO:.1f}; one worker takes {milliseconds(1):.1f}")
 
 # %% [markdown]
 # It took 6 % longer. Two cores share one memory, and the sum waits for whichever is later: neither is in the model.
@@ -546,13 +546,13 @@ plt.show()
 
 # %% [markdown]
 # You should see that a step (black) gets shorter at first as it should, then hardly, and longer again beyond the triangle, 21 workers. The two dots were
-# measured; the rest is told. On the left the rows (blue) are nearly all of it, and they do get less. The bytes (green) come to their bound soon, and
-# what stays (grey) stays. But the starts of messages (red) grow with each worker. With a thousand of them, each computes a single
+# measured; the rest is predicted. On the left the rows (blue) take nearly all of it, and they do get less. The bytes (green) come to their bound soon, and
+# the constant part (grey) stays. But the latencies of messages (red) grow with each worker. With a thousand of them, each computes a single
 # row, and then waits for 1,998 messages: twice as long as *one* worker alone takes for all.
 #
 # To divide the *same* work among more workers is called **strong scaling**, and it always ends like this: there is
-# a best number, and it depends on what the machines, the lines and the network are. But there is another way to use a thousand. Let each
-# keep its 1,024 rows, so that the batch grows. This is **weak scaling**. A step does not get shorter then. It learns from more examples:
+# a best number, and it depends on the machines, the links and the network. But there is another way to use a thousand. Let each
+# keep its 1,024 rows, so that the batch grows. This is **weak scaling**. A step does not get shorter then. It learns from more samples:
 
 # %%
 def examples_a_second(n, weak):
@@ -568,24 +568,24 @@ for weak, color, name in ((True, "#0072B2", "each has\n1,024 rows"), (False, "#E
     found = [examples_a_second(n, weak) for n in counts]
     ax.loglog(counts, found, color=color)
     ax.text(1150, found[-1], name, color=color, va="center")
-ax.set(xlabel="workers", ylabel="examples a second", xlim=(1, 9000), ylim=(5e3, None))
+ax.set(xlabel="workers", ylabel="samples a second", xlim=(1, 9000), ylim=(5e3, None))
 ax.set_xticks([1, 10, 100, 1000], ["1", "10", "100", "1,000"])
 plt.show()
 
 # %% [markdown]
-# You should see that with batches that grow (blue) workers stay near the dashed line, on which telling costs nothing: a hundred learn from about 80 times as
-# many examples a second as one, a thousand from about 330 times as many. With one batch for all (orange) a thousand learn from fewer than one.
+# You should see that with batches that grow (blue) workers stay near the dashed line, on which communication costs nothing: a hundred learn from about 80 times as
+# many samples a second as one, a thousand from about 330 times as many. With one batch for all (orange) a thousand learn from fewer than one.
 #
 # So one makes batches larger, and does not get it for free. A batch of a million rows still is a single step, with a less noisy gradient; it takes a larger rate,
-# and a warm-up ([lesson 13](13_attention.ipynb)), and beyond some size more examples teach nothing more.
+# and a warm-up ([lesson 13](13_attention.ipynb)), and beyond some size more samples teach nothing more.
 #
-# What the curve does *not* know: other lines than pipes between two cores (a network of machines has other $\alpha$ and $\beta$), lines that are shared, and the one worker that is late
-# today, for whom all others wait. It is a good guess for ten workers and a sketch for a thousand. Libraries that train on so many begin to send what is
-# ready while the backward pass still goes on, and build rings of rings, or trees, in which fewer messages follow each other (exercise 3).
+# What the model leaves out: other links than pipes between two cores (a network of machines has other $\alpha$ and $\beta$), links that are shared, and the one worker that is late
+# today, for which all others wait (a *straggler*). It is a good guess for ten workers and a sketch for a thousand. Libraries that train on so many begin to send gradients that are
+# ready while the backward pass is still running, and build rings of rings, or trees, in which fewer messages follow each other (exercise 3).
 #
 # ## How the library does it
 #
-# `mg.distributed.fit` trains in several processes, which the package Ray starts, on one machine or many. It takes a function that makes a replica, and
+# `mg.distributed.fit` trains in several processes, which the package Ray starts, on one machine or many. It takes a function that creates a replica, and
 # a `DataLoader` (this is not run here):
 #
 # ```python
@@ -597,13 +597,13 @@ plt.show()
 # trained = mg.distributed.fit(make, loader, epochs=3, workers=4)
 # ```
 #
-# It does what this lesson did: shards, weighted by their numbers of examples, one sum, and the same step everywhere. But its sum is a star and no ring. The
+# It does what this lesson did: shards, weighted by their sample counts, one sum, and the same step everywhere. But its sum is a star and no ring. The
 # process that called `fit`, the *driver*, receives all gradients, adds them up in the order of the workers' ranks, and sends the result to all. By our
 # table that does not reach far, and it was chosen for two reasons.
 #
 # The sum has one order, whatever happens. If a worker dies, another computes its shard, and no digit changes; a ring without one of
-# its members is no ring. And for a moment the whole gradient is in one place, where it can be looked at, and shortened ([lesson
-# 11](11_when_it_goes_wrong.ipynb)), by the code that one process would have used.
+# its members is no ring. And for a moment the full gradient is in one process, where it can be inspected, and clipped ([lesson
+# 11](11_when_it_goes_wrong.ipynb)), by the code that a single process would use.
 #
 # ## Exercises
 #
@@ -615,9 +615,9 @@ from minigrad import lessons
 # %% [markdown]
 # ### Exercise 17.1 · Three shards
 #
-# Three workers have 4, 3 and 1 examples. The slopes of their mean losses by some weight are 2, −4 and 16. What is the slope of the mean loss of
-# all eight? What is it if the loss is the *sum* over all eight? And if somebody takes the plain mean of the three slopes: how many times as much
-# as an example of the first shard does the example of the last one count?
+# Three workers have 4, 3 and 1 samples. The derivatives of their mean losses with respect to some weight are 2, −4 and 16. What is the derivative of the mean loss of
+# all eight? What is it if the loss is the *sum* over all eight? And if somebody takes the plain mean of the three derivatives: how many times as much
+# as a sample of the first shard does the sample of the last one count?
 
 # %%
 shards = {"mean": ..., "sum": ..., "times": ...}
@@ -628,18 +628,18 @@ lessons.check("17.1", shards)
 # %% [markdown]
 # ### Exercise 17.2 · Still the same?
 #
-# Two replicas begin alike, have half of each batch each, and average their gradients. Say `True` if they learn what one process would have
+# Two replicas begin with equal parameters, have half of each batch each, and average their gradients. Say `True` if they learn what one process would have
 # learned (but for rounding), and `False` if not.
 #
 # | case | what is different |
 # |---|---|
 # | A | the network has layer norms |
-# | B | the network has batch norms, and is in training |
+# | B | the network has batch norms, and is in training mode |
 # | C | the optimizer has a momentum, and each replica keeps its own |
-# | D | each replica shortens its gradient to length 1 *before* they are averaged |
-# | E | each replica shortens the gradient to length 1 *after* they were averaged |
+# | D | each replica clips its gradient to norm 1 *before* they are averaged |
+# | E | each replica clips the gradient to norm 1 *after* they were averaged |
 # | F | the loss is the root of the mean square, and no mean |
-# | G | each replica draws its own dropout |
+# | G | each replica draws its own dropout mask |
 
 # %%
 still = {"A": ..., "B": ..., "C": ..., "D": ..., "E": ..., "F": ..., "G": ...}
@@ -653,7 +653,7 @@ lessons.check("17.2", still)
 #
 # Here is an all-reduce with fewer messages, for 2, 4, 8, … workers. In step 0 worker $r$ and its neighbour `r ^ 1` send each other *all* that they
 # have, and both add it up; in step 1 so do $r$ and `r ^ 2`, then `r ^ 4`, and so on. (`^` changes one binary digit: `5 ^ 1` is 4, `5 ^ 2` is 7.) Write
-# `doubling(numbers)`: it gets a list with one number for each worker, and gives back a list of lists, what all hold after each step. The last one has
+# `doubling(numbers)`: it gets a list with one number for each worker, and returns a list of lists, the values of all workers after each step. The last one has
 # the sum at every worker.
 
 # %%
@@ -667,8 +667,8 @@ lessons.check("17.3", doubling)
 # %% [markdown]
 # ### Exercise 17.4 · What a sum costs
 #
-# A network has 25 million weights of four bytes. Eight workers are joined by lines on which a message takes half a thousandth of a second to start, and then
-# moves 1.25 GB (1,250,000,000 bytes) a second. How many bytes does each worker send in the ring? How many seconds does the ring take? And how many
+# A network has 25 million weights of four bytes. Eight workers are connected by links with a latency of half a thousandth of a second and a bandwidth of
+# 1.25 GB (1,250,000,000 bytes) a second. How many bytes does each worker send in the ring? How many seconds does the ring take? And how many
 # a star, in which worker 0 receives seven arrays, one after the other, and then sends seven?
 
 # %%
@@ -681,10 +681,10 @@ lessons.check("17.4", costs)
 # %% [markdown]
 # ### Exercise 17.5 · Efficiency
 #
-# The **efficiency** of $n$ workers is the examples that they learn from in a second, over $n$ times those of one worker: 1 where
-# telling costs nothing. Write `efficiency(time, workers, weak)`. `time(workers, rows)` is a function as `milliseconds` above, of the workers and of the
-# rows in the *whole* batch. One worker has 1,024 rows; several have 1,024 for all together, or, if `weak` is true, 1,024 each. (When it is right, ask it
-# about `milliseconds` with 8, 100 and 1,000 workers, both ways.)
+# The **efficiency** of $n$ workers is the samples that they learn from in a second, over $n$ times those of one worker: 1 where
+# communication costs nothing. Write `efficiency(time, workers, weak)`. `time(workers, rows)` is a function as `milliseconds` above, of the workers and of the
+# rows in the *full* batch. One worker has 1,024 rows; several have 1,024 for all together, or, if `weak` is true, 1,024 each. (When it is right, try it
+# on `milliseconds` with 8, 100 and 1,000 workers, both ways.)
 
 # %%
 def efficiency(time, workers, weak):
@@ -711,12 +711,12 @@ lessons.check("17.5", efficiency)
 #
 # ## Where to go from here
 #
-# This was the last lesson. It began with a neuron and a nudge, and all that came since is one idea: a computation that remembers
-# how it was made can be asked how it changes. The sum in which its answers come together is the same on one machine and on a thousand.
+# This was the last lesson. It began with a neuron and a nudge, and all that came since is one idea: a computation that records
+# its operations can be differentiated. The sum of its gradients is the same on one machine and on a thousand.
 #
 # From here, take a program of your own and differentiate it. The `examples/` train models on real data, each in a file to copy
-# from. To see how minigrad is made, begin with `minigrad/core/graph.py`, where the chain rule is, and add an operation;
-# `CONTRIBUTING.md` says how. And what you have learned goes by the same names in PyTorch: `backward`, `create_graph`,
+# from. To see how minigrad works, begin with `minigrad/core/graph.py`, where the chain rule is, and add an operation;
+# `CONTRIBUTING.md` says how. And what you have learned has the same names in PyTorch: `backward`, `create_graph`,
 # `torch.autograd.Function`, `DistributedDataParallel`.
 #
 # Back to the beginning: [1 · One neuron](01_one_neuron.ipynb).

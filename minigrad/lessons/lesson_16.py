@@ -15,30 +15,30 @@ __all__: list[str] = []
 _Pair = tuple[float, float]
 
 
-@exercise("16.1", "the slope is 6x·(x² − 1)², a product, so the second is 6·(x² − 1)² + 6x·2·(x² − 1)·2x = 54 + 288.")
+@exercise("16.1", "the first is 6x·(x² − 1)², a product, so the second is 6·(x² − 1)² + 6x·2·(x² − 1)·2x = 54 + 288.")
 def _twice(answer: Any) -> None:
     entries(answer, "first", "second")
-    inner = "the slope of x² − 1, which is 2x = 4, is missing."
+    inner = "the derivative of x² − 1, which is 2x = 4, is missing."
     first = [
         (27.0, inner),
-        (36.0, "the slope of u³ is 3u², and u = x² − 1 is 3: its square is missing."),
-        (54.0, "the slope of x² − 1 at x = 2 is 2x = 4, not 2."),
+        (36.0, "the derivative of u³ is 3u², and u = x² − 1 is 3: its square is missing."),
+        (54.0, "the derivative of x² − 1 at x = 2 is 2x = 4, not 2."),
         (12.0, "3 · 2x is there. (x² − 1)², which is 9, is missing."),
     ]
     both = "Differentiate 6x·(x² − 1)² as a product: there are two parts."
     second = [
         (54.0, f"that is 6·(x² − 1)² alone. {both}"),
-        (288.0, f"that is 6x times the slope of (x² − 1)², alone. {both}"),
-        (126.0, "in the second part the inner slope is missing: (x² − 1)² has the slope 2·(x² − 1)·2x."),
+        (288.0, f"that is 6x times the derivative of (x² − 1)², alone. {both}"),
+        (126.0, "in the second part the inner derivative is missing: (x² − 1)² has 2·(x² − 1)·2x."),
         (18.0, "that is 6·(x² − 1), as if u = x² − 1 moved as fast as x, and evenly."),
         (
             72.0,
-            "that is a product of slopes. By the chain rule they multiply where functions follow each other; " + both,
+            "that is a product of derivatives. By the chain rule they multiply in a composition; " + both,
         ),
-        (108.0, "that is the slope. Differentiate it once more."),
+        (108.0, "that is the first derivative. Differentiate it once more."),
     ]
-    compare("the slope", answer["first"], 108.0, first, "If x goes up, y goes up.")
-    compare("the second derivative", answer["second"], 342.0, second, "If x goes up, the slope goes up.")
+    compare("the first derivative", answer["first"], 108.0, first, "If x goes up, y goes up.")
+    compare("the second derivative", answer["second"], 342.0, second, "If x goes up, the derivative goes up.")
 
 
 def _valley(p: Any) -> Any:
@@ -53,7 +53,7 @@ def _mixed(p: Any) -> Any:
 
 @exercise("16.2", "the gradient of g · v is Hv. Times v, over v · v, that is the curvature, however long v is.")
 def _bend(answer: Any) -> None:
-    from minigrad import functional  # noqa: F401 -- tensors have their methods from there
+    from minigrad import functional  # noqa: F401 -- attaches the methods of Tensor
     from minigrad.autograd import hessian
     from minigrad.core.dtypes import float64
     from minigrad.functional.creation import tensor
@@ -71,7 +71,7 @@ def _bend(answer: Any) -> None:
         found = call(answer, f, p, v)
         if hasattr(found, "item"):
             if found.numel() != 1:
-                raise Wrong(f"a curvature is one number, and this is a tensor of {found.numel()}. Is it Hv alone?")
+                raise Wrong(f"a curvature is a scalar, and this tensor has {found.numel()} elements. Is it Hv alone?")
             found = found.item()
         product, length = h @ v, (v * v).sum().item()
         right = (v * product).sum().item() / length
@@ -79,8 +79,8 @@ def _bend(answer: Any) -> None:
             (right * length, "that is v · Hv, in which the length of v counts twice. Divide by v · v."),
             (right * length**0.5, "that is v · Hv over the length of v. It counts twice, so divide by v · v."),
             (right / length, "that is divided by v · v once too often."),
-            ((g * v).sum().item(), "that is g · v, the slope along v. Differentiate it once more."),
-            ((g * v).sum().item() / length, "that is the slope along v, over v · v. Differentiate g · v once more."),
+            ((g * v).sum().item(), "that is g · v, the directional derivative. Differentiate it once more."),
+            ((g * v).sum().item() / length, "that is g · v over v · v. Differentiate g · v once more."),
             ((product * product).sum().item() ** 0.5 / length**0.5, "that is how long Hv is. Multiply Hv by v."),
             (product.sum().item() / length, "you add up Hv. Multiply it by v first."),
             (product.sum().item(), "you add up Hv. Multiply it by v first, and divide by v · v."),
@@ -89,7 +89,7 @@ def _bend(answer: Any) -> None:
                 "that takes only the diagonal of H. The gradient of g · v has all of it.",
             ),
         ]  # fmt: skip
-        up = f"Along v the slope goes {'up' if right > 0 else 'down'}."
+        up = f"Along v the derivative goes {'up' if right > 0 else 'down'}."
         compare(f"at {point}, along {direction}, the curvature", found, right, mistakes, up)
 
 
@@ -108,17 +108,17 @@ def _step(g: float, c: float) -> float:
 
 _MOVES: list[tuple[Callable[[float, float], float], str]] = [
     (lambda g, c: g / c, "it has climbed, for the curvature is negative there. Divide by its absolute value."),
-    (lambda g, c: abs(g / c), "the absolute value is that of the curvature alone. The slope keeps its sign."),
+    (lambda g, c: abs(g / c), "the absolute value is that of the curvature alone. The derivative keeps its sign."),
     (lambda g, c: -g / abs(c), "uphill: subtract the step."),
     (lambda g, c: -g / c, "uphill: subtract the step."),
-    (lambda g, c: g, "that is plain descent at the rate 1. Divide the slope by the curvature."),
-    (lambda g, c: abs(c) / g if g else 0.0, "upside down: the slope is divided by the curvature."),
-    (lambda g, c: 0.0, "x has not moved."),
+    (lambda g, c: g, "that is plain descent at the rate 1. Divide the derivative by the curvature."),
+    (lambda g, c: abs(c) / g if g else 0.0, "upside down: the derivative is divided by the curvature."),
+    (lambda g, c: 0.0, "x has not changed."),
 ]
 
 
 @exercise(
-    "16.3", "against the slope always, and so far that a slope which changes by |c| for each unit would be used up."
+    "16.3", "always against the derivative, and by the length that would bring it to 0 if it changed by |c| a unit."
 )
 def _downhill(answer: Any) -> None:
     asked: tuple[tuple[Callable[[Any], Any], float, int, str], ...] = (
@@ -135,41 +135,41 @@ def _downhill(answer: Any) -> None:
         what = f"for {text} from {x:g}, after {steps} step(s), x"
         given = call(answer, f, x, steps)
         if isinstance(given, Sequence) and not isinstance(given, str):
-            raise Wrong(f"{what} should be one number, and this is a {type(given).__name__}. Return the last x.")
+            raise Wrong(f"{what} should be a scalar, and this is a {type(given).__name__}. Return the last x.")
         compare(what, given, right, mistakes)
 
 
-_Slopes = list[tuple[Callable[..., float], str]]  # wrong ones, of pairs (value, slope), and their causes
+_Slopes = list[tuple[Callable[..., float], str]]  # wrong ones, of pairs (value, derivative), and their causes
 
 _DIV: _Slopes = [
     (lambda p, q: (p[1] * q[0] + p[0] * q[1]) / q[0] ** 2, "the second part has a minus sign."),
-    (lambda p, q: p[1] / q[1], "the slope of a quotient is no quotient of slopes."),
-    (lambda p, q: p[1] / q[0], "that is how the first number acts. The second moves as well."),
-    (lambda p, q: -p[0] * q[1] / q[0] ** 2, "that is how the second number acts. Add how the first does."),
-    (lambda p, q: (p[1] - p[0] * q[1]) / q[0], "the local slope by the second is −a/b², with a square."),
-    (lambda p, q: 1 / q[0] - p[0] / q[0] ** 2, "multiply each local slope by the slope that came along."),
+    (lambda p, q: p[1] / q[1], "the derivative of a quotient is no quotient of derivatives."),
+    (lambda p, q: p[1] / q[0], "that is the part of the first operand. The second moves as well."),
+    (lambda p, q: -p[0] * q[1] / q[0] ** 2, "that is the part of the second operand. Add that of the first."),
+    (lambda p, q: (p[1] - p[0] * q[1]) / q[0], "the local derivative by the second is −a/b², with a square."),
+    (lambda p, q: 1 / q[0] - p[0] / q[0] ** 2, "multiply each local derivative by the derivative of its operand."),
     (lambda p, q: (p[0] * q[1] - p[1] * q[0]) / q[0] ** 2, "the signs are the other way round."),
 ]
-_LOCAL = "that is the local slope. Multiply it by the slope that came along."
-_SAME = "the slope comes out as it came in. Multiply it by the local slope."
+_LOCAL = "that is the local derivative. Multiply it by the derivative of the operand."
+_SAME = "the derivative is returned unchanged. Multiply it by the local derivative."
 _SIN: _Slopes = [
     (lambda p: math.cos(p[0]), _LOCAL),
-    (lambda p: -math.cos(p[0]) * p[1], "the slope of sin is cos, without a minus."),
-    (lambda p: math.sin(p[1]), "a slope is not passed through the function. Multiply it by cos."),
-    (lambda p: math.cos(p[1]), "cos is taken at the value, and multiplied by the slope."),
-    (lambda p: math.sin(p[0]) * p[1], "the local slope of sin is cos."),
+    (lambda p: -math.cos(p[0]) * p[1], "the derivative of sin is cos, without a minus."),
+    (lambda p: math.sin(p[1]), "do not apply the function to a derivative. Multiply it by cos."),
+    (lambda p: math.cos(p[1]), "cos is taken at the value, and multiplied by the derivative."),
+    (lambda p: math.sin(p[0]) * p[1], "the local derivative of sin is cos."),
     (lambda p: p[1], _SAME),
 ]
 _EXP: _Slopes = [
     (lambda p: math.exp(p[0]), _LOCAL),
-    (lambda p: math.exp(p[1]), "a slope is not passed through the function. Multiply it by e^x."),
-    (lambda p: p[0] * math.exp(p[0] - 1) * p[1], "that is the rule of powers. e^x is its own slope."),
-    (lambda p: p[0] * p[1], "the local slope of e^x is e^x, not x."),
+    (lambda p: math.exp(p[1]), "do not apply the function to a derivative. Multiply it by e^x."),
+    (lambda p: p[0] * math.exp(p[0] - 1) * p[1], "that is the rule of powers. e^x is its own derivative."),
+    (lambda p: p[0] * p[1], "the local derivative of e^x is e^x, not x."),
     (lambda p: p[1], _SAME),
 ]
 
 
-@exercise("16.4", "in forward mode each rule is the local slopes times the slopes that come along, added up.")
+@exercise("16.4", "in forward mode each rule sums the local derivatives times the derivatives of the operands.")
 def _duals(answer: Any) -> None:
     right: dict[str, tuple[Callable[..., _Pair], _Slopes, int]] = {
         "div": (lambda p, q: (p[0] / q[0], p[1] / q[0] - p[0] * q[1] / q[0] ** 2), _DIV, 2),
@@ -185,12 +185,12 @@ def _duals(answer: Any) -> None:
             try:
                 found = call(answer[name], *given)
             except NotYet:
-                raise NotYet(f"{name} gives nothing back so far. Write its body and end it with return.") from None
-            value, slope = as_numbers(found, ["value", "slope"], what)
+                raise NotYet(f"{name} returns None so far. Write its body and end it with return.") from None
+            value, slope = as_numbers(found, ["value", "derivative"], what)
             expected = rule(*given)
             compare(f"the value of {what}", value, expected[0])
             mistakes = [(w(*given), cause) for w, cause in wrong]
-            compare(f"the slope of {what}", slope, expected[1], mistakes)
+            compare(f"the derivative of {what}", slope, expected[1], mistakes)
 
 
 _SHAPES = {"pen": (2, 1), "camera": (10_000, 6), "loss": (1, 2_410), "robot": (3, 7)}
@@ -213,6 +213,6 @@ def _modes(answer: Any) -> None:
             raise Wrong(f"{name}: {mode} mode takes a run for each {each}, {needed}. The other takes fewer.")
         mistakes = [
             (float(max(inputs, results)), f"that is what the other mode would take. {mode} mode takes fewer."),
-            (float(inputs * results), "so many slopes there are. One run gives a whole row of them, or a column."),
+            (float(inputs * results), "that is the number of elements. One run computes a row of them, or a column."),
         ]
         compare(f"{name}: the number of runs", runs, float(min(inputs, results)), mistakes)

@@ -22,7 +22,7 @@ __all__: list[str] = []
 
 
 def _entries(answer: Any, right: Mapping[str, tuple[float, Mistakes]]) -> None:
-    """Compare a dict of numbers, which the reader may have rounded to three digits."""
+    """Compare a dict of floats, which the learner may have rounded to three digits."""
     entries(answer, *right)
     for name, (number, mistakes) in right.items():
         given = as_number(answer[name], name)
@@ -36,10 +36,10 @@ _SHARDS: dict[str, tuple[float, Mistakes]] = {
     "mean": (
         1.5,
         [
-            (14 / 3, "that is the plain mean. A shard counts as often as it has examples: 4, 3 and 1."),
+            (14 / 3, "that is the plain mean. A shard is weighted by its samples: 4, 3 and 1."),
             (14.0, "that is the sum of the three. Weigh them by 4, 3 and 1, and divide by all eight."),
-            (12.0, "that is the slope of the sum over the examples. Divide by how many there are."),
-            (4.0, "divide by the eight examples, and not by the three shards."),
+            (12.0, "that is the derivative of the sum over the samples. Divide by their count."),
+            (4.0, "divide by the eight samples, and not by the three shards."),
             (9.5, "the weights are the wrong way round: the shard of 4 counts four times, and the one of 1 once."),
             (5.5, "the sign of −4 is lost."),
         ],
@@ -47,23 +47,23 @@ _SHARDS: dict[str, tuple[float, Mistakes]] = {
     "sum": (
         12.0,
         [
-            (14.0, "these are slopes of *means*. Those of the sums are 4, 3 and 1 times as large."),
-            (1.5, "that is the slope of the mean. The sum over eight examples has eight times as much."),
-            (96.0, "once too often: 4 · 2 + 3 · (−4) + 1 · 16 is the slope of the sum already."),
-            (112.0, "each shard counts as often as it has examples, and not eight times."),
-            (36.0, "the slope of the mean over all examples, times how many there are: eight, not 24."),
+            (14.0, "these are derivatives of *means*. Those of the sums are 4, 3 and 1 times as large."),
+            (1.5, "that is the derivative of the mean. That of the sum over eight samples is eight times as large."),
+            (96.0, "once too often: 4 · 2 + 3 · (−4) + 1 · 16 is the derivative of the sum already."),
+            (112.0, "each shard is weighted by its samples, and not by eight."),
+            (36.0, "the derivative of the mean over all samples, times their count: eight, not 24."),
             (44.0, "the sign of −4 is lost."),
         ],
     ),
     "times": (
         4.0,
         [
-            (0.25, "upside down: the example that is alone counts more."),
-            (1.0, "the shards count alike, a third each. But four examples share the first third."),
-            (3.0, "that is beside an example of the second shard. Four share the first."),
-            (8.0, "among eight it should be 1/8, and is 1/3. But an example of the first shard has not 1/8 either."),
-            (8 / 3, "that is beside its rightful share, 1/8. An example of the first shard has 1/12 then."),
-            (1 / 3, "that is how much it counts. An example of the first shard counts 1/12."),
+            (0.25, "upside down: the sample that is alone counts more."),
+            (1.0, "the shards count equally, a third each. But four samples share the first third."),
+            (3.0, "that is relative to a sample of the second shard. Four share the first."),
+            (8.0, "among eight it should be 1/8, and is 1/3. But a sample of the first shard has not 1/8 either."),
+            (8 / 3, "that is relative to its right weight, 1/8. An sample of the first shard has 1/12 then."),
+            (1 / 3, "that is how much it counts. An sample of the first shard counts 1/12."),
         ],
     ),
 }
@@ -71,7 +71,7 @@ _SHARDS: dict[str, tuple[float, Mistakes]] = {
 
 @exercise(
     "17.1",
-    "(4 · 2 − 3 · 4 + 1 · 16) / 8; times 8 for the sum; and a third for one example is 4 times a third for four.",
+    "(4 · 2 − 3 · 4 + 1 · 16) / 8; times 8 for the sum; and a third for one sample is 4 times a third for four.",
 )
 def _shards(answer: Any) -> None:
     _entries(answer, _SHARDS)
@@ -80,17 +80,17 @@ def _shards(answer: Any) -> None:
 # --- 17.2: still the same? -------------------------------------------------------------------------------------------
 
 _STILL = {
-    "A": (True, "a layer norm takes its mean over one example, whichever others are there."),
-    "B": (False, "a batch norm takes its mean over the shard, so that an example depends on the others in it."),
-    "C": (True, "momenta are made of gradients. These are the same everywhere, and so are those."),
-    "D": (False, "the mean of shortened gradients is not the shortened mean: long ones count less than they should."),
-    "E": (True, "one process shortens the gradient of the whole batch, and that is what they have then."),
+    "A": (True, "a layer norm takes its mean over one sample, independent of all others."),
+    "B": (False, "a batch norm takes its mean over the shard, so that a sample depends on the others in it."),
+    "C": (True, "momentum is computed from gradients. These are the same on all replicas, and so is it."),
+    "D": (False, "the mean of clipped gradients is not the clipped mean: long ones count less than they should."),
+    "E": (True, "one process clips the gradient of the full batch, and that is what each replica has then."),
     "F": (False, "a root is taken of the mean over the shard, and the mean of two roots is not the root of the mean."),
-    "G": (False, "it is no wrong gradient, but one process would have drawn other numbers for these examples."),
+    "G": (False, "the gradient is not wrong, but one process would have drawn another mask for these samples."),
 }
 
 
-@exercise("17.2", "whatever looks at one example, or at the gradient of all, may stay; what looks at a shard may not.")
+@exercise("17.2", "operations on one sample, or on the gradient of all, may stay; those on a shard may not.")
 def _still(answer: Any) -> None:
     entries(answer, *_STILL)
     true_or_false(answer, _STILL, "does give the same", "does not give the same")
@@ -100,7 +100,7 @@ def _still(answer: Any) -> None:
 
 
 def _steps(numbers: Sequence[float], partner: Callable[[int, int], int], own: bool = True) -> list[list[float]]:
-    """What all hold after each step, if in step k worker r adds what `partner(r, k)` has, to its own or not."""
+    """Return the values after each step, if in step k worker r gets that of `partner(r, k)`, added or not."""
     held, found, step = list(numbers), [], 0
     while 2**step < len(numbers):
         others = [held[partner(rank, step) % len(held)] for rank in range(len(held))]
@@ -111,12 +111,12 @@ def _steps(numbers: Sequence[float], partner: Callable[[int, int], int], own: bo
 
 
 def _farthest(half: int, rank: int, step: int) -> int:
-    """The partner of those who begin with the one half their number away."""
+    """Return the partner for those who begin with the farthest one."""
     return rank ^ (half >> step)
 
 
 def _at_once(numbers: Sequence[float]) -> list[list[float]]:
-    """The same, if each is changed before its partner has read it."""
+    """Return the same, if each value is overwritten before its partner has read it."""
     held, found, step = list(numbers), [], 0
     while 2**step < len(numbers):
         for rank in range(len(held)):
@@ -126,20 +126,20 @@ def _at_once(numbers: Sequence[float]) -> list[list[float]]:
     return found
 
 
-@exercise("17.3", "each step doubles how many numbers a sum has: 10 steps for 1,024 workers, where a ring has 2,046.")
+@exercise("17.3", "each step doubles the number of terms: 10 steps for 1,024 workers, where a ring has 2,046.")
 def _doubling(answer: Any) -> None:
     for numbers in ([1.0, 10.0], [1.0, 10.0, 100.0, 1000.0], [3.0, 1.0, 4.0, 1.0, 5.0, 9.0, 2.0, 6.0]):
         given, half = list(numbers), len(numbers) // 2
         found, right = call(answer, given), _steps(numbers, lambda r, k: r ^ 2**k)
         what = f"for {[f'{x:g}' for x in numbers]}".replace("'", "")
         if given != numbers:
-            raise Wrong(f"{what}, your function changes the list that it was given. Make a new one.")
+            raise Wrong(f"{what}, your function changes the list that it got. Return a new one.")
         held = _tables(what, found, len(numbers), len(right))
         if held == right:
             continue
         known: list[tuple[list[list[float]], str]] = [
             (_at_once(numbers), "a worker adds what its partner has added already. Read all first, then write."),
-            (_steps(numbers, lambda r, k: r ^ 2**k, own=False), "they swap. Each has to add what it gets to its own."),
+            (_steps(numbers, lambda r, k: r ^ 2**k, own=False), "they swap. Each has to add the received value."),
             (_steps(numbers, lambda r, k: r ^ (k + 1)), "the partners are r ^ 1, r ^ 2, r ^ 4: 2**k in step k."),
             (_steps(numbers, lambda r, k: r ^ 1), "the partner is r ^ 1 in each step. It should be r ^ 2**k."),
             (
@@ -164,21 +164,21 @@ def _doubling(answer: Any) -> None:
 
 
 def _tables(what: str, found: Any, workers: int, steps: int) -> list[list[float]]:
-    """The answer as lists of numbers, one for each step."""
+    """Return the answer as lists of floats, one for each step."""
     if not isinstance(found, Sequence) or isinstance(found, str):
-        raise Wrong(f"{what}, give back a list of lists; this is a {type(found).__name__}.")
+        raise Wrong(f"{what}, return a list of lists; this is a {type(found).__name__}.")
     if found and not any(isinstance(row, Sequence) for row in found):
-        raise Wrong(f"{what}, give back what all hold after *each* step, a list of lists; this is one list of numbers.")
+        raise Wrong(f"{what}, return the values after *each* step, a list of lists; this is one list of numbers.")
     if len(found) == steps + 1:
         raise Wrong(
             f"{what} there are {steps} step(s), and this has {steps + 1} lists. Is the one before them too many?"
         )
     if len(found) != steps:
         raise Wrong(
-            f"{what} there are {steps} step(s), until 2**k is as many as there are; this has {len(found)} lists."
+            f"{what} there are {steps} step(s), until 2**k is the number of workers; this has {len(found)} lists."
         )
     names = [f"worker {rank}" for rank in range(workers)]
-    return [as_numbers(list(row), names, f"{what}, what they hold after step {k}") for k, row in enumerate(found)]
+    return [as_numbers(list(row), names, f"{what}, the values after step {k}") for k, row in enumerate(found)]
 
 
 # --- 17.4: what a sum costs ------------------------------------------------------------------------------------------
@@ -187,44 +187,45 @@ _COSTS: dict[str, tuple[float, Mistakes]] = {
     "bytes": (
         175e6,
         [
-            (43.75e6, "these are numbers. Each has four bytes."),
+            (43.75e6, "these are elements. Each has four bytes."),
             (87.5e6, "that is one way around, in which pieces are added. There is a second, in which they are copied."),
             (200e6, "in 2 · 8 steps one would send that. There are 2 · 7."),
             (100e6, "that is all of the gradient. In 2 · 7 steps a worker sends an eighth of it each."),
             (700e6, "that is what worker 0 sends in a star. In a ring each sends an eighth in a step."),
-            (1400e6, "that is what all send together. Say it for one of the eight."),
+            (1400e6, "that is what all send together. Give it for one of the eight."),
             (12.5e6, "that is one piece. A worker sends one in each of 2 · 7 steps."),
-            (175.0, "say it in bytes, not in megabytes."),
+            (175.0, "give it in bytes, not in megabytes."),
         ],
     ),
     "ring": (
         0.147,
         [
-            (0.14, "there are the bytes. 14 messages have to start, too, each in half a thousandth of a second."),
-            (0.1405, "each of the 14 messages has to start, and not only one."),
+            (0.14, "that is for the bytes. 14 messages have a latency, too, each half a thousandth of a second."),
+            (0.1405, "each of the 14 messages has the latency, and not only one."),
             (0.0735, "that is one way around. There is a second, in which pieces are copied."),
             (0.168, "in 2 · 8 steps it would take that. There are 2 · 7."),
-            (0.007, "that is to start 14 messages. Their bytes take longer."),
+            (0.007, "that is the latency of 14 messages. Their bytes take longer."),
             (1.127, "that is the star. In the ring each message has an eighth of the array."),
-            (147.0, "say it in seconds, not in thousandths."),
+            (147.0, "give it in seconds, not in thousandths."),
         ],
     ),
     "star": (
         1.127,
         [
-            (1.12, "there are the bytes. 14 messages have to start, too."),
+            (1.12, "that is for the bytes. 14 messages have a latency, too."),
             (0.5635, "that is the way to worker 0. It sends the sum back to seven, too."),
-            (0.161, "seven arrays arrive one after the other at worker 0, over its one line, and seven leave."),
+            (0.161, "seven arrays arrive one after the other at worker 0, over its one link, and seven leave."),
             (1.288, "worker 0 sends nothing to itself: seven arrays come, and seven go."),
-            (0.147, "that is the ring. In the star each message has the whole array."),
-            (1127.0, "say it in seconds, not in thousandths."),
+            (0.147, "that is the ring. In the star each message has the full array."),
+            (1127.0, "give it in seconds, not in thousandths."),
         ],
     ),
 }
 
 
 @exercise(
-    "17.4", "both send 14 messages in turn, the ring of an eighth of the array, the star of all of it: 0.14 s or 1.12."
+    "17.4",
+    "both send 14 messages in sequence, the ring of an eighth of the array, the star of all of it: 0.14 s or 1.12.",
 )
 def _costs(answer: Any) -> None:
     _entries(answer, _COSTS)
@@ -236,13 +237,13 @@ _ROWS = 1024
 
 
 def _time(workers: int, rows: float) -> float:
-    """Thousandths of a second for a step, with numbers that are not those of the lesson."""
+    """Return the milliseconds of a step, with other parameters than in the lesson."""
     return 5.0 + 0.125 * rows / workers + 2 * (workers - 1) * (0.0625 + 4.0 / workers)
 
 
 @exercise(
     "17.5",
-    "how many times as quick, by how many workers; in weak scaling each has as much to do as one had, so that "
+    "the speedup divided by the number of workers; in weak scaling each has the work of one, so that "
     "only the time counts.",
 )
 def _efficiency(answer: Any) -> None:
@@ -250,25 +251,25 @@ def _efficiency(answer: Any) -> None:
     for workers in (1, 8, 100, 1000):
         shared, own = _time(workers, _ROWS), _time(workers, _ROWS * workers)
         strong, weak = one / (workers * shared), one / own
-        turned = "upside down: the time of many stands over that of one, and should stand under it."
+        turned = "upside down: the time of many is the denominator, and that of one the numerator."
         for flag in (False, True):
             right = weak if flag else strong
             mistakes = [
-                (100 * right, "that is in percent. Leave the 100 away: 1 is all."),
+                (100 * right, "that is in percent. Leave out the 100: 1 is all."),
                 (1 / right, turned),
                 *(
                     [
-                        (workers * weak, "that is how many times as many examples they learn from. Divide by workers."),
-                        (weak / workers, "in the same step n workers learn from n times the examples. Do not divide."),
-                        (strong, "that is with 1,024 rows for all. If weak, the whole batch has 1,024 for each."),
-                        (one / shared, "the rows are those of the whole batch, and if weak each has 1,024 of them."),
+                        (workers * weak, "that is the speedup in samples a second. Divide by workers."),
+                        (weak / workers, "in the same step n workers learn from n times the samples. Do not divide."),
+                        (strong, "that is with 1,024 rows for all. If weak, the full batch has 1,024 for each."),
+                        (one / shared, "the rows are those of the full batch, and if weak each has 1,024 of them."),
                     ]
                     if flag
                     else [
-                        (one / shared, "that is how many times as quick they are. Divide by how many they are."),
+                        (one / shared, "that is the speedup. Divide by the number of workers."),
                         (shared / one, turned),
                         (weak, "that is with 1,024 rows for each. Unless weak, there are 1,024 for all together."),
-                        (one / (workers * own), "unless weak, the whole batch has 1,024 rows, however many workers."),
+                        (one / (workers * own), "unless weak, the full batch has 1,024 rows, for any workers."),
                     ]
                 ),
             ]

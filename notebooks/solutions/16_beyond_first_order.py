@@ -5,7 +5,7 @@ import math
 import minigrad as mg
 from minigrad import lessons
 
-# 16.1 · The slope is 3u² · 2x with u = x² − 1, so 6x · u²: a product. At x = 2, u is 3.
+# 16.1 · The derivative is 3u² · 2x with u = x² − 1, so 6x · u²: a product. At x = 2, u is 3.
 derivative = {"first": 6 * 2 * 3**2, "second": 6 * 3**2 + 6 * 2 * (2 * 3 * 2 * 2)}
 lessons.check("16.1", derivative)
 
@@ -21,7 +21,7 @@ def bend(f, p, v):
 lessons.check("16.2", bend)
 
 
-# 16.3 · A graph for the slope, a slope of that, and a step whose sign is the slope's.
+# 16.3 · A graph for the derivative, its derivative, and a step with the sign of the first derivative.
 def downhill(f, x, steps):
     for _ in range(steps):
         value = mg.Value(x)
@@ -34,7 +34,7 @@ def downhill(f, x, steps):
 lessons.check("16.3", downhill)
 
 
-# 16.4 · Each local slope, times the slope that came along.
+# 16.4 · Each local derivative, times the derivative of its operand.
 def div(p, q):
     (a, da), (b, db) = p, q
     return a / b, da / b - a * db / b**2
