@@ -360,8 +360,8 @@ print("contiguous:", x.is_contiguous(), turned.is_contiguous())
 print("type:", x.dtype, mg.tensor([1, 2]).dtype, mg.tensor([True, False]).dtype)
 
 # %% [markdown]
-# The last line shows what ours lacks. A library stores its list as plain bytes, so all elements of a tensor have one type, its **dtype**. `float32`, a **floating-point** value
-# of 32 bits, about 7 digits, is the usual one for learning. And the gradients of the first formula, three times:
+# The last line shows what ours lacks. A library stores its list as plain bytes, so all elements of a tensor have one type, its **dtype**. `float32`, a
+# **floating-point** value of 32 bits, about 7 digits, is the usual one for learning. And the gradients of the first formula, three times:
 
 # %%
 x = mg.tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]], requires_grad=True)
@@ -390,9 +390,9 @@ right = mg.tensor(species).reshape(120, 1) == mg.arange(3)
 print(scores.shape, right.shape, right[0].tolist(), right[119].tolist())
 
 # %% [markdown]
-# `right` is broadcasting put to use: the species in a column, (120, 1), compared with 0, 1, 2 in a row, (3,), give a table that is true at
-# the right species. Now the cross-entropy of lesson 4, $\ln \sum_j e^{s_j} - s_t$, and its mean. `sum(1)` sums over dimension 1, along each row, and `amax(1)` takes the
-# largest of each row. With `keepdim=True` that dimension stays, with the size 1: a column, which can be subtracted from the table. (`item` returns the only element as a Python number.)
+# `right` is broadcasting put to use: the species in a column, (120, 1), compared with 0, 1, 2 in a row, (3,), give a table that is true at the right species. Now the
+# cross-entropy of lesson 4, $\ln \sum_j e^{s_j} - s_t$, and its mean. `sum(1)` sums over dimension 1, along each row, and `amax(1)` takes the largest of each row. With
+# `keepdim=True` that dimension stays, with the size 1: a column, which can be subtracted from the table. (`item` returns the only element as a Python number.)
 
 # %%
 shifted = scores - scores.detach().amax(1, keepdim=True)  # detach: the precaution needs no gradient
@@ -607,4 +607,5 @@ lessons.check("06.4", mean_squared_error)
 #   gradients, and the names that minigrad uses.
 # - ndesmic, “Building a JS pytorch clone (autograd)”, DEV Community: mljs, and why it says [x, y, z].
 #
-# Between two tensors, each element of one has a derivative with respect to each element of the other. Nobody stores them all: **[7 · Gradient rules](07_gradient_rules.ipynb)**
+# Between two tensors, each element of one has a derivative with respect to each element of the other. Nobody stores them all: **[7 · Gradient
+# rules](07_gradient_rules.ipynb)**

@@ -14,8 +14,8 @@
 # flower, the $w_1 x_1 + w_2 x_2 + \dots$ of [lesson 4](04_a_network_of_values.ipynb). Python's sign for it is `@`.
 #
 # In the chain rule of [lesson 2](02_the_chain_rule.ipynb), an operation passed a gradient on by multiplying it with a local
-# derivative, one for each operand. Here *each element* of the result has a derivative with respect to *each element* of an operand. How many is that, for
-# the 120 irises and the eight neurons of lesson 4?
+# derivative, one for each operand. Here *each element* of the result has a derivative with respect to *each element* of an
+# operand. How many is that, for the 120 irises and the eight neurons of lesson 4?
 
 # %%
 import minigrad as mg
@@ -32,18 +32,19 @@ for name, operand in (("w", w), ("x", x)):
 
 
 # %% [markdown]
-# And this is a toy. In a layer of 1,000 neurons with 1,000 inputs and 1,000 samples, a million results have derivatives with respect to a
-# million weights: eight terabytes of them, for one step back through one layer. The product itself takes a fraction of a second.
+# And this is a toy. In a layer of 1,000 neurons with 1,000 inputs and 1,000 samples, a million results have derivatives with
+# respect to a million weights: eight terabytes of them, for one step back through one layer. The product itself takes a fraction
+# of a second.
 #
 # **How can a backward pass do without all those derivatives?**
 #
 # ## Guess: nudge every element and look
 #
 # Let us measure all of them in a smaller product: four flowers, three measurements, five neurons. `jacobian` nudges the elements
-# of one operand (of those in `inputs`, the one at index `slot`), one after the other, and measures how far each element of the result
-# moves. That makes a table with a row for each element of the result and a column for each element of the operand. Such a table of
-# all derivatives is called the **Jacobian**. (A nudge of ½ does no harm here: as long as only one element moves, $Z_{ij}$ is a straight
-# line.)
+# of one operand (of those in `inputs`, the one at index `slot`), one after the other, and measures how far each element of the
+# result moves. That makes a table with a row for each element of the result and a column for each element of the operand. Such a
+# table of all derivatives is called the **Jacobian**. (A nudge of ½ does no harm here: as long as only one element moves,
+# $Z_{ij}$ is a straight line.)
 #
 # Before you look at the picture: which of the derivatives will be 0?
 
@@ -87,9 +88,10 @@ plt.show()
 
 # %% [markdown]
 # You should see the two Jacobians as heatmaps, white for 0, green above it and magenta below. Both are mostly white. Left, in the
-# derivatives with respect to the weights, there are only thin diagonals: a neuron does not depend on the weights of another. Right, in those with respect to
-# the flowers, there are four blocks, one for each flower: no flower is mixed with another. And colours come back: each diagonal
-# on the left has a single one, and the four blocks on the right are all the same. So what is in there?
+# derivatives with respect to the weights, there are only thin diagonals: a neuron does not depend on the weights of another.
+# Right, in those with respect to the flowers, there are four blocks, one for each flower: no flower is mixed with another. And
+# colours come back: each diagonal on the left has a single one, and the four blocks on the right are all the same. So what is in
+# there?
 
 # %%
 for name, table, other, numbers in (("w", by_w, "x", x), ("x", by_x, "w", w)):
@@ -100,21 +102,21 @@ for name, table, other, numbers in (("w", by_w, "x", x), ("x", by_x, "w", w)):
     print(f"the rest are the {len(rest)} elements of {other}: {same}")
 
 # %% [markdown]
-# Nothing in these tables is new. The derivatives with respect to $w$ are the elements of $x$, five times over, with zeros between them; and the
-# other way round. In the layer of 1,000 neurons, 99.9 % of the eight terabytes are zeros, and the rest are copies.
+# Nothing in these tables is new. The derivatives with respect to $w$ are the elements of $x$, five times over, with zeros between
+# them; and the other way round. In the layer of 1,000 neurons, 99.9 % of the eight terabytes are zeros, and the rest are copies.
 #
 # ## What a rule has to return
 #
-# The backward pass does not need the derivatives themselves. It needs *contributions*, upstream times local, added up over all paths ([lesson
-# 3](03_gradients_add_up.ipynb)). Let $g_m = \frac{\partial L}{\partial y_m}$ be the gradient that the element $y_m$ of the result
-# has already, with $L$ the loss at the end. Then the element $a_n$ of an operand gets
+# The backward pass does not need the derivatives themselves. It needs *contributions*, upstream times local, added up over all
+# paths ([lesson 3](03_gradients_add_up.ipynb)). Let $g_m = \frac{\partial L}{\partial y_m}$ be the gradient that the element
+# $y_m$ of the result has already, with $L$ the loss at the end. Then the element $a_n$ of an operand gets
 #
 # $$\frac{\partial L}{\partial a_n} = \sum_m g_m \cdot \frac{\partial y_m}{\partial a_n}$$
 #
-# The $g_m$ are a row of numbers, a *vector*; the derivatives are the Jacobian. So the sum is called a **vector-Jacobian product**, VJP
-# for short. In Python, with the full table, it is `g.flatten() @ table`, one row times the table. A **gradient rule** is a
-# function that takes $g$, in the shape of the result, and returns this product, in the shape of the operand. *How* it computes it
-# is its own business, and it need not build the table.
+# The $g_m$ are a row of numbers, a *vector*; the derivatives are the Jacobian. So the sum is called a **vector-Jacobian
+# product**, VJP for short. In Python, with the full table, it is `g.flatten() @ table`, one row times the table. A **gradient
+# rule** is a function that takes $g$, in the shape of the result, and returns this product, in the shape of the operand. *How* it
+# computes it is its own business, and it need not build the table.
 
 # %% [markdown]
 # ## Build it: a table of rules
@@ -191,16 +193,16 @@ plt.show()
 #
 # ### Sums, and what was copied
 #
-# In $y = \sum_n a_n$ every element counts once, so each local derivative is 1, and each element gets $g$. **The way back through a sum
-# is copying.** A bias, one row that is added to every row of a table, is the other way round. Forward it is copied, by
-# broadcasting; its derivative is 1 in every row, and what arrives from all the rows is added up. **The way back through copying is a
-# sum**, as lesson 6 has shown.
+# In $y = \sum_n a_n$ every element counts once, so each local derivative is 1, and each element gets $g$. **The way back through
+# a sum is copying.** A bias, one row that is added to every row of a table, is the other way round. Forward it is copied, by
+# broadcasting; its derivative is 1 in every row, and what arrives from all the rows is added up. **The way back through copying
+# is a sum**, as lesson 6 has shown.
 #
 # ### Elementwise operations
 #
 # Where each element of the result depends on a single element of the operand, as in $\tanh$ or in the **ReLU**, $\max(0, a)$, the
-# Jacobian is zero outside its diagonal. Such operations are **elementwise**. Their rule is what it was for `Value`s, $g$ times the local derivative, for each element.
-# The derivative of the ReLU is 1 where the element is positive, else 0.
+# Jacobian is zero outside its diagonal. Such operations are **elementwise**. Their rule is what it was for `Value`s, $g$ times
+# the local derivative, for each element. The derivative of the ReLU is 1 where the element is positive, else 0.
 #
 # Here are these four. And below them is a check for any rule: nudge the whole Jacobian, multiply it by a random $g$, and compare.
 
@@ -243,9 +245,9 @@ for op in ("sum", "relu", "tanh"):
 # ### Softmax
 #
 # The softmax of lesson 4 makes probabilities of a row of scores, $y_i = e^{a_i} / \sum_j e^{a_j}$. Here each result depends on
-# every score. Nudge $a_j$. In $y_j$, what stands above the line grows, which alone would give the derivative $y_j$ (the derivative of $e^a$
-# is $e^a$). But the sum below the line grows as well. Of that sum $e^{a_j}$ is the part $y_j$, so it grows by that part of
-# itself, and *every* $y_i$ shrinks by the same part of itself, $y_i y_j$:
+# every score. Nudge $a_j$. In $y_j$, what stands above the line grows, which alone would give the derivative $y_j$ (the
+# derivative of $e^a$ is $e^a$). But the sum below the line grows as well. Of that sum $e^{a_j}$ is the part $y_j$, so it grows by
+# that part of itself, and *every* $y_i$ shrinks by the same part of itself, $y_i y_j$:
 #
 # $$\frac{\partial y_j}{\partial a_j} = y_j - y_j y_j \qquad\qquad \frac{\partial y_i}{\partial a_j} = - y_i y_j \quad (i \ne j)$$
 #
@@ -424,8 +426,8 @@ for op in ("matmul", "softmax", "tanh", "relu", "sum"):
 
 
 # %% [markdown]
-# The rules are ours, but for one thing: each names just the operands that it reads. What no rule of an operation reads need not be saved, and
-# the **saved tensors** are what fills the memory while a network learns.
+# The rules are ours, but for one thing: each names just the operands that it reads. What no rule of an operation reads need not
+# be saved, and the **saved tensors** are what fills the memory while a network learns.
 #
 # `mg.gradcheck`, known from lesson 4, checks rules as our `check` does. To give it *our* rules, we make operations of our own: an
 # `mg.autograd.Function` defines both directions. Its `forward` saves in `ctx`, the context, what its `backward` will

@@ -55,7 +55,8 @@ print(f"and {by_python / quickest(lambda: x * y):.0f} times as long as minigrad'
 #
 # ## Who wrote it?
 #
-# `mg.kernel_source` shows the **source** of a kernel, its code as text. Here are two for multiplication, one on the device `python`, where `Value`s are computed, one on `numpy`:
+# `mg.kernel_source` shows the **source** of a kernel, its code as text. Here are two for multiplication, one on the device `python`, where `Value`s are computed, one on
+# `numpy`:
 
 # %%
 few = mg.ones(2, device="numpy")
@@ -71,10 +72,10 @@ few = mg.ones(2, device="cpu")
 print(mg.kernel_source("mul", few, few))
 
 # %% [markdown]
-# You should see a source. What runs it is **Taichi**, a *compiler*: a program that turns source code into instructions for a processor. And who wrote it is
-# minigrad, which knows how to put a loop around the three signs `a * b`. (Each `a_[i]` is a **vector** of 16 adjacent elements, since a processor can multiply several at
-# once: it is **SIMD**, one instruction for several data. For a million of them the loop is also split among the **cores**, the several processors that are in one. Where Taichi is not installed, “cpu” means
-# `numpy`, and you see NumPy's name again.)
+# You should see a source. What runs it is **Taichi**, a *compiler*: a program that turns source code into instructions for a processor. And who wrote it is minigrad,
+# which knows how to put a loop around the three signs `a * b`. (Each `a_[i]` is a **vector** of 16 adjacent elements, since a processor can multiply several at once: it
+# is **SIMD**, one instruction for several data. For a million of them the loop is also split among the **cores**, the several processors that are in one. Where Taichi
+# is not installed, “cpu” means `numpy`, and you see NumPy's name again.)
 #
 # So the star is somebody's loop, and whose it is depends on the device.
 #
@@ -241,8 +242,8 @@ print("forward: ", " ".join(calls[:there]))
 print("backward:", " ".join(calls[there:]))
 
 # %% [markdown]
-# You should see three kernels on the way forward and eight on the way back, and among these no kernel for the gradient of swish. The first two broadcast the 1 of the loss to
-# all three elements, the next multiplies by $w$, and the other five *are* our rule, from the inside out. That is why rules are written in operations: these have
+# You should see three kernels on the way forward and eight on the way back, and among these no kernel for the gradient of swish. The first two broadcast the 1 of the
+# loss to all three elements, the next multiplies by $w$, and the other five *are* our rule, from the inside out. That is why rules are written in operations: these have
 # their kernels already, on every device.
 #
 # ## Compare with the library
@@ -284,8 +285,9 @@ profile
 # nothing but NumPy to compare.) The table is a **profile**: for each kernel where it ran, how often, how long, and how many bytes it read and wrote. A million
 # floats are 4 million bytes, or 3.8 MiB.
 #
-# Bytes are half of the matter. NumPy's formula is *four* kernels, `-`, `exp`, `+` and `/`. Each reads whole arrays from memory, and writes a whole array
-# back. A processor multiplies faster than it fetches, so often that is what takes the time: such code is **memory-bound**. To merge several kernels into one is to **fuse** them.
+# Bytes are half of the matter. NumPy's formula is *four* kernels, `-`, `exp`, `+` and `/`. Each reads whole arrays from memory, and writes a whole array back. A
+# processor multiplies faster than it fetches, so often that is what takes the time: such code is **memory-bound**. To merge several kernels into one is to **fuse**
+# them.
 
 # %%
 import matplotlib.pyplot as plt
@@ -467,8 +469,8 @@ print("gradient:", x.grad.item(), "and x is now", x.item())
 # $x$ has become 9. The kernel overwrote its operand, and when the rule came to read that, it found 2 · 9. A kernel may write
 # into arrays that it allocated, and nowhere else.
 #
-# Worse is a parallel loop in which *several iterations* write one element. Two workers count votes for a candidate, in one drawer: each reads what is in it, and writes one more. In
-# between, the other has a turn:
+# Worse is a parallel loop in which *several iterations* write one element. Two workers count votes for a candidate, in one drawer: each reads what is in it, and writes
+# one more. In between, the other has a turn:
 
 # %%
 drawer = [0]
@@ -487,8 +489,8 @@ for turns in zip(worker("A", 3), worker("B", 3), strict=True):
 print("votes counted:", drawer[0], "of 6")
 
 # %% [markdown]
-# Both read 0, and both write 1: a vote is lost. That is a **race condition**, or race: the result depends on who comes when. Now for real, fifty million votes for ten candidates, four
-# times, on all the cores of your processor:
+# Both read 0, and both write 1: a vote is lost. That is a **race condition**, or race: the result depends on who comes when. Now for real, fifty million votes for ten
+# candidates, four times, on all the cores of your processor:
 
 # %% tags=["nbval-ignore-output"]
 if COMPILED:
@@ -536,9 +538,9 @@ lessons.check("08.1", softsign)
 # %% [markdown]
 # ### Exercise 8.2 · Count the bytes
 #
-# `a * b + c`, with three arrays of a million `float32`, four bytes each. How many bytes are read and written, all together, if a kernel multiplies and another one
-# adds? And if one kernel does both? How many operations (each product and each sum is one) does the fused kernel perform for each byte that it reads or writes? That quotient is called
-# the **arithmetic intensity**; where it is small, memory decides how long it takes.
+# `a * b + c`, with three arrays of a million `float32`, four bytes each. How many bytes are read and written, all together, if a kernel multiplies and another one adds?
+# And if one kernel does both? How many operations (each product and each sum is one) does the fused kernel perform for each byte that it reads or writes? That quotient
+# is called the **arithmetic intensity**; where it is small, memory decides how long it takes.
 
 # %%
 moved = {"two kernels": ..., "one kernel": ..., "operations per byte": ...}

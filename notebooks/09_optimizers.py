@@ -128,7 +128,8 @@ for lr in rates:
 #
 # ## Build it: steps that remember
 #
-# A single gradient does not tell a ravine from a hillside. Several do. So an **optimizer** is an update rule with a memory, its **state**.
+# A single gradient does not tell a ravine from a hillside. Several do. So an **optimizer** is an update rule with a memory, its
+# **state**.
 #
 # **Momentum** keeps the direction of the walk, as a heavy ball does. Its memory $m$ adds each gradient, and keeps a fraction
 # $\beta$ (“beta”) of what it had:
@@ -146,8 +147,8 @@ def momentum(p, g, memory, lr, beta=0.9):
 
 # %% [markdown]
 # **RMSprop** gives each parameter a rate of its own. Its memory $s$ is a **running mean** of the squared gradients: a mean in
-# which older values count less and less (an *exponential moving average*). The step is divided by the root of it, which is the size that the gradient has had
-# of late:
+# which older values count less and less (an *exponential moving average*). The step is divided by the root of it, which is the
+# size that the gradient has had of late:
 #
 # $$s \leftarrow \beta\,s + (1 - \beta)\,g^2 \qquad\qquad p \leftarrow p - \eta\,\frac{g}{\sqrt{s}}$$
 #
@@ -321,9 +322,9 @@ for name, make in makers.items():
     print(f"{name:<9} same path: {mg.allclose(path, mg.tensor(in_ravine[name]), atol=1e-6)}")
 
 # %% [markdown]
-# The results are the same; the work is not. Our Adam launches a kernel for each operation in it, and each allocates a tensor. That of
-# the library updates the parameter and its state in-place, in a single fused kernel, as there was one for swish in [lesson
-# 8](08_kernels_and_devices.ipynb).
+# The results are the same; the work is not. Our Adam launches a kernel for each operation in it, and each allocates a tensor.
+# That of the library updates the parameter and its state in-place, in a single fused kernel, as there was one for swish in
+# [lesson 8](08_kernels_and_devices.ipynb).
 #
 # ## Which rate?
 #
@@ -334,9 +335,9 @@ for name, make in makers.items():
 # is a **linear layer**, the $X W$ of [lesson 7](07_gradient_rules.ipynb) plus a bias for each neuron, and holds its weights:
 # one computes 32 features from the 64, another 10 scores from these. `Sequential` runs them one after the other.
 #
-# Each step uses a **mini-batch**: 100 of the 1,500 digits, drawn at random without repetition until all have been used. `DataLoader` draws
-# them. Once through all digits, here 15 steps, is an **epoch**. The rate of an optimizer is changed by a **scheduler**, with a
-# `step` of its own after each of the optimizer's. `ExponentialLR` multiplies it.
+# Each step uses a **mini-batch**: 100 of the 1,500 digits, drawn at random without repetition until all have been used.
+# `DataLoader` draws them. Once through all digits, here 15 steps, is an **epoch**. The rate of an optimizer is changed by a
+# **scheduler**, with a `step` of its own after each of the optimizer's. `ExponentialLR` multiplies it.
 
 # %%
 data = mg.data.digits()
@@ -436,9 +437,9 @@ plt.show()
 # %% [markdown]
 # You should see on the left the three rates, and on the right what becomes of the loss. With 0.1 (orange) it is low soon, and
 # then goes up and down. With 0.01 (light blue) it falls calmly. The cosine (pink) is as quick as the first, and at the end,
-# where its rate goes to 0, calmer and lower than both. (This is the **training loss**, of the digits that it learns from. How it does on
-# others is another question, as it was for the irises.) `CosineAnnealingLR(optimizer, T_max=TOTAL)` is this schedule ready
-# made, and `mg.optim.lr_scheduler` has a dozen more.
+# where its rate goes to 0, calmer and lower than both. (This is the **training loss**, of the digits that it learns from. How it
+# does on others is another question, as it was for the irises.) `CosineAnnealingLR(optimizer, T_max=TOTAL)` is this schedule
+# ready made, and `mg.optim.lr_scheduler` has a dozen more.
 #
 # ## Break it: a memory too short, a memory too long
 #
@@ -625,4 +626,5 @@ lessons.check("09.5", fit)
 # - I. Loshchilov and F. Hutter, “SGDR: Stochastic gradient descent with warm restarts”, ICLR (2017), for the cosine, and
 #   “Decoupled weight decay regularization”, ICLR (2019), for AdamW.
 #
-# So far each weight was used in one place. Next, one weight serves all positions of a picture: **[10 · Convolution](10_convolution.ipynb)**
+# So far each weight was used in one place. Next, one weight serves all positions of a picture: **[10 ·
+# Convolution](10_convolution.ipynb)**

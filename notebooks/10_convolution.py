@@ -116,9 +116,10 @@ plt.show()
 #
 # ### It is a linear layer, after all
 #
-# Each element of the map is a sum of weighted pixels. So there *is* a linear layer that does what the filter does. Its
-# weights are the derivatives of the map with respect to the pixels, the Jacobian of [lesson 7](07_gradient_rules.ipynb). Here they are, for a
-# filter of nine different weights. (`F.conv2d` is the library's filter. It expects four dimensions, to which we shall come.)
+# Each element of the map is a sum of weighted pixels. So there *is* a linear layer that does what the filter does. Its weights
+# are the derivatives of the map with respect to the pixels, the Jacobian of [lesson 7](07_gradient_rules.ipynb). Here they
+# are, for a filter of nine different weights. (`F.conv2d` is the library's filter. It expects four dimensions, to which we
+# shall come.)
 
 # %%
 nine = mg.tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0], [7.0, 8.0, 9.0]])
@@ -377,8 +378,8 @@ print(pool(x).tolist())
 print(pool_rule(mg.tensor([[10.0, 20.0]]), pool(x), x).tolist())
 
 # %% [markdown]
-# The 5 and the 8 have won their windows, and get the 10 and the 20. (Of two equal winners, our rule would give the gradient to both. The library
-# gives it to the first.)
+# The 5 and the 8 have won their windows, and get the 10 and the 20. (Of two equal winners, our rule would give the gradient to
+# both. The library gives it to the first.)
 #
 # ## Step it
 #
@@ -593,8 +594,8 @@ mg.equal(correlate(moved(zero, 1), edge)[:, 1:], edges[:, :-1])
 
 # %% [markdown]
 # What does it do to a network that has learned from digits in their places, and has never seen one that was moved? We compare
-# three: a linear layer alone; our CNN; and a CNN whose last pooling takes the largest element of each *full* map (*global* pooling). In that
-# one, 16 values are left of a digit, and nothing shows where they come from.
+# three: a linear layer alone; our CNN; and a CNN whose last pooling takes the largest element of each *full* map (*global*
+# pooling). In that one, 16 values are left of a digit, and nothing shows where they come from.
 
 # %% tags=["nbval-ignore-output"]
 mg.manual_seed(0)
@@ -619,11 +620,11 @@ plt.show()
 # %% [markdown]
 # You should see three peaks. In their places (0), all three networks read more than nine of ten digits. Moved by one pixel,
 # the linear layer (grey) reads three or four of ten; by two, it might as well guess. The CNN (orange) reads six or seven of
-# ten after one pixel, and only about three after two. Its maps have moved along. But at its end there is a linear layer,
-# with weights for each of the 2 × 2 positions that are left, and to that it does make a difference. The network with global pooling
-# (blue) has no positions left at its end: of digits moved by two pixels, it still reads two in three. What it loses, it loses at the
-# border, and in its first pooling, whose windows of two pixels contain other pairs after a step of one. And it has a price:
-# a network that forgets all positions cannot tell *where* anything is.
+# ten after one pixel, and only about three after two. Its maps have moved along. But at its end there is a linear layer, with
+# weights for each of the 2 × 2 positions that are left, and to that it does make a difference. The network with global pooling
+# (blue) has no positions left at its end: of digits moved by two pixels, it still reads two in three. What it loses, it loses
+# at the border, and in its first pooling, whose windows of two pixels contain other pairs after a step of one. And it has a
+# price: a network that forgets all positions cannot tell *where* anything is.
 #
 # ## Break it: forget the padding
 #
@@ -698,9 +699,9 @@ lessons.check("10.2", correlate_with)
 # %% [markdown]
 # ### Exercise 10.3 · What the weights get
 #
-# On a line, with a stride $s$: $y_i = \sum_a w_a \, x_{i s + a}$. Write the rule for the filter, which returns a list (or a tensor) of
-# $k$ elements. Given are $g$, the gradient of $y$; the line $x$; and how many weights there are, $k$. (How many paths lead from
-# a weight to the $y$, and which pixel is the derivative along each?)
+# On a line, with a stride $s$: $y_i = \sum_a w_a \, x_{i s + a}$. Write the rule for the filter, which returns a list (or a
+# tensor) of $k$ elements. Given are $g$, the gradient of $y$; the line $x$; and how many weights there are, $k$. (How many
+# paths lead from a weight to the $y$, and which pixel is the derivative along each?)
 
 # %%
 def filter_rule(g, x, k, stride):
@@ -714,9 +715,9 @@ lessons.check("10.3", filter_rule)
 # %% [markdown]
 # ### Exercise 10.4 · A winner may win twice
 #
-# Max pooling on a line, with windows of $k$ elements and a stride of 1, so that they overlap: $y_i$ is the largest of
-# $x_i, \dots, x_{i+k-1}$. Write its rule. (Of equal elements the first wins. `argmax()` returns the index of the largest element of a tensor,
-# as a tensor; `.item()` returns it as an int.)
+# Max pooling on a line, with windows of $k$ elements and a stride of 1, so that they overlap: $y_i$ is the largest of $x_i,
+# \dots, x_{i+k-1}$. Write its rule. (Of equal elements the first wins. `argmax()` returns the index of the largest element of
+# a tensor, as a tensor; `.item()` returns it as an int.)
 
 # %%
 def overlapping_rule(g, x, k):

@@ -411,8 +411,9 @@ with watch(model, share=0.5) as seen:
         seen.log(loss)
 
 # %% [markdown]
-# You should see the loss; below it the *gradient flow*, a row for each layer and a column for each step that was measured, where the colour says, in powers of ten, how large the gradient of the weights was; and a row for each layer: its activations and their gradients, as histograms; how far a step moves
-# the weights, compared with their size (in grey, where that mostly is while a network learns, about a thousandth); and the fraction of its units that are dead. An alarm (!) stands where more than half of them died, and, a little later, where no gradient reaches the first layer any longer: its weights do not change from then on.
+# You should see the loss; below it the *gradient flow*, a row for each layer and a column for each step that was measured, where the colour says, in powers of ten, how large the gradient of the weights was; and a row for each layer: its activations and their gradients, as histograms; how far a step moves the
+# weights, compared with their size (in grey, where that mostly is while a network learns, about a thousandth); and the fraction of its units that are dead. An alarm (!) stands where more than half of them died, and, a little later, where no gradient reaches the first layer any longer: its weights do not change from
+# then on.
 #
 # Last, a guard against steps that are too long. The **norm** of a gradient is its length: square all its elements, of all parameters together, add them up, and take the root. **Clipping** means: where the norm is above a limit, multiply all by one factor that brings it down to the limit. The direction
 # stays. Patient C again, with its rate of 5, and a limit of 0.1, so that no step is longer than ½:

@@ -182,8 +182,8 @@ plt.show()
 
 # %% [markdown]
 # You should see four ways to cut one block: into 4 slabs that go from front to back, into 3 slabs one behind the other,
-# into 12 thin columns, and into 6 columns of double width. We call the elements that share a mean a **piece**. Each way to cut is a
-# layer with a name, which standardises every piece by itself:
+# into 12 thin columns, and into 6 columns of double width. We call the elements that share a mean a **piece**. Each way
+# to cut is a layer with a name, which standardises every piece by itself:
 #
 # | layer | one mean for | over | mostly used for |
 # |---|---|---|---|
@@ -247,8 +247,9 @@ for name, y in four(x, groups=2).items():
 #
 # ### And back
 #
-# In the backward pass mean and variance are not constants: they are computed from $x$. So an element $x_j$ acts on *every* result
-# of its piece, in three ways: directly, through the mean, and through the standard deviation, $s = \sqrt{\sigma^2 + \varepsilon}$.
+# In the backward pass mean and variance are not constants: they are computed from $x$. So an element $x_j$ acts on
+# *every* result of its piece, in three ways: directly, through the mean, and through the standard deviation, $s =
+# \sqrt{\sigma^2 + \varepsilon}$.
 #
 # Take the division first, $y_i = c_i / s$, with $c$ for the centred elements and $m$ for how many there are. Directly,
 # $c_j$ gets $\frac{g_j}{s}$, where $g$ is the gradient of $y$. As for $s$: with respect to $c_j$, the derivative of $s^2$ is
@@ -307,11 +308,11 @@ for name, dims in (("batch", (0, 2, 3)), ("layer", (1, 2, 3)), ("instance", (2, 
 # %% [markdown]
 # ### A batch norm remembers
 #
-# When the network is *used*, for **inference**, there may be a single digit, and no batch to take means of. So while it learns, batch norm
-# keeps **running statistics**, a running mean as in [lesson 9](09_optimizers.ipynb) of the means, and one of the
-# variances. In inference they replace those of the batch. (Its **momentum** is the weight of the *new* value: 0.1 here
-# corresponds to $\beta = 0.9$ there. And for the running variance the squares are divided by $m - 1$, as `var` does, since a
-# few samples are nearer to their own mean than to that of all.)
+# When the network is *used*, for **inference**, there may be a single digit, and no batch to take means of. So while it
+# learns, batch norm keeps **running statistics**, a running mean as in [lesson 9](09_optimizers.ipynb) of the means, and
+# one of the variances. In inference they replace those of the batch. (Its **momentum** is the weight of the *new* value:
+# 0.1 here corresponds to $\beta = 0.9$ there. And for the running variance the squares are divided by $m - 1$, as `var`
+# does, since a few samples are nearer to their own mean than to that of all.)
 
 # %%
 class BatchNorm:
@@ -503,15 +504,15 @@ except ShapeError as error:
 
 
 # %% [markdown]
-# Each element *is* the mean, so nothing is left of it. The library raises an error in the first case. It cannot detect the second, nor
-# two samples that differ: there each channel becomes −1 and +1, as in the player above. So small batches suit a batch norm
-# badly. That is what group norm was made for.
+# Each element *is* the mean, so nothing is left of it. The library raises an error in the first case. It cannot detect
+# the second, nor two samples that differ: there each channel becomes −1 and +1, as in the player above. So small batches
+# suit a batch norm badly. That is what group norm was made for.
 #
 # ## Break it: who else is there?
 #
 # Take the number 3. In a batch with 1 it becomes +1, in one with 5 it becomes −1. While it learns, a network can live
-# with that; in inference it must not happen. But it does whenever someone forgets `model.eval()`. We let the network with batch
-# norm read 290 test digits, in batches of ten:
+# with that; in inference it must not happen. But it does whenever someone forgets `model.eval()`. We let the network with
+# batch norm read 290 test digits, in batches of ten:
 
 # %%
 def share_right(order, learning):
@@ -630,10 +631,10 @@ lessons.check("12.3", memory)
 # %% [markdown]
 # ### Exercise 12.4 · Fold it away
 #
-# In evaluation mode, a batch norm is a product and a sum with constants, and so is the linear layer before it. Then the two are
-# *one* linear layer, and the norm costs nothing. Write `fold(linear, norm)`, which returns its weight and its bias, two
-# tensors. `linear` computes `x @ weight.T + bias`, a row of its weight for each output. `norm`, in evaluation mode, has
-# `running_mean`, `running_var`, `eps`, and as gain and bias `weight` and `bias`.
+# In evaluation mode, a batch norm is a product and a sum with constants, and so is the linear layer before it. Then the
+# two are *one* linear layer, and the norm costs nothing. Write `fold(linear, norm)`, which returns its weight and its
+# bias, two tensors. `linear` computes `x @ weight.T + bias`, a row of its weight for each output. `norm`, in evaluation
+# mode, has `running_mean`, `running_var`, `eps`, and as gain and bias `weight` and `bias`.
 
 # %%
 def fold(linear, norm):

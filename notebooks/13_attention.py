@@ -120,10 +120,10 @@ def attend(q, k, v, hidden=None):
 #
 # ### Not to look ahead
 #
-# Now every position of a line should look at the others: each attends to all. But a position that has to guess the next letter must not look at it:
-# it comes right behind. So a score that is not allowed becomes $-\infty$ *before* the softmax. Then its power is
-# $e^{-\infty} = 0$, and the other weights still add up to 1. Such a table of hidden positions is a **causal mask**. With
-# equal scores each position gets the mean of all so far:
+# Now every position of a line should look at the others: each attends to all. But a position that has to guess the next
+# letter must not look at it: it comes right behind. So a score that is not allowed becomes $-\infty$ *before* the softmax.
+# Then its power is $e^{-\infty} = 0$, and the other weights still add up to 1. Such a table of hidden positions is a
+# **causal mask**. With equal scores each position gets the mean of all so far:
 
 # %%
 def causal(length):
@@ -141,14 +141,14 @@ for hidden, row in zip(causal(4), attend(zeros, zeros, zeros, causal(4))[1], str
 # ### Several heads
 #
 # One softmax computes one mean. To look at two positions for two reasons takes two of them, so attention is split into
-# **heads**: the features of each position are divided among the heads, and each head has its own queries, keys and
-# values. It costs a view ([lesson 6](06_tensors.ipynb)): (N, T, 32), for T positions of N lines, is read as (N, T, 2, 16) and
-# transposed to (N, 2, T, 16). The matrix products use the last two dimensions, for each line and head by itself: the others are **batch dimensions**.
+# **heads**: the features of each position are divided among the heads, and each head has its own queries, keys and values.
+# It costs a view ([lesson 6](06_tensors.ipynb)): (N, T, 32), for T positions of N lines, is read as (N, T, 2, 16) and
+# transposed to (N, 2, T, 16). The matrix products use the last two dimensions, for each line and head by itself: the
+# others are **batch dimensions**.
 #
-# Where do queries, keys and values come from? From the position itself, by a learned linear layer, a **projection**, one for all
-# three; `chunk` splits its output in three. Another combines the outputs of the heads. (A subclass of
-# `nn.Module` is a layer of our own. Its `forward` computes the output, and `parameters()` finds those of all layers
-# stored in `self`.)
+# Where do queries, keys and values come from? From the position itself, by a learned linear layer, a **projection**, one
+# for all three; `chunk` splits its output in three. Another combines the outputs of the heads. (A subclass of `nn.Module`
+# is a layer of our own. Its `forward` computes the output, and `parameters()` finds those of all layers stored in `self`.)
 
 # %%
 class Attention(nn.Module):
@@ -212,9 +212,9 @@ for name, tensor in (("scores", scores), ("q", q), ("k", k), ("v", v)):
 found
 
 # %% [markdown]
-# You should see that the two weights are equal, so 3 is found. If it should be more, score 0 must fall and score 1
-# rise: $\frac12 (1 - 3) = -1$, and $\frac12 (5 - 3) = 1$. Therefore the gradient turns the *query* away from the first key and towards
-# the second, (−2, 2). And the keys as well: it moves the second towards the query, the first away from it. So
+# You should see that the two weights are equal, so 3 is found. If it should be more, score 0 must fall and score 1 rise:
+# $\frac12 (1 - 3) = -1$, and $\frac12 (5 - 3) = 1$. Therefore the gradient turns the *query* away from the first key and
+# towards the second, (−2, 2). And the keys as well: it moves the second towards the query, the first away from it. So
 # those who ask and those who answer learn to understand each other.
 #
 # ## Step it
@@ -290,9 +290,10 @@ print("the last position finds the same:", mg.allclose(block(x)[:, -1], block(x[
 
 
 # %% [markdown]
-# So the features of a position must tell where it is. We add a pattern to them that no other position has, a **positional encoding**: sines and cosines of its
-# index, from quick to slow, like the hands of many clocks. To go on by some positions turns each hand by an angle, always
-# the same wherever one begins. So “the position before me” is something that a linear layer can ask for.
+# So the features of a position must tell where it is. We add a pattern to them that no other position has, a **positional
+# encoding**: sines and cosines of its index, from quick to slow, like the hands of many clocks. To go on by some positions
+# turns each hand by an angle, always the same wherever one begins. So “the position before me” is something that a linear
+# layer can ask for.
 
 # %%
 def clocks(places, width):
@@ -341,11 +342,11 @@ print(f"blind guessing costs ln {len(alphabet)} = {math.log(len(alphabet)):.2f}"
 # %% [markdown]
 # ## Let it learn
 #
-# A step takes a batch of 16 sequences from the text, each beginning at a line break. All 24 positions of a sequence guess at once: position $t$
-# sees the letters up to its own, and letter $t + 1$ is the right answer. The loss is their mean cross-entropy, the
-# optimizer Adam, its rate a cosine, both of [lesson 9](09_optimizers.ipynb). Before the cosine falls, the rate rises
-# during the first 15 % of the steps: such a **warm-up** keeps the first steps small, while the network has not learned yet where to
-# look. In some 10 to 20 seconds, you should see a bar that fills, with the loss beside it.
+# A step takes a batch of 16 sequences from the text, each beginning at a line break. All 24 positions of a sequence guess
+# at once: position $t$ sees the letters up to its own, and letter $t + 1$ is the right answer. The loss is their mean
+# cross-entropy, the optimizer Adam, its rate a cosine, both of [lesson 9](09_optimizers.ipynb). Before the cosine falls,
+# the rate rises during the first 15 % of the steps: such a **warm-up** keeps the first steps small, while the network has
+# not learned yet where to look. In some 10 to 20 seconds, you should see a bar that fills, with the loss beside it.
 
 # %%
 starts = mg.tensor([place for place, letter in enumerate(story[:-PLACES]) if letter == "\n"])
@@ -405,13 +406,13 @@ ax.set(ylabel="cross-entropy of the letter", ylim=(0, 5.4))
 plt.show()
 
 # %% [markdown]
-# You should see high bars (orange) the first time that Markeb occurs, a star that was not in the training data, and almost none (blue)
-# the second time. (· is the space, ↵ the line break.)
+# You should see high bars (orange) the first time that Markeb occurs, a star that was not in the training data, and almost
+# none (blue) the second time. (· is the space, ↵ the line break.)
 #
 # ## Where does it look?
 #
-# The weights show it. A row is a position that looks, a column a position that is looked at, and the darker, the more. (The line
-# begins with a line break.)
+# The weights show it. A row is a position that looks, a column a position that is looked at, and the darker, the more.
+# (The line begins with a line break.)
 
 # %%
 marks = ["↵", *"markeb", "·", *"markeb"]
@@ -428,11 +429,12 @@ plt.show()
 
 
 # %% [markdown]
-# You should see four triangles, because of the mask, and in the last one, block 2, head 2, what we asked for. When
-# the name occurs first, that head mostly rests on ↵: there is nothing to look for. From the space on, it runs along
-# a line beside the diagonal: the space looks at the first `m`, `m` looks at `a`, `a` at `r`, each at the letter that has
-# to come *next*. (After the last `b` none has to.) The other heads prepare this. Head 1 of block 1, for one, turns to the
-# space as soon as there is one. Nobody programmed that. (A head that finds where the same occurred before, and reads on there, is called an **induction head**.)
+# You should see four triangles, because of the mask, and in the last one, block 2, head 2, what we asked for. When the
+# name occurs first, that head mostly rests on ↵: there is nothing to look for. From the space on, it runs along a line
+# beside the diagonal: the space looks at the first `m`, `m` looks at `a`, `a` at `r`, each at the letter that has to come
+# *next*. (After the last `b` none has to.) The other heads prepare this. Head 1 of block 1, for one, turns to the space as
+# soon as there is one. Nobody programmed that. (A head that finds where the same occurred before, and reads on there, is
+# called an **induction head**.)
 #
 # ## It writes
 #
@@ -496,9 +498,9 @@ mg.manual_seed(1)
 print(write(cheat, 8, temperature=1.0))
 
 # %% [markdown]
-# In fewer steps the loss falls wonderfully, far below what anybody could guess of a name. It is a fraud: to guess
-# letter $t + 1$, it looks at letter $t + 1$. Given only the letters so far, it does much worse than blind guessing
-# (3.3), and what it writes is empty lines and rubbish. For when it writes, the letters that it learned to look at do not exist yet.
+# In fewer steps the loss falls wonderfully, far below what anybody could guess of a name. It is a fraud: to guess letter
+# $t + 1$, it looks at letter $t + 1$. Given only the letters so far, it does much worse than blind guessing (3.3), and
+# what it writes is empty lines and rubbish. For when it writes, the letters that it learned to look at do not exist yet.
 # If a loss is too good to be true, ask what the network can see.
 #
 # ## Break it: forget the root
@@ -539,7 +541,8 @@ from minigrad import lessons
 # ### Exercise 13.1 · Look it up by hand
 #
 # The query is $(1, 1)$. The keys are $(2, -2)$, $(-1, 1)$, $(0, 0)$ and $(3, 3)$, their values 1, 4, 7 and 60, and the
-# last one is hidden by a mask. Give the four weights, what is found, and its derivatives with respect to the four scores (`"slopes"`).
+# last one is hidden by a mask. Give the four weights, what is found, and its derivatives with respect to the four scores
+# (`"slopes"`).
 
 # %%
 lookup = {"weights": ..., "found": ..., "slopes": ...}
@@ -551,9 +554,10 @@ lessons.check("13.1", lookup)
 # %% [markdown]
 # ### Exercise 13.2 · A shorter memory
 #
-# In a long text each position may look at itself and at the `back` positions just before it, and at nothing else (*sliding-window attention*). Write that
-# mask, a table of `True` (hidden) and `False`, for `length` positions. (`mg.arange(length)` are their indices, and tensors
-# can be compared: `<`, `>`. Two boolean tensors are combined by `|`, “or”.)
+# In a long text each position may look at itself and at the `back` positions just before it, and at nothing else
+# (*sliding-window attention*). Write that mask, a table of `True` (hidden) and `False`, for `length` positions.
+# (`mg.arange(length)` are their indices, and tensors can be compared: `<`, `>`. Two boolean tensors are combined by `|`,
+# “or”.)
 
 # %%
 def window(length, back):

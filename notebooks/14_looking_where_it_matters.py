@@ -75,8 +75,8 @@ plt.show()
 #
 # **Can a network learn to tilt its head, by gradients alone?** It would have to choose, for each pixel of a new
 # picture, a *position* to look at in the old one. (In [lesson 13](13_attention.ipynb) a network looked everywhere, with
-# weights. Here it should look at one position, and choose which.) And “take the pixel at column 3.7, row 2.2” does not sound
-# like a smooth function.
+# weights. Here it should look at one position, and choose which.) And “take the pixel at column 3.7, row 2.2” does not
+# sound like a smooth function.
 #
 # ## Guess: nudge the angle
 #
@@ -220,8 +220,8 @@ draw_losses(rounded, (bilinear, "#0072B2"))
 #
 # ### Its derivatives
 #
-# The formula is a sum of products, so its derivatives are easily read off. With respect to each *pixel*, the derivative is its weight. With respect to the
-# *point*, it is
+# The formula is a sum of products, so its derivatives are easily read off. With respect to each *pixel*, the derivative
+# is its weight. With respect to the *point*, it is
 #
 # $$\frac{\partial f}{\partial u} = (1-v)\,(b-a) + v\,(d-c) \qquad\qquad \frac{\partial f}{\partial v} = (1-u)\,(c-a) + u\,(d-b)$$
 #
@@ -265,9 +265,9 @@ f.backward()
 f
 
 # %% [markdown]
-# You should see the derivatives from above: 3 at $u$, 6 at $v$, and at the pixels their weights, 0.375 and 0.125. So the
-# loss has a gradient for *pixels*, which is not new. It also has one for the *point*, which says where to go: to the right and down,
-# where this picture is brighter.
+# You should see the derivatives from above: 3 at $u$, 6 at $v$, and at the pixels their weights, 0.375 and 0.125. So
+# the loss has a gradient for *pixels*, which is not new. It also has one for the *point*, which says where to go: to
+# the right and down, where this picture is brighter.
 #
 # ## A whole picture: the grid
 #
@@ -281,7 +281,8 @@ f
 # stay straight, and parallels parallel. For an angle $\alpha$, the first two columns are $\cos\alpha, -\sin\alpha$
 # above $\sin\alpha, \cos\alpha$, as in `places_at`.
 #
-# Where exactly is −1? There are two conventions, and functions that sample pictures have a parameter for it: `align_corners`.
+# Where exactly is −1? There are two conventions, and functions that sample pictures have a parameter for it:
+# `align_corners`.
 
 # %%
 fig, axes = plt.subplots(2, 1, figsize=(6.4, 3.4))
@@ -375,8 +376,8 @@ mg.gradcheck(warp, [image, theta])
 #
 # $$\frac{\partial L}{\partial \theta} = \frac n2 \, D^\top P$$
 #
-# where row $k$ of $D$ has the two derivatives at point $k$, times what has arrived there, and row $k$ of $P$ is its position,
-# $(x, y, 1)$. Here is what four matrices do:
+# where row $k$ of $D$ has the two derivatives at point $k$, times what has arrived there, and row $k$ of $P$ is its
+# position, $(x, y, 1)$. Here is what four matrices do:
 
 # %%
 matrices = {
@@ -511,10 +512,10 @@ print(f"{path[0][0]:.0f} degrees at first, {path[-1][0]:.0f} in the end")
 #
 # picture → angle → $\theta$ → grid → turned picture → reader → loss
 #
-# Every arrow has a gradient. So the gradient of the pixels goes back through the sampling to the grid, and
-# from there to the network that computed the angle. That network is called a **localisation network**; together with grid
-# and sampling it is a **spatial transformer**. *The reader learns nothing here*: the optimizer does not get its
-# parameters. And the other network gets no label for the angle. It gets the digits turned at random, and from the loss only how
+# Every arrow has a gradient. So the gradient of the pixels goes back through the sampling to the grid, and from there
+# to the network that computed the angle. That network is called a **localisation network**; together with grid and
+# sampling it is a **spatial transformer**. *The reader learns nothing here*: the optimizer does not get its parameters.
+# And the other network gets no label for the angle. It gets the digits turned at random, and from the loss only how
 # badly they were read. (Its last layer begins at 0, so that it begins by leaving pictures as they are.)
 
 # %%
@@ -653,8 +654,8 @@ from minigrad import lessons
 # ### Exercise 14.1 · By hand
 #
 # The picture has the pixels 2 and 6 above, 10 and 4 below. The point is at $x = \frac14$ and $y = \frac12$, counted in
-# pixels from the 2. What is found there, what is the derivative with respect to the 6, and what are those with respect to the point? Then: in
-# which direction would you move the point to find more?
+# pixels from the 2. What is found there, what is the derivative with respect to the 6, and what are those with respect
+# to the point? Then: in which direction would you move the point to find more?
 
 # %%
 sampled = {"value": ..., "by the 6": ..., "by x": ..., "by y": ...}
@@ -684,7 +685,8 @@ lessons.check("14.2", theta)
 #
 # In one dimension, a picture is a list of values, and a point is between two of them. Write the sampler with its
 # gradient: for a list `line` and a number `x` with $0 < x <$ `len(line) - 1`, not an integer, it returns three things:
-# the value found; its derivatives with respect to the elements of `line`, a list as long as that; and its derivative with respect to `x`.
+# the value found; its derivatives with respect to the elements of `line`, a list as long as that; and its derivative
+# with respect to `x`.
 
 # %%
 def sample_line(line, x):
@@ -724,4 +726,5 @@ lessons.check("14.4", both)
 # `examples/spatial_transformer.py` lets both networks learn together, with all six elements of $\theta$, and compares
 # them with a single network of the same size; `examples/image_warper.py` straightens letters.
 #
-# Each of these steps launched many kernels. Next, they become one: **[15 · One step, one kernel](15_one_step_one_kernel.ipynb)**
+# Each of these steps launched many kernels. Next, they become one: **[15 · One step, one
+# kernel](15_one_step_one_kernel.ipynb)**

@@ -338,7 +338,8 @@ print(f"{len(three)} calls take {ratio:.1f} times as long as {len(one)}")
 
 # %% [markdown]
 # You should see between 2 and 5, unless the machine is busy elsewhere: the fused one transfers 12 bytes for each element, the three together 28, and they allocate two more
-# arrays. So there are two prices. That of a call is the same for all; that of bytes grows with the number of elements. (On `numpy` you see about 1. There a formula with three operators is still three loops.)
+# arrays. So there are two prices. That of a call is the same for all; that of bytes grows with the number of elements. (On `numpy` you see about 1. There a formula with
+# three operators is still three loops.)
 #
 # ## Draw it
 #
@@ -390,8 +391,8 @@ with mg.record():
 step(total, position=8)
 
 # %% [markdown]
-# You should see four operations, where the trace has ten calls. While this notebook runs, the player has stopped where the gradient passes the
-# sigmoid, and shows its rule. One step of the player is one rule. One line of the program is one kernel, and this rule has three, $1 - y$, $y \cdot \dots$ and $g \cdot \dots$. Find them here:
+# You should see four operations, where the trace has ten calls. While this notebook runs, the player has stopped where the gradient passes the sigmoid, and shows its rule.
+# One step of the player is one rule. One line of the program is one kernel, and this rule has three, $1 - y$, $y \cdot \dots$ and $g \cdot \dots$. Find them here:
 
 # %%
 lines = small.program.partition("\n\n")[0].replace("float32", "").splitlines()
@@ -529,8 +530,9 @@ except mg.errors.CaptureError as error:
 
 
 # %% [markdown]
-# This time there is an error. The branch depends on data, that is, on the value of a tensor: **data-dependent control flow**. An `if` has to *read* that value, and so have `item()`, `float()` and the `print` of a tensor. The jit notices each such
-# read, and raises an error that names the line. The message says what to write instead: an operation, which computes both and chooses.
+# This time there is an error. The branch depends on data, that is, on the value of a tensor: **data-dependent control flow**. An `if` has to *read* that value, and so have
+# `item()`, `float()` and the `print` of a tensor. The jit notices each such read, and raises an error that names the line. The message says what to write instead: an
+# operation, which computes both and chooses.
 
 # %%
 @mg.jit
@@ -568,7 +570,8 @@ print(losses)
 # `random` or the clock, raises an error. (`mg.rand` is a kernel, and draws again.) So **let the step return what you want to keep**, and
 # append it outside. A `print` alone runs when the step is traced, and then never again.
 #
-# The globals and **closure variables** that the step reads must not be frozen either. So the jit has a **guard** for each: before each replay it checks that all are unchanged. If a guard fails, the step is traced again, or **retraced**:
+# The globals and **closure variables** that the step reads must not be frozen either. So the jit has a **guard** for each: before each replay it checks that all are
+# unchanged. If a guard fails, the step is traced again, or **retraced**:
 
 # %%
 rate = 0.5

@@ -39,8 +39,8 @@ slope(cube, 4.0), curvature(cube, 4.0)
 
 
 # %% [markdown]
-# It grows by 24 for each unit. The derivative of the derivative, $f''$, is called the **second derivative**. ($x^3$ has the derivative $3x^2$, and
-# that has the derivative $6x$. The nudge of ½ does no harm here, as $3x^2$ bends equally on both sides.)
+# It grows by 24 for each unit. The derivative of the derivative, $f''$, is called the **second derivative**. ($x^3$ has the derivative
+# $3x^2$, and that has the derivative $6x$. The nudge of ½ does no harm here, as $3x^2$ bends equally on both sides.)
 #
 # Now for *how far*. Where the derivative is $g$, and grows by $c$ for each unit, it should be 0 after $\frac{g}{c}$ units of way back.
 # That is a step at the rate $\frac{1}{c}$, which nobody had to choose. How many such steps will it take to the minimum of
@@ -176,8 +176,8 @@ step(slope_of_y, position=16)
 #
 # ## Many parameters: the Hessian
 #
-# With several parameters, the gradient has an element for each, and each of these has a derivative with respect to each parameter. That square table,
-# the Jacobian of the gradient, is called the **Hessian**. Row by row, for a tensor $p$:
+# With several parameters, the gradient has an element for each, and each of these has a derivative with respect to each parameter. That
+# square table, the Jacobian of the gradient, is called the **Hessian**. Row by row, for a tensor $p$:
 
 # %%
 def hessian(f, p):
@@ -325,9 +325,9 @@ plt.show()
 #
 # ## Without the table
 #
-# The network of lesson 9, which read digits, had 2,410 parameters. Its Hessian has 5.8 million elements, and for a large network it fits into no
-# computer's memory. But as with the Jacobian in lesson 7, a *product* with it comes without the table. $Hv$ is how the
-# gradient $g$ changes along $v$. Now $g \cdot v$ is a scalar, and element $j$ of *its* gradient is
+# The network of lesson 9, which read digits, had 2,410 parameters. Its Hessian has 5.8 million elements, and for a large network it fits
+# into no computer's memory. But as with the Jacobian in lesson 7, a *product* with it comes without the table. $Hv$ is how the gradient
+# $g$ changes along $v$. Now $g \cdot v$ is a scalar, and element $j$ of *its* gradient is
 #
 # $$\frac{\partial}{\partial p_j} \sum_i g_i v_i = \sum_i \frac{\partial g_i}{\partial p_j} v_i = (Hv)_j$$
 #
@@ -417,9 +417,10 @@ plt.show()
 #
 # ## The other way: derivatives that travel along
 #
-# All our derivatives came from a backward pass, in **reverse mode**. But the chain rule can be followed from the leaves to the result, too. Let each number carry
-# its derivative with respect to one chosen input. In a sum the derivatives are added. In a product, each derivative is multiplied by the other
-# factor. Such a pair (here of `value` and `slope`) is called a **dual number**, and to compute with it is **forward mode**.
+# All our derivatives came from a backward pass, in **reverse mode**. But the chain rule can be followed from the leaves to the result,
+# too. Let each number carry its derivative with respect to one chosen input. In a sum the derivatives are added. In a product, each
+# derivative is multiplied by the other factor. Such a pair (here of `value` and `slope`) is called a **dual number**, and to compute
+# with it is **forward mode**.
 
 # %%
 class Dual:
@@ -497,8 +498,8 @@ print("jvp:      the same as g v:", auto.jvp(rosenbrock, p, v)[1].item() == (g *
 #
 # ## To penalise a gradient
 #
-# A derivative can also be a *part of the loss*. Here are twelve points, and a curve made of twelve waves, $\sum_k c_k \sin(kx)$. With as many
-# waves as points it can run through all of them; but how does it run between them? To have it calm, we add to the loss the mean
+# A derivative can also be a *part of the loss*. Here are twelve points, and a curve made of twelve waves, $\sum_k c_k \sin(kx)$. With as
+# many waves as points it can run through all of them; but how does it run between them? To have it calm, we add to the loss the mean
 # square of its derivative. That is a **gradient penalty**:
 
 # %%
@@ -518,8 +519,8 @@ def loss(c, weight, create_graph=True):
 
 
 # %% [markdown]
-# The derivative is with respect to $x$, and learning then differentiates it with respect to $c$: without `create_graph`, it could not. The loss is quadratic in
-# $c$. So how many of Newton's steps will it take?
+# The derivative is with respect to $x$, and learning then differentiates it with respect to $c$: without `create_graph`, it could not.
+# The loss is quadratic in $c$. So how many of Newton's steps will it take?
 
 # %%
 def fit(weight, create_graph=True):

@@ -157,9 +157,9 @@ with mg.record():
 draw(total)
 
 # %% [markdown]
-# You should see one $w$ on the left, and two lines from it, one into each block. (The samples are below it.) Each block computes a mean, of 3 samples or of 1, and at the end
-# they are combined, ¾ of one and ¼ of the other. This is one process that computes in two blocks. The gradient of $w$ is −11.5
-# (Σ2, two contributions).
+# You should see one $w$ on the left, and two lines from it, one into each block. (The samples are below it.) Each block computes a mean, of 3 samples or of 1,
+# and at the end they are combined, ¾ of one and ¼ of the other. This is one process that computes in two blocks. The gradient of $w$ is −11.5 (Σ2, two
+# contributions).
 #
 # ## Step it
 #
@@ -439,10 +439,10 @@ for n in (2, 4, 8, 16, 96):
 #
 # ## What it costs
 #
-# A message takes some time to start, its **latency**, however short it is, and then some time for each byte. With the latency $\alpha$ (“alpha”) and
-# the **bandwidth** $\beta$ in bytes a second, a message of $s$ bytes takes $\alpha + \frac s\beta$. This model is Hockney's (1994). And a shard takes some time for each
-# row, and some that does not depend on the rows: calls ([lesson 15](15_one_step_one_kernel.ipynb)), and a gradient has to be written for every weight
-# for any number of samples. So a step of $n$ workers with a batch of $N$ rows takes
+# A message takes some time to start, its **latency**, however short it is, and then some time for each byte. With the latency $\alpha$ (“alpha”) and the
+# **bandwidth** $\beta$ in bytes a second, a message of $s$ bytes takes $\alpha + \frac s\beta$. This model is Hockney's (1994). And a shard takes some time for
+# each row, and some that does not depend on the rows: calls ([lesson 15](15_one_step_one_kernel.ipynb)), and a gradient has to be written for every weight for
+# any number of samples. So a step of $n$ workers with a batch of $N$ rows takes
 #
 # $$T(n) = \underbrace{c_0 + c_1 \frac Nn}_{\text{compute}} + \underbrace{2(n-1) \Bigl(\alpha + \frac{1}{\beta} \cdot \frac Bn\Bigr)}_{\text{ring}}$$
 #
@@ -494,9 +494,9 @@ plt.show()
 
 
 # %% [markdown]
-# You should see what was measured as points, and the two lines, which are bent because both axes count factors. Each is flat on the
-# left, where the latency dominates, and rises on the right, where the bytes do, or the rows. Not all points are on them: the pipe buffers 64 KB, and longer messages wait; and
-# a single row is multiplied in another way than several. A model with two parameters for each line leaves that out.
+# You should see what was measured as points, and the two lines, which are bent because both axes count factors. Each is flat on the left, where the latency
+# dominates, and rises on the right, where the bytes do, or the rows. Not all points are on them: the pipe buffers 64 KB, and longer messages wait; and a single
+# row is multiplied in another way than several. A model with two parameters for each line leaves that out.
 #
 # Together they predict a step of two workers, which was measured too, and was not used for any line:
 
@@ -579,9 +579,10 @@ plt.show()
 # So one makes batches larger, and does not get it for free. A batch of a million rows still is a single step, with a less noisy gradient; it takes a larger rate,
 # and a warm-up ([lesson 13](13_attention.ipynb)), and beyond some size more samples teach nothing more.
 #
-# What the model leaves out: other links than pipes between two cores (a network of machines has other $\alpha$ and $\beta$), links that are shared, and the one worker that is late
-# today, for which all others wait (a *straggler*). It is a good guess for ten workers and a sketch for a thousand. Libraries that train on so many begin to send gradients that are
-# ready while the backward pass is still running, and build rings of rings, or trees, in which fewer messages follow each other (exercise 3).
+# What the model leaves out: other links than pipes between two cores (a network of machines has other $\alpha$ and $\beta$), links that are shared, and the one
+# worker that is late today, for which all others wait (a *straggler*). It is a good guess for ten workers and a sketch for a thousand. Libraries that train on so
+# many begin to send gradients that are ready while the backward pass is still running, and build rings of rings, or trees, in which fewer messages follow each
+# other (exercise 3).
 #
 # ## How the library does it
 #

@@ -14,7 +14,7 @@ _Instructions = Sequence[Any]  # tuples of an operation and the rows that it rea
 
 
 def _ran(program: _Instructions, leaves: Sequence[float]) -> list[float]:
-    """The values of a program's rows. Raises `Wrong` with what is the matter with an instruction."""
+    """Return the values of a program's rows. Raise `Wrong` for an invalid instruction."""
     compute: dict[str, tuple[int, Callable[..., float]]] = {
         "add": (2, lambda x, y: x + y), "mul": (2, lambda x, y: x * y), "neg": (1, lambda x: -x), "max": (2, max)
     }  # fmt: skip
@@ -24,7 +24,7 @@ def _ran(program: _Instructions, leaves: Sequence[float]) -> list[float]:
         if not isinstance(instruction, Sequence) or isinstance(instruction, str) or not instruction:
             raise Wrong(f'{where} should be an operation and the rows that it reads, like ("add", 0, 1).')
         op, *reads = instruction
-        if op not in list(compute):  # which may be no name at all
+        if op not in list(compute):  # op may be unhashable
             raise Wrong(f"{where} has the operation {op!r}. There are {', '.join(compute)}.")
         count, function = compute[op]
         if len(reads) != count:
@@ -90,7 +90,7 @@ def _run(answer: Any) -> None:
 def _back(
     program: _Instructions, values: Sequence[float], add: bool = True, forward: bool = False, own: bool = False
 ) -> list[float]:
-    """The gradients of a program's rows; or what comes out with one of three mistakes."""
+    """Return the gradients of a program's rows, optionally with one of three mistakes."""
     slopes: dict[str, Callable[..., tuple[float, ...]]] = {
         "add": lambda x, y: (1.0, 1.0), "mul": lambda x, y: (y, x), "neg": lambda x: (-1.0,)
     }  # fmt: skip
