@@ -181,7 +181,7 @@ draw_spreads({"A": (deep(), "#0072B2", *places["A"]), "B": (wild(deep()), "#D55E
 # the one before, so that in the end a few millionths are left. In B the spread soon is nearly 1, the most that a $\tanh$ can give, and stays there. On the right, the gradients; read them
 # from the last layer to the first, as they go. In A they vanish, from about a tenth to a few millionths. In B they explode, to thousands.
 #
-# A can learn nothing, since its first layers get no gradient, and the inputs of its last ones do not differ. In B each step throws the first layers far away. There is no mistake in
+# A can learn nothing, since its first layers get next to no gradient, and the inputs of its last ones do not differ. In B each step throws the first layers far away. There is no mistake in
 # their formulas: **only the weights that they begin with have the wrong size.** Those of B were drawn from −1 to 1, which sounds harmless. And in A nobody has planted anything, after all! Its weights are what `nn.Linear`
 # draws by default.
 #

@@ -634,8 +634,8 @@ lessons.check("15.1", prices)
 # %% [markdown]
 # ### Exercise 15.2 · Each once
 #
-# The library computes t18 and t19 once. Write `each_once(program)`: of rows that compute the same from the same only the first is
-# kept, and calls that read another read that one. A row is simple here, an operation, what it reads, and what it writes: `("mul", ("t0", "t1"),
+# The library computes t18 and t19 once. Write `each_once(program)`: of rows with the same operation and operands only the first is
+# kept, and rows that read another one read the first instead. A row is simple here, an operation, what it reads, and what it writes: `("mul", ("t0", "t1"),
 # "t2")`. No call works in-place. (Two rows that look different may be the same once names have been replaced.)
 
 # %%

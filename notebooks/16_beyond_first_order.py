@@ -667,7 +667,7 @@ lessons.check("16.4", {"div": div, "sin": sin, "exp": exp})
 #
 # Someone needs the full Jacobian. Which mode needs fewer runs, and how many? Answer with pairs like `("forward", 7)`.
 #
-# - *pen*: 2 coordinates of a plotter's pen, with respect to the time, 1 number
+# - *pen*: 2 coordinates of a plotter's pen, with respect to the time, a scalar
 # - *camera*: 10,000 pixels, with respect to the 6 parameters of a camera's pose
 # - *loss*: 1 loss, with respect to 2,410 parameters
 # - *robot*: 3 coordinates of a hand, with respect to 7 angles
