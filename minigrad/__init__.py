@@ -1,4 +1,4 @@
-"""minigrad: a place to see automatic differentiation.
+"""minigrad: automatic differentiation that you can inspect.
 
 >>> import minigrad as mg
 >>> a, b = mg.Value(2.0, "a"), mg.Value(-3.0, "b")
@@ -69,11 +69,10 @@ __version__ = "0.1.0"
 modes.listen()
 newaxis = None
 Size: type[tuple[int, ...]] = tuple
-"""PyTorch's name for what ``x.shape`` is, which is a plain tuple here."""
+"""PyTorch's name for the type of ``x.shape``, here a plain tuple."""
 
 
-# Modules that are found under another name than that of their file: public ones, then those that moved, whose old names
-# work for one release.
+# Module aliases: public ones, then the old names of moved modules, which work for one release.
 _ALIASES = {"cuda": "pytorch.cuda", "errors": "core.errors"}
 _MOVED = {
     "check": "autograd.gradcheck",
@@ -97,18 +96,18 @@ _MOVED = {
     "value": "core.value",
     "views": "core.views",
 }
-# Where names that were in a module of before are now, and which of them have another name.
+# The new modules of names that moved out of a module, and the names that were also renamed.
 _LEFT = {"engine": "core.storage", "graph": "core.grad_mode", "op": "core.rules", "storage": "core.storage"}
 _RENAMED = {"Memory": "Allocator", "Plan": "SavePlan"}
 
 
 @explained()
 def __getattr__(name: str) -> Any:
-    """Tensors load NumPy, so they come when they are first asked for: `import minigrad` works without it."""
+    """Import tensors, and so NumPy, on first use: `import minigrad` works without NumPy."""
     if not name.startswith("_"):
         if PathFinder.find_spec(f"minigrad.{name}", __path__) is not None:
             if name == "random" and find_spec("numpy"):
-                import_module("minigrad.functional")  # which gives tensors their methods
+                import_module("minigrad.functional")  # adds the tensor methods
             return import_module(f"minigrad.{name}")
         for module in _lazy():
             if name in module.__all__:
@@ -116,7 +115,7 @@ def __getattr__(name: str) -> Any:
                 return found
         if name in _ALIASES:
             return import_module(f"minigrad.{name}")
-        if name in _MOVED and name not in ("layout", "storage"):  # PyTorch's too: `absent` says what to do without
+        if name in _MOVED and name not in ("layout", "storage"):  # also in PyTorch: `absent` suggests alternatives
             _warn_of(name, 4)  # above `explained`
             return _moved(name)
     from minigrad.pytorch.modules import absent
@@ -128,12 +127,12 @@ def __getattr__(name: str) -> Any:
 
 
 def _warn_of(name: str, stacklevel: int) -> None:
-    said = f"minigrad.{name} is minigrad.{_MOVED[name]} now; the old name goes with the next release."
+    said = f"minigrad.{name} has moved to minigrad.{_MOVED[name]}; the old name will be removed in the next release."
     warnings.warn(said, DeprecationWarning, stacklevel=stacklevel)
 
 
 def _moved(name: str) -> ModuleType:
-    """Return the module that `name` stands for, which from then on finds the names that have left it."""
+    """Return the module behind `name`, with access to the names that moved out of it."""
     module = import_module(f"minigrad.{_ALIASES.get(name) or _MOVED[name]}")
     if name in _LEFT:
         vars(module)["__getattr__"] = partial(_departed, name, import_module(f"minigrad.{_LEFT[name]}"))
@@ -141,25 +140,25 @@ def _moved(name: str) -> ModuleType:
 
 
 def _departed(old: str, new: ModuleType, name: str) -> Any:
-    """Return `name`, which was in the module `old` and is in `new` now."""
+    """Return `name`, which moved from the module `old` to `new`."""
     now = _RENAMED.get(name, name)
     if now not in new.__all__:
         raise AttributeError(f"module 'minigrad.{old}' has no attribute {name!r}", name=name)
-    said = f"minigrad.{old}.{name} is {new.__name__}.{now} now; the old name goes with the next release."
+    said = f"minigrad.{old}.{name} has moved to {new.__name__}.{now}; the old name will be removed in the next release."
     warnings.warn(said, DeprecationWarning, stacklevel=2)
     return getattr(new, now)
 
 
 class _Alias(Loader):
-    """Imports a module under another name: it is one module, not a copy."""
+    """Loader that imports a module under another name, without a copy."""
 
     def exec_module(self, module: ModuleType) -> None:
-        """Put the module where `import` looks for the result."""
+        """Replace the module in ``sys.modules``."""
         sys.modules[module.__name__] = _moved(module.__name__.removeprefix("minigrad."))
 
 
 class _Finder:
-    """Finds modules for which there is no file: aliases, and PyTorch's (`pytorch.modules`). It is asked last."""
+    """Finder of last resort for modules without a file: aliases, and PyTorch's (`pytorch.modules`)."""
 
     @staticmethod
     def find_spec(name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
@@ -172,7 +171,7 @@ class _Finder:
             return ModuleSpec(name, _Alias())
         parent = sys.modules.get(name.rpartition(".")[0])
         if PathFinder.find_spec(name, getattr(parent, "__path__", None)):
-            return None  # where somebody asks for a file in another way, as pytest does
+            return None  # for importers that look for the file themselves, as pytest does
         from minigrad.pytorch.modules import spec_of
 
         return spec_of(name)
@@ -182,7 +181,7 @@ sys.meta_path.append(_Finder)
 
 
 def __dir__() -> list[str]:
-    """What there is to ask for: the names listed here, and those that come with the tensors."""
+    """Return the public names, including those that need tensors."""
     listed = [name for module in _lazy() if module.__name__ not in _INNER for name in module.__all__]
     return sorted(
         {*__all__, *listed, *(("Tensor", "functional", "optim") if find_spec("numpy") else ()), "__version__"}
@@ -190,7 +189,7 @@ def __dir__() -> list[str]:
 
 
 def _lazy() -> Iterator[ModuleType]:
-    """The modules of the public names that are not here. The first that has one gives it."""
+    """Yield the lazily imported modules with public names, in order of lookup."""
     tensors = (
         *("functional", "core.tensor", "functional.creation", "random", "profiling", "io", "compiler.tape"),
         "compiler.jit",
@@ -199,7 +198,7 @@ def _lazy() -> Iterator[ModuleType]:
         yield import_module(f"minigrad.{module}")
 
 
-_INNER = ("minigrad.core.tensor", "minigrad.ops")  # whose names are for those who look inside, but for a few
+_INNER = ("minigrad.core.tensor", "minigrad.ops")  # internal, except for a few names
 
 
 __all__ = [

@@ -1,4 +1,4 @@
-"""``python -m minigrad`` is the command ``minigrad``."""
+"""Run the command ``minigrad`` with ``python -m minigrad``."""
 
 import sys
 

@@ -1,1 +1,1 @@
-"""The engine: dtypes, shapes, operations, dispatch, storage, the graph and its two faces, Value and Tensor."""
+"""The engine: dtypes, shapes, operations, dispatch, storage, the graph, and its node types Value and Tensor."""

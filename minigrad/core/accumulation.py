@@ -1,4 +1,4 @@
-"""Accumulation: what `backward` on tensors does with the gradients that the chain rule found."""
+"""Accumulation: how `backward` on tensors adds the computed gradients to ``grad``."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = ["accumulate"]
 
 
 def accumulate(seeds: Mapping[Any, Any], retain_graph: bool | None, create_graph: bool, inputs: Any) -> None:
-    """Add to the `grad` of leaves, or of `inputs`, what a backward pass finds that starts with `seeds`."""
+    """Run a backward pass from `seeds`, and accumulate into the `grad` of the leaves, or of `inputs`."""
     chosen = None if inputs is None else _by_edge(inputs)
     totals = propagate(
         seeds,
@@ -33,7 +33,7 @@ def accumulate(seeds: Mapping[Any, Any], retain_graph: bool | None, create_graph
         kept = [(x, totals[edge]) for edge, x in chosen.items() if edge in totals]
     places: list[tuple[Any, Any]] = [(place, total) for place, total in kept if place is not None]
     with grad_lock:
-        for place, _ in places:  # before any gradient is changed
+        for place, _ in places:  # validate and notify before any gradient changes
             for listener in modes.grad_changed:
                 listener.grad_changed(place, True)
             for listener in grad_listeners:
@@ -44,7 +44,7 @@ def accumulate(seeds: Mapping[Any, Any], retain_graph: bool | None, create_graph
         for place, total in places:
             grad = place._grad
             new = _summed(grad, total) if create_graph else _added(place, grad, number(total), taken)
-            if place._grad is grad:  # else another thread has assigned one since, which stays
+            if place._grad is grad:  # otherwise keep what another thread has assigned meanwhile
                 place._grad = new
         if modes.gradient_passed:
             _keep_gradients(totals)
@@ -52,38 +52,38 @@ def accumulate(seeds: Mapping[Any, Any], retain_graph: bool | None, create_graph
 
 @enable_grad
 def _summed(grad: Any, total: Any) -> Any:
-    """The two as one tensor, which has a graph, and memory of its own."""
+    """Return the sum as a new differentiable tensor."""
     return total.clone() if grad is None else grad + total
 
 
 def _added(place: Any, grad: Any, total: Any, taken: set[int]) -> Any:
-    """`grad` with the array `total` added in place, as PyTorch does; a memory of its own where `place` had none."""
+    """Add the array `total` to `grad` in-place, as PyTorch does; allocate a new gradient if `grad` is None."""
     if grad is not None:
         dispatch("add", place_of(grad._array), (grad._array, total), out=grad._array)
         grad.storage.written("backward")
         return grad
     array = np.asanyarray(total)
     if id(array) in taken or not owns(array) or not array.flags.c_contiguous:
-        array = copy_of(array)  # a rule may pass the same gradient on to two operands, or a view of it
+        array = copy_of(array)  # a rule may return the same gradient, or a view of it, for two operands
     taken.add(id(array))
     return place._handed(array, False)
 
 
 def _by_edge(inputs: Any) -> dict[Any, Any]:
-    """The tensors that a backward pass is to write to, by their places in the graph."""
+    """Return `inputs` keyed by their graph nodes."""
     found: dict[Any, Any] = {x._edge(): x for x in ((inputs,) if isinstance(inputs, Node) else inputs)}
     if not found or None in found:
-        what = "there is none" if not found else f"the one of shape {found[None].shape} needs no gradient"
+        what = "is empty" if not found else f"contains one of shape {found[None].shape} that does not require grad"
         raise GraphError(
-            f"backward: inputs are the tensors whose grad is added to, and {what}.\n"
-            "  Give tensors that it was computed from, or leave inputs out for all leaves."
+            f"backward: inputs must be tensors that require grad, but it {what}.\n"
+            "  Pass tensors that this one was computed from, or omit inputs to use all leaves."
         )
     return found
 
 
 def _keep_gradients(totals: Mapping[Node, Any]) -> None:
-    """Add to the `grad` of each step what a pass inside ``mg.record()`` found there, as an array."""
+    """Accumulate gradients, as arrays, into the `grad` of each `Step` inside ``mg.record()``."""
     for node, total in totals.items():
-        if isinstance(node, Step) and not isinstance(total, tuple):  # else its parts are those of its picks
+        if isinstance(node, Step) and not isinstance(total, tuple):  # a tuple's elements belong to its pick nodes
             array = copied(total)
             node.grad = array if node.grad is None else node.grad + array

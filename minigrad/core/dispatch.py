@@ -1,8 +1,8 @@
-"""The registry, (operation, device) -> kernel on raw arrays, and `dispatch`, the one way in.
+"""The kernel registry, (operation, device) -> kernel on raw arrays, and `dispatch`, the single entry point to it.
 
-Every computation passes `dispatch`: forward, backward, an optimizer's update. So one tap there sees everything
-that happens: a profiler, a recorder, a compiler. A kernel gets raw operands (floats on the device ``python``)
-and knows nothing of graphs; a graph knows nothing of kernels but their names.
+Every computation goes through `dispatch`: forward, backward, an optimizer's update. A tap on it therefore observes
+everything: for a profiler, a recorder, a compiler. A kernel receives raw operands (floats on the device ``python``)
+and is independent of the graph; the graph refers to kernels by name only.
 """
 
 from __future__ import annotations
@@ -44,15 +44,15 @@ Kernel = Callable[..., Any]
 Tap = Callable[["Call"], None]
 
 _registry: dict[str, dict[str, Kernel]] = {}  # operation -> device -> kernel
-_runners: dict[str, Callable[..., Any]] = {}  # device -> how its kernels are called, where not simply so
-_waits: dict[str, Callable[[], None]] = {}  # device -> what waits until it has done what it was told
-_raw: dict[type, tuple[str, Callable[..., Any]]] = {}  # type of raw numbers -> their device, and how to call kernels
-_around: list[Callable[[], AbstractContextManager[Any]]] = []  # what surrounds a pass on raw numbers
+_runners: dict[str, Callable[..., Any]] = {}  # device -> how its kernels are called, if not directly
+_waits: dict[str, Callable[[], None]] = {}  # device -> function that waits for its kernels
+_raw: dict[type, tuple[str, Callable[..., Any]]] = {}  # raw type -> its device, and how to call kernels
+_around: list[Callable[[], AbstractContextManager[Any]]] = []  # contexts of a backward pass on raw values
 
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One kernel call, as a tap sees it: what was computed, from what, where to, and how long it took in seconds."""
+    """One kernel call as passed to a tap: the op, operands, `out`, the result, and the duration in seconds."""
 
     op: str
     device: str
@@ -64,7 +64,7 @@ class Call:
 
 
 class _Here(threading.local):
-    """What this thread is doing."""
+    """Per-thread state."""
 
     raw: bool = False  # inside `on_raw_numbers`
 
@@ -75,9 +75,9 @@ _here = _Here()
 def kernel(op: str, device: str) -> Callable[[Kernel], Kernel]:
     """Register the decorated function as the kernel of `op` on `device`, in place of an earlier one.
 
-    It is called with the raw operands and the attributes as keywords, and returns the raw result: a tuple, outputs
-    first, where the operation has several outputs or auxiliary results. How it is asked to write in place is its
-    device's business; see `runner`.
+    The kernel receives the raw operands and the attributes as keyword arguments, and returns the raw result: a tuple,
+    outputs first, if the op has several outputs or auxiliary results. How it writes to ``out`` depends on the device;
+    see `runner`.
 
     >>> @kernel("twice", "python")
     ... def twice(a: float) -> float:
@@ -94,9 +94,9 @@ def kernel(op: str, device: str) -> Callable[[Kernel], Kernel]:
 
 
 def runner(device: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Register the decorated function as the way to call kernels of `device`: run(kernel, inputs, attrs, out).
-
-    A device with mutable numbers has one. It writes into `out` where that is given, and returns it.
+    """Register the decorated function to call the kernels of `device`: run(kernel, inputs, attrs, out).
+     
+    Devices with mutable arrays need one. It writes into `out` if given, and returns it.
     """
 
     def register(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -107,12 +107,12 @@ def runner(device: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
 
 
 def waits(device: str, wait: Callable[[], None]) -> None:
-    """Say that `device` computes by itself, and that `wait` returns when it has done all that it was told."""
+    """Register `wait`, which blocks until all kernels of the asynchronous `device` have finished."""
     _waits[device] = wait
 
 
 def synchronize() -> None:
-    """Wait until every device has done what it was told: kernels of a GPU run while Python goes on.
+    """Wait until all kernels on all devices have finished; GPU kernels run asynchronously.
 
     >>> synchronize()
     """
@@ -123,16 +123,16 @@ def synchronize() -> None:
 def raw_numbers(
     device: str, types: Iterable[type], run: Callable[..., Any], around: Callable[[], AbstractContextManager[Any]]
 ) -> None:
-    """Say that numbers of `types` are raw numbers of `device`, to which ops apply inside `on_raw_numbers`.
+    """Register `types` as raw values of `device`, to which ops apply inside `on_raw_numbers`.
 
-    There run(kernel, inputs, attrs) calls a kernel, and `around` makes a block for a whole pass.
+    There run(kernel, inputs, attrs) calls a kernel, and `around` creates a context manager for an entire pass.
     """
     _raw.update(dict.fromkeys(types, (device, run)))
     _around.append(around)
 
 
 class on_raw_numbers:
-    """A block in which ops apply to raw numbers too: a backward pass whose arithmetic nobody listens to."""
+    """Context manager in which ops also accept raw values, for a backward pass without taps."""
 
     __slots__ = ("_around", "_before")
 
@@ -150,7 +150,7 @@ class on_raw_numbers:
 
 
 def apply_raw(op: str, inputs: tuple[Any, ...], attrs: Mapping[str, Any]) -> Any:
-    """`op` of raw numbers, inside `on_raw_numbers`; NotImplemented where none of `inputs` is of a registered type."""
+    """Apply `op` to raw values inside `on_raw_numbers`; NotImplemented if no input has a registered type."""
     if _here.raw:
         for x in inputs:
             if x.__class__ in _raw:
@@ -160,24 +160,23 @@ def apply_raw(op: str, inputs: tuple[Any, ...], attrs: Mapping[str, Any]) -> Any
 
 
 def kernels_of(op: str) -> Mapping[str, Kernel]:
-    """The kernels of `op` by device, as they are now and will be when one is registered."""
+    """Return the kernels of `op` by device, a live view that includes later registrations."""
     return _registry.setdefault(op, {})
 
 
 def operations(device: str) -> list[str]:
-    """The operations that have a kernel on `device`."""
+    """Return the operations with a kernel for `device`."""
     return [op for op, kernels in tuple(_registry.items()) if device in kernels]  # a copy: threads register
 
 
 def dispatch(
     op: str, device: str, inputs: tuple[Any, ...], attrs: Mapping[str, Any] | None = None, out: Any = None
 ) -> Any:
-    """Run the kernel of `op` on `device` over raw `inputs`, and return its raw result.
+    """Run the kernel of `op` on `device` with raw `inputs`, and return its raw result.
 
-    `attrs` are the static attributes. `out`, a tuple where there are several outputs, makes a mutation explicit: the
-    kernel writes there, and `out` comes back.
-    Raises DeviceError if there is no such kernel, or if `out` is given on ``python``, whose floats cannot be written;
-    DTypeError for an int among `inputs` that is too large for the type of the arrays.
+    `attrs` are the static attributes. With `out`, a tuple for several outputs, the kernel writes its result there and
+    `out` is returned. Raises DeviceError if there is no such kernel, or for `out` on ``python``, whose floats are
+    immutable; DTypeError for an int in `inputs` that overflows the arrays' dtype.
     """
     try:
         function = _registry[op][device]
@@ -185,7 +184,7 @@ def dispatch(
         raise DeviceError(_missing(op, device)) from None
     run = _runners.get(device)
     if run is None and out is not None:
-        raise DeviceError(f"{op}: out= was given on the device {device!r}, whose numbers cannot be written in place.")
+        raise DeviceError(f"{op}: out= is not supported on the device {device!r}, whose values are immutable.")
     listeners = modes.kernel_called
     start, given, operands = 0.0, attrs or {}, inputs
     if listeners:
@@ -208,7 +207,7 @@ def dispatch(
     if device in _waits:
         _waits[device]()
     call = Call(op, device, inputs, attrs or {}, out, result, time.perf_counter() - start)
-    with untapped():  # a listener may compute, and must not hear itself
+    with untapped():  # a listener may compute, and must not be notified of its own calls
         for listener in listeners:
             listener.kernel_called(call)
     return result
@@ -217,20 +216,21 @@ def dispatch(
 def _too_large(op: str, inputs: tuple[Any, ...], error: OverflowError) -> str:
     types = " and ".join(sorted({str(x.dtype) for x in inputs if hasattr(x, "dtype")}))
     return (
-        f"{op}: one of the numbers does not fit into the others' type, {types}: {error}.\n"
-        "  Convert the tensor to a wider type first, x.to(mg.int64) or x.to(mg.float64)."
+        f"{op}: value cannot be converted to type {types} without overflow: {error}.\n"
+        "  Convert the tensor to a wider dtype first, x.to(mg.int64) or x.to(mg.float64)."
     )
 
 
 def _missing(op: str, device: str) -> str:
     devices = ", ".join(_registry.get(op, ())) or "no device"
     return (
-        f"{op}: no kernel on the device {device!r}; it has one on {devices}.\n  Add one: @mg.kernel({op!r}, {device!r})"
+        f"{op}: no kernel for the device {device!r}; kernels exist for {devices}.\n"
+        f"  Register one: @mg.kernel({op!r}, {device!r})"
     )
 
 
 class _Tap(Effects):
-    """Calls a function with every kernel call."""
+    """Listener that calls a function for every kernel call."""
 
     def __init__(self, listener: Tap) -> None:
         self._listener = listener
@@ -240,7 +240,7 @@ class _Tap(Effects):
 
 
 def tap(listener: Tap) -> AbstractContextManager[None]:
-    """Tell `listener` of every kernel call that this thread makes inside the block.
+    """Context manager that calls `listener` for every kernel call of this thread.
 
     >>> seen = []
     >>> with tap(lambda call: seen.append((call.op, call.inputs, call.result))):
@@ -253,10 +253,10 @@ def tap(listener: Tap) -> AbstractContextManager[None]:
 
 
 def untapped() -> AbstractContextManager[None]:
-    """A block in which no tap hears what this thread computes."""
+    """Return a context manager that disables the taps of this thread."""
     return unheard("kernel_called")
 
 
 def tapped() -> bool:
-    """Whether a tap listens to this thread."""
+    """Return whether this thread has an active tap."""
     return bool(modes.kernel_called)

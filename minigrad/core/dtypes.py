@@ -1,8 +1,8 @@
-"""Number types, and which type comes out where two meet. PyTorch's types, defaults and promotion.
+"""Dtypes and type promotion. The types, defaults and promotion rules are PyTorch's.
 
-PyTorch ranks operands: a tensor with dimensions counts before a 0-d tensor, and that before a Python number. The result
-takes the highest kind (bool < int < float) of all, and its width from the highest rank that has that kind: so a float32
-tensor times the number 2.0 stays float32, and an int64 tensor times 2.0 becomes the default float, float32.
+PyTorch ranks operands: tensors with dimensions first, then 0-d tensors, then Python scalars. The result has the highest
+kind (bool < int < float) among all operands, with the width of the highest-ranked operands of that kind. So a float32
+tensor times 2.0 is float32, and an int64 tensor times 2.0 has the default float dtype, float32.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _BOOL, _INT, _FLOAT = range(3)
 
 
 class DType(NamedTuple):
-    """A number type: its name, which is NumPy's too, its size in bytes, its kind (0 bool, 1 int, 2 float)."""
+    """An element type: its name, as in NumPy, its size in bytes, and its kind (0 bool, 1 int, 2 float)."""
 
     name: str
     itemsize: int
@@ -47,14 +47,14 @@ class DType(NamedTuple):
 
     @property
     def is_floating_point(self) -> bool_:
-        """Whether it holds fractions, and so can have a gradient."""
+        """Whether this is a floating-point dtype, whose tensors can require gradients."""
         return self.kind == _FLOAT
 
     def __repr__(self) -> str:
         return f"minigrad.{self.name}"
 
 
-bool_ = bool  # Python's, which the name below hides
+bool_ = bool  # Python's bool, which is shadowed below
 
 float64 = DType("float64", 8, _FLOAT)
 float32 = DType("float32", 4, _FLOAT)
@@ -66,18 +66,18 @@ bool = DType("bool", 1, _BOOL)
 DTYPES: dict[str, DType] = {t.name: t for t in (float64, float32, int64, int32, uint8, bool)}
 
 ALIASES = {"double": float64, "float": float32, "int": int32, "long": int64}
-"""PyTorch's other names, as in ``mg.float``; here they would hide Python's own, so `__getattr__` gives them."""
+"""PyTorch's aliases, such as ``mg.float``. `__getattr__` returns them, since they would shadow Python's names here."""
 
-__all__ += ALIASES  # noqa: PLE0605 -- a dict gives its keys
+__all__ += ALIASES  # noqa: PLE0605 -- iterates over its keys
 
 dtype = DType
-"""PyTorch's name of the class, as in ``isinstance(x.dtype, mg.dtype)``."""
+"""PyTorch's name for the class, as in ``isinstance(x.dtype, mg.dtype)``."""
 
 _default = float32
 
 
 class FloatInfo(NamedTuple):
-    """The limits of a float type: `eps` is from 1 to the next number, `tiny` the least that has all its digits."""
+    """The limits of a floating-point dtype: `eps` is the spacing at 1, `tiny` the smallest positive normal number."""
 
     dtype: str
     bits: int
@@ -90,7 +90,7 @@ class FloatInfo(NamedTuple):
 
 
 class IntInfo(NamedTuple):
-    """The limits of a type of whole numbers."""
+    """The limits of an integer dtype."""
 
     dtype: str
     bits: int
@@ -99,14 +99,15 @@ class IntInfo(NamedTuple):
 
 
 def finfo(type: DType | None = None) -> FloatInfo:
-    """The limits of float32 or float64 (IEEE 754), by default of the default type. Raises DTypeError for others.
+    """Return the limits of a floating-point dtype (IEEE 754), by default the default dtype.
 
+Raises DTypeError for other dtypes.
     >>> finfo(float32).eps == 2.0**-23, finfo(float64).max
     (True, 1.7976931348623157e+308)
     """
     kind = _default if type is None else as_dtype(type)
     if not kind.is_floating_point:
-        raise DTypeError(f"finfo: {kind.name} holds no fractions.\n  Write mg.iinfo({kind!r}).")
+        raise DTypeError(f"finfo: requires a floating-point dtype, but got {kind.name}.\n  Write mg.iinfo({kind!r}).")
     digits, exponent, resolution = (53, 1023, 1e-15) if kind is float64 else (24, 127, 1e-6)
     eps, tiny = 2.0 ** (1 - digits), 2.0 ** (1 - exponent)
     largest = (2 - eps) * 2.0**exponent
@@ -114,33 +115,36 @@ def finfo(type: DType | None = None) -> FloatInfo:
 
 
 def iinfo(type: DType) -> IntInfo:
-    """The limits of a type of whole numbers. Raises DTypeError for others.
+    """Return the limits of an integer dtype. Raises DTypeError for other dtypes.
 
     >>> iinfo(uint8).max, iinfo(int32).min
     (255, -2147483648)
     """
     kind = as_dtype(type)
     if kind.kind != _INT:
-        raise DTypeError(f"iinfo: {kind.name} is not a type of whole numbers.\n  Write mg.finfo for one of floats.")
+        raise DTypeError(f"iinfo: requires an integer dtype, but got {kind.name}.\n  Write mg.finfo({kind!r}).")
     bits = 8 * kind.itemsize
     return IntInfo(kind.name, bits, *((255, 0) if kind is uint8 else (2 ** (bits - 1) - 1, -(2 ** (bits - 1)))))
 
 
 def get_default_dtype() -> DType:
-    """The type that Python floats become: float32, unless `set_default_dtype` changed it."""
+    """Return the default floating-point dtype, initially float32."""
     return _default
 
 
 def set_default_dtype(dtype: DType) -> None:
-    """Make `dtype`, float32 or float64, the type that Python floats become. Raises DTypeError for any other."""
+    """Set the default floating-point dtype to float32 or float64. Raises DTypeError for other dtypes."""
     global _default
     if dtype not in (float32, float64):
-        raise DTypeError(f"set_default_dtype: {dtype!r} holds no fractions; give minigrad.float32 or minigrad.float64.")
+        raise DTypeError(
+            "set_default_dtype: only floating-point types are supported as the default type, minigrad.float32 or "
+            f"minigrad.float64, but got {dtype!r}."
+        )
     _default = dtype
 
 
 def as_dtype(x: Any) -> DType:
-    """A DType from a DType, a Python type (float, int, bool), a name, or a NumPy dtype. Raises DTypeError."""
+    """Convert a Python type (float, int, bool), a name or a NumPy dtype to a DType. Raises DTypeError."""
     if isinstance(x, DType):
         return x
     if isinstance(x, type) and x in (float, int, bool_):
@@ -148,11 +152,11 @@ def as_dtype(x: Any) -> DType:
     name = x if isinstance(x, str) else getattr(x, "name", None)
     if name in DTYPES:
         return DTYPES[name]
-    raise DTypeError(f"dtype: {x!r} is not one of {', '.join(DTYPES)}.\n  Write mg.float32, for example.")
+    raise DTypeError(f"dtype: expected one of {', '.join(DTYPES)}, but got {x!r}.\n  Write mg.float32, for example.")
 
 
 def of_number(x: float) -> DType:
-    """The type that a Python number becomes as a tensor: bool, int64 or the default float."""
+    """Return the dtype of a tensor created from a Python scalar: bool, int64 or the default float dtype."""
     return bool if isinstance(x, bool_) else int64 if isinstance(x, int) else _default
 
 
@@ -164,7 +168,7 @@ _PAIRS = {  # int types of different widths; everything else follows from kind a
 
 
 def promote_types(a: DType, b: DType) -> DType:
-    """The type that holds both.
+    """Return the smallest dtype to which both can be promoted.
 
     >>> promote_types(uint8, int32), promote_types(int64, float32), promote_types(bool, uint8)
     (minigrad.int32, minigrad.float32, minigrad.uint8)
@@ -177,7 +181,7 @@ def promote_types(a: DType, b: DType) -> DType:
 
 
 def result_type(tensors: Iterable[DType], scalars: Iterable[DType] = (), numbers: Iterable[DType] = ()) -> DType:
-    """The type of a result: from tensors with dimensions, 0-d tensors, and Python numbers, in falling rank.
+    """Return the result dtype of tensors with dimensions, 0-d tensors and Python scalars, in this priority.
 
     >>> result_type([float32], numbers=[float64]), result_type([int64], numbers=[float32])
     (minigrad.float32, minigrad.float32)
@@ -192,7 +196,7 @@ def result_type(tensors: Iterable[DType], scalars: Iterable[DType] = (), numbers
         if here is not None and (result is None or here.kind > result.kind):
             result = here
     if result is None:
-        raise DTypeError("result_type: there is nothing to take a type from.")
+        raise DTypeError("result_type: at least one dtype is required.")
     return result
 
 

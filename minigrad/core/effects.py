@@ -1,8 +1,8 @@
-"""Effects: what a computation does beside returning a result, reported to whoever listens in this thread.
+"""Effects: what a computation does in addition to returning a result, reported to the listeners of this thread.
 
-The engine names each effect where it happens, ``for listener in modes.grad_read: listener.grad_read(tensor)``, and does
-not know who listens: `mg.record`, `mg.profile`, anomaly mode, `mg.tap` and `mg.jit` are subclasses of `Effects` that
-override the methods they are interested in.
+The engine reports each effect where it happens, ``for listener in modes.grad_read: listener.grad_read(tensor)``,
+independently of who listens: `mg.record`, `mg.profile`, anomaly mode, `mg.tap` and `mg.jit` are subclasses of `Effects`
+that override the methods they need.
 
 >>> from minigrad.core.dispatch import dispatch
 >>> class Names(Effects):
@@ -20,7 +20,7 @@ from typing import Any
 
 from minigrad.core.modes import Block, modes
 
-# What is reported comes from floors above this one, which knows none of them: the names are for the reader.
+# The reported objects belong to higher layers, which this module cannot import: the names document the types.
 Call = Any
 Event = Any
 Generator = Any
@@ -35,13 +35,13 @@ __all__ = ["EFFECTS", "Effects", "listen", "unheard"]
 
 
 class Effects:
-    """A listener to effects; each method is called when its effect happens, and does nothing unless overridden.
+    """Base class of listeners. Each method is called when its effect happens, and does nothing unless overridden.
 
-    Where a method returns something, the computation continues with that: so a listener may pass on a symbolic value.
+    If a method returns a value, the computation continues with it, so a listener can substitute a symbolic value.
     """
 
     def kernel_called(self, call: Call) -> None:
-        """A kernel has run. Calls of kernels made by the listener itself are not reported."""
+        """A kernel has run. The listener's own kernel calls are not reported."""
 
     def gradient_passed(self, event: Event) -> None:
         """The backward pass has computed one contribution to a gradient."""
@@ -60,25 +60,25 @@ class Effects:
         """``tensor.grad`` is read."""
 
     def grad_changed(self, tensor: Tensor, accumulated: bool) -> None:
-        """``tensor.grad`` is about to be accumulated into by a backward pass, or else assigned to."""
+        """``tensor.grad`` is about to change, `accumulated` by a backward pass or else assigned."""
 
     def graph_rebased(self, tensor: Tensor) -> None:
-        """A write in place gave `tensor` another `grad_fn`."""
+        """An in-place write gave `tensor` a new `grad_fn`."""
 
     def metadata_changed(self, tensor: Tensor, name: str) -> None:
-        """``tensor.unsqueeze_()``, or whatever method `name` is, is about to make `tensor` a view of itself."""
+        """The method `name`, such as ``unsqueeze_``, is about to turn `tensor` into a view of itself."""
 
     def hooks_read(self, node: Node) -> None:
-        """The backward pass has the gradient of `node`, and calls its hooks next, if it has any."""
+        """The backward pass has computed the gradient of `node` and is about to call its hooks."""
 
     def generator_seeded(self, generator: Generator) -> None:
         """`generator` was seeded."""
 
     def generator_state_read(self, what: str) -> None:
-        """Python asks a generator for what differs from run to run, such as its seed or state."""
+        """Python reads generator state that differs between runs, such as the seed."""
 
     def elements_drawn(self, generator: Generator, first: int, count: int) -> tuple[int, int]:
-        """`generator` draws `count` random numbers. Returns the key of its stream and the index of the first."""
+        """`generator` samples `count` random numbers. Returns the key of its stream and the first index."""
         return generator._seed, first
 
     def module_called(self, module: Module) -> None:
@@ -88,7 +88,7 @@ class Effects:
         """`optimizer` is about to update its parameters."""
 
     def option_read(self, optimizer: Optimizer, name: str, option: Any) -> Any:
-        """`optimizer` reads its `option`, a tensor of one element. Returns the scalar, or the tensor as it is."""
+        """`optimizer` reads its `option`, a tensor with one element. Returns the scalar, or the tensor unchanged."""
         return option
 
 
@@ -96,12 +96,12 @@ EFFECTS = tuple([name for name in vars(Effects) if not name.startswith("_")])
 
 
 def listen(effects: Effects) -> Block:
-    """A block in which the effects of this thread are reported to `effects`, after those who listen already."""
+    """Return a context manager that adds `effects` to the listeners of this thread."""
     kind = type(effects)
     heard = [name for name in EFFECTS if getattr(kind, name) is not getattr(Effects, name)]
     return Block(lambda: {name: (*getattr(modes, name), effects) for name in heard})
 
 
 def unheard(*names: str) -> Block:
-    """A block in which the effects of these names, all without any, are not reported."""
+    """Return a context manager that disables the named effects, by default all."""
     return Block(lambda: dict.fromkeys(names or EFFECTS, ()))

@@ -1,36 +1,36 @@
-"""What can go wrong, as one tree; every error is also the built-in that a Python user would expect:
+"""The exception hierarchy. Every error also derives from the built-in exception that a Python user would expect:
 
     MinigradError
-    ├── GraphError *      RuntimeError            a graph asked for what it cannot give: an overwritten value, say
-    ├── ShapeError *      ValueError, IndexError  shapes, sizes or indices that do not fit together
-    ├── DTypeError *      TypeError               a thing of a type that cannot take part
-    ├── ArgumentError *   ValueError              an option that is not there, out of range, or at odds with another
-    ├── DivisionError *   ZeroDivisionError       integers divided by 0; floats give inf or nan
-    ├── LinAlgError *     RuntimeError            a matrix without an inverse, or without the factors asked for
-    ├── CaptureError *    RuntimeError            a step that `mg.jit` cannot record: it reads a value, say
-    ├── DeviceError *     RuntimeError            no kernel for this operation on this device
-    ├── OutOfMemoryError *  MemoryError           more bytes than a device has
-    ├── TidiedError *     RuntimeError            a tensor whose memory `mg.tidy` gave back
-    ├── FileFormatError *  ValueError             a file that is damaged, or not what it was taken for
-    ├── MissingFileError  FileNotFoundError       a file that the reader has to put in its place
-    ├── DivergedError     ArithmeticError         a training whose loss is no number any more
-    ├── WorkerError *     RuntimeError            a process elsewhere that does not come, or does not come back
-    ├── MissingPackageError  ImportError          a package that something needs: not there, too old or new, or changed
-    ├── DeclarationError  ValueError              an operation declared in contradiction with itself
-    └── GradcheckError *  AssertionError          a derivative that disagrees with its finite difference
+    ├── GraphError *      RuntimeError            an invalid use of the graph, such as a modified saved tensor
+    ├── ShapeError *      ValueError, IndexError  incompatible shapes, sizes or indices
+    ├── DTypeError *      TypeError               an unsupported type or dtype
+    ├── ArgumentError *   ValueError              an invalid argument value, or arguments that conflict
+    ├── DivisionError *   ZeroDivisionError       integer division by zero; floats give inf or nan
+    ├── LinAlgError *     RuntimeError            a singular matrix, or one without the factorisation
+    ├── CaptureError *    RuntimeError            a function that `mg.jit` cannot capture
+    ├── DeviceError *     RuntimeError            no kernel for an operation on a device
+    ├── OutOfMemoryError *  MemoryError           out of device memory
+    ├── TidiedError *     RuntimeError            a tensor whose memory `mg.tidy` released
+    ├── FileFormatError *  ValueError             a file that is corrupt, or in another format
+    ├── MissingFileError  FileNotFoundError       a file that the user must provide
+    ├── DivergedError     ArithmeticError         a loss that is nan or infinite
+    ├── WorkerError *     RuntimeError            a worker process that did not start or respond
+    ├── MissingPackageError  ImportError          a missing or incompatible package
+    ├── DeclarationError  ValueError              an inconsistent declaration of an operation
+    └── GradcheckError *  AssertionError          a gradient that differs from finite differences
 
-Those with a star are RuntimeErrors too. PyTorch raises RuntimeError for most of these mistakes, so that ``except
-RuntimeError`` in code written for PyTorch catches them here as well:
+Those with a star are RuntimeErrors too. PyTorch raises RuntimeError for most of these mistakes, so ``except
+RuntimeError`` in code written for PyTorch also catches them here:
 
->>> isinstance(ShapeError("add: shapes (2,) and (3,) do not broadcast"), RuntimeError)
+>>> isinstance(ShapeError("add: shapes (2,) and (3,) cannot be broadcast together"), RuntimeError)
 True
 
-A message says what was asked, what was given, why that cannot be, and what to write instead; and, where it helps, the
-line of the reader's code that it is about.
+A message says what was called, what was given, why that is invalid, and what to write instead; where it helps, also
+the line of the user's code.
 
-Which class: what something *is* (a list, a tensor of ints, 1.5 for a size) is a DTypeError; what would fit another
-shape (dimensions, sizes, counts, indices) a ShapeError; every other value of an argument (reduction="avg", p=2, eps=-1,
-one of two that go together, both of two that exclude each other) an ArgumentError.
+Choose the class as follows. A wrong type (a list, an integer tensor, 1.5 for a size) is a DTypeError; a value that
+another shape would allow (dimensions, sizes, counts, indices) a ShapeError; any other invalid value (reduction="avg",
+p=2, eps=-1, a missing or conflicting argument) an ArgumentError.
 """
 
 import linecache
@@ -66,12 +66,12 @@ __all__ = [
 ]
 
 
-# Commands of terminals, what turns the direction of the text around it, and halves of letters, which cannot be sent.
+# Terminal control characters, bidirectional overrides, and lone surrogates, which cannot be encoded.
 _COMMANDS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
 def printable(text: str) -> str:
-    """`text`, which may hold names out of files, as Python would write it in quotes where a terminal would obey it.
+    """Return `text`, which may contain names from files, with its control characters escaped.
 
     >>> print(printable("names\\x1b[31m of\\nothers"))
     names\\x1b[31m of
@@ -81,107 +81,107 @@ def printable(text: str) -> str:
 
 
 class MinigradError(Exception):
-    """The root of every error that minigrad raises on purpose. Its text is `printable`."""
+    """Base class of all exceptions that minigrad raises. The message is `printable`."""
 
     def __str__(self) -> str:
         return printable(super().__str__())
 
 
 class GraphError(MinigradError, RuntimeError):
-    """A graph was asked for what it cannot give."""
+    """Raised for an invalid use of the graph."""
 
 
 class ShapeError(MinigradError, ValueError, IndexError, RuntimeError):
-    """Shapes, sizes or indices that do not fit together; in PyTorch a RuntimeError, IndexError or ValueError."""
+    """Raised for incompatible shapes, sizes or indices; in PyTorch a RuntimeError, IndexError or ValueError."""
 
 
 class DTypeError(MinigradError, TypeError, RuntimeError):
-    """Something of a type that cannot take part in a computation; in PyTorch a TypeError or RuntimeError."""
+    """Raised for an unsupported type or dtype; in PyTorch a TypeError or RuntimeError."""
 
 
 class ArgumentError(MinigradError, ValueError, RuntimeError):
-    """An argument with a value that the function does not know, or that does not go with the others.
-
+    """Raised for an argument with an invalid value, or one that conflicts with another argument.
+     
     In PyTorch a ValueError or RuntimeError.
     """
 
 
 class DivisionError(MinigradError, ZeroDivisionError, RuntimeError):
-    """Integers divided by 0; in PyTorch a RuntimeError."""
+    """Raised for an integer division by zero; in PyTorch a RuntimeError."""
 
 
 class LinAlgError(MinigradError, RuntimeError):
-    """A matrix is singular, or not positive definite, where that is asked for; ``torch.linalg.LinAlgError``."""
+    """Raised for a singular or not positive-definite matrix; ``torch.linalg.LinAlgError``."""
 
 
 class CaptureError(MinigradError, RuntimeError):
-    """A step cannot be recorded, to be run again without Python."""
+    """Raised if `mg.jit` cannot capture a function for replay without Python."""
 
 
 class DeviceError(MinigradError, RuntimeError):
-    """No kernel for an operation on a device."""
+    """Raised if an operation has no kernel for a device."""
 
 
 class OutOfMemoryError(MinigradError, MemoryError, RuntimeError):
-    """More memory was asked for than a device has; in PyTorch a RuntimeError."""
+    """Raised if a device is out of memory; in PyTorch a RuntimeError."""
 
 
 class TidiedError(MinigradError, RuntimeError):
-    """A tensor was asked for numbers that `mg.tidy` gave back."""
+    """Raised on access to a tensor whose memory `mg.tidy` released."""
 
 
 class FileFormatError(MinigradError, ValueError, RuntimeError):
-    """A file that is damaged, or not of the format that it was read as; in PyTorch most often a RuntimeError."""
+    """Raised for a file that is corrupt or in another format; in PyTorch usually a RuntimeError."""
 
 
 class MissingFileError(MinigradError, FileNotFoundError):
-    """A file that is not where it was looked for, and that nobody but the reader can put there."""
+    """Raised for a missing file that the user must provide."""
 
 
 class DivergedError(MinigradError, ArithmeticError):
-    """A training whose loss is nan or infinite."""
+    """Raised if the loss of a training is nan or infinite."""
 
 
 class WorkerError(MinigradError, RuntimeError):
-    """A process elsewhere that computes a part of a training does not come, or does not come back."""
+    """Raised if a worker process of distributed training does not start or respond."""
 
 
 class MissingPackageError(MinigradError, ImportError):
-    """A package that is needed for what was asked is not installed, or is another than works; see `packages`."""
+    """Raised if a required package is missing or incompatible; see `packages`."""
 
 
 class DeclarationError(MinigradError, ValueError):
-    """An operation whose declaration contradicts itself."""
+    """Raised for an inconsistent declaration of an operation."""
 
 
 class GradcheckError(MinigradError, AssertionError, RuntimeError):
-    """A derivative that disagrees with its finite difference; in PyTorch a RuntimeError."""
+    """Raised if a gradient differs from its finite difference; in PyTorch a RuntimeError."""
 
 
 def a_kind(x: object) -> str:
-    """What `x` is, with its article, as messages say it: "a str", "an int"; PyTorch's types by their modules."""
+    """Return the type of `x` with its article for messages: "a str", "an int", "a torch.Tensor"."""
     name, home = type(x).__name__, type(x).__module__
     name = f"{home}.{name}" if home.startswith("torch") else name
     return f"{'an' if name[0] in 'aeiouAEIOU' else 'a'} {name}"
 
 
 def check_flag(x: object, asked: str) -> None:
-    """Raise DTypeError unless `x` is True or False, or a 1 or 0 that stands for it."""
+    """Raise DTypeError unless `x` is True, False, 1 or 0."""
     if x not in (True, False):
-        raise DTypeError(f"{asked}: {x!r} is neither True nor False.")
+        raise DTypeError(f"{asked}: expected True or False, but got {x!r}.")
 
 
 def check_function(x: object, asked: str) -> None:
-    """Raise DTypeError unless `x` can be called."""
+    """Raise DTypeError unless `x` is callable."""
     if not callable(x):
-        raise DTypeError(f"{asked}: {x!r:.100} is {a_kind(x)}, not a function.")
+        raise DTypeError(f"{asked}: {x!r:.100} is {a_kind(x)}; expected a callable.")
 
 
-_HOUSE = ("minigrad", "minigrad_viz")  # the viewer calls models: a reader's line is where that was asked for
+_HOUSE = ("minigrad", "minigrad_viz")  # the viewer calls models too, so its frames are skipped as well
 
 
 def caller() -> tuple[str, int]:
-    """The file and line outside minigrad, and its viewer, that is being run."""
+    """Return the file and line of the innermost frame outside minigrad and its viewer."""
     frame = sys._getframe(1)
     while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] in _HOUSE:
         frame = frame.f_back
@@ -189,10 +189,10 @@ def caller() -> tuple[str, int]:
 
 
 def source_line(file: str, line: int) -> str:
-    """A line of source as ``file:number: text``."""
+    """Return a line of source as ``file:line: code``."""
     return f"{file}:{line}: {linecache.getline(file, line).strip()}"
 
 
 def caller_line() -> str:
-    """The line outside minigrad that is being run, as ``file:number: text``."""
+    """Return the current line outside minigrad as ``file:line: code``."""
     return source_line(*caller())

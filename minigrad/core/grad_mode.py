@@ -1,4 +1,4 @@
-"""What is recorded in a thread: PyTorch's `no_grad` and its kin, names of scopes, source lines, as blocks."""
+"""Thread-local modes as context managers: PyTorch's `no_grad` and variants, scopes, source lines, strict shapes."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ __all__ = [
 
 
 def no_grad(function: Callable[..., Any] | None = None) -> Any:
-    """Inside this block, or the function it decorates, nothing is recorded: results are leaves without a gradient."""
+    """Context manager or decorator that disables gradient computation: results do not require grad."""
     block = Block(lambda: {"grad": False})
     return block if function is None else block(function)
 
 
 def enable_grad(function: Callable[..., Any] | None = None) -> Any:
-    """Record again, inside a `no_grad` block."""
+    """Context manager or decorator that enables gradient computation inside `no_grad`."""
     block = Block(lambda: {"grad": True})
     return block if function is None else block(function)
 
 
 class set_grad_enabled:
-    """Record from now on, or do not; as a block, inside it alone; as a decorator, in calls of the function."""
+    """Set gradient computation on or off, as a function, a context manager or a decorator."""
 
     def __init__(self, mode: bool) -> None:
         check_flag(mode, "set_grad_enabled")
@@ -43,7 +43,7 @@ class set_grad_enabled:
         _switch(mode, not mode)
 
     def __enter__(self) -> None:
-        pass  # it is so already
+        pass  # already set by the constructor
 
     def __exit__(self, *_: object) -> None:
         _switch(*self._before)
@@ -63,18 +63,18 @@ def _switch(grad: bool, off: bool) -> None:
 
 
 def inference_mode(mode: Any = True) -> Any:
-    """`no_grad`; `enable_grad` with `mode` False. PyTorch also saves the counting of writes here, which goes on."""
+    """Context manager like `no_grad`, or `enable_grad` if `mode` is False. Unlike PyTorch, versions are counted."""
     return no_grad(mode) if callable(mode) else Block(lambda: {"grad": not mode})
 
 
 def is_grad_enabled() -> bool:
-    """Whether operations are being recorded in this thread."""
+    """Return whether grad mode is enabled in this thread."""
     return modes.grad
 
 
 class Scope(str):
-    """The path of a scope, as "layer1/neuron0", with its own `name`, the scope `outer` to it, and the `module` whose
-    call it is, or None. Each entry is another Scope: so what a loop builds in each turn can be told apart."""
+    """The path of a scope, such as "layer1/neuron0", with its last component `name`, the enclosing scope `outer`, and
+    the `module` being called, or None. Each entry creates a new Scope, which distinguishes the iterations of a loop."""
 
     __slots__ = ("module", "name", "outer")
     name: str
@@ -87,35 +87,35 @@ class Scope(str):
         return entered
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return str, (str(self),)  # elsewhere it is a text: the entry was here
+        return str, (str(self),)  # unpickles as a str: entries are specific to this process
 
 
 def scope(name: str) -> Any:
-    """Name what is built inside the block, as in ``with mg.scope("layer1")``; scopes nest, joined by slashes."""
+    """Name the nodes created inside ``with mg.scope("layer1")``; nested scopes are joined by slashes."""
     return Block(lambda: {"scope": Scope(str(name), modes.scope or None)})
 
 
 def keep_lines() -> Any:
-    """Inside this block each node remembers the source line that made it."""
+    """Context manager in which each node stores the source line that created it."""
     return Block(lambda: {"lines": True})
 
 
 def keep_operands() -> Any:
-    """Inside this block a write in place shows those who listen a copy of what it overwrites, at that cost."""
+    """Context manager in which listeners receive a copy of what an in-place write overwrites."""
     return Block(lambda: {"keeps_operands": True})
 
 
 def strict_shapes(mode: bool = True) -> Any:
-    """Inside this block, or a function it decorates, nothing is broadcast: operands of an operation have one shape.
+    """Context manager or decorator that disables broadcasting: operands must have equal shapes.
 
-    Numbers of Python's go with any shape, and what is meant to be repeated is, by ``expand``. With `mode` False
-    broadcasting is allowed again, for a function that is known for it. Derivatives broadcast as they need to.
+    Python scalars are allowed with any shape, and ``expand`` repeats explicitly. `mode` False enables broadcasting
+    again, for a function that relies on it. Derivative rules may always broadcast.
 
     >>> import minigrad as mg
     >>> with mg.strict_shapes():
     ...     mg.zeros(3, 1) - mg.zeros(3)
     Traceback (most recent call last):
-    minigrad.core.errors.ShapeError: sub: in strict_shapes() nothing is broadcast, and shapes (3, 1) and (3,) differ.
-      If you mean a result of shape (3, 3), write a.expand(3, 3) and b.expand(3, 3) for operands a and b.
+    minigrad.core.errors.ShapeError: sub: strict_shapes() disables broadcasting, but shapes (3, 1) and (3,) differ.
+      For a result of shape (3, 3), write a.expand(3, 3) and b.expand(3, 3) for operands a and b.
     """
     return Block(lambda: {"strict": mode})

@@ -1,8 +1,8 @@
-"""The graph: nodes, the order to visit them in, and the one chain rule.
+"""The graph: nodes, their topological order, and the backward pass.
 
-Applying an `Op` to a `Node` (a `Value`, say) makes a new node, which remembers the op and its operands. `propagate`
-walks such a graph from its end to its leaves and applies the ops' derivative rules; each contribution to a gradient is
-an `Event` that can be listened to.
+Applying an `Op` to a `Node` (a `Value`, say) creates a new node, which stores the op and its operands. `propagate`
+traverses the graph in reverse topological order and applies the ops' derivative rules. Each contribution to a
+gradient is an `Event`, which callbacks can receive.
 """
 
 from __future__ import annotations
@@ -32,18 +32,18 @@ __all__ = [
 ]
 
 grad_lock = threading.RLock()
-"""Held while gradients are accumulated, and while the value of a leaf is replaced, since threads share leaves.
-Reentrant, since a tap is notified of the additions and may run a backward pass itself."""
+"""Guards gradient accumulation and assignment to a leaf's value, since threads share leaves.
+Reentrant, because a tap is called for the additions and may run a backward pass itself."""
 grad_listeners: list[Effects] = []
-"""Notified of changes of `grad` in all threads; listeners of `minigrad.core.effects` hear those of their own thread."""
+"""Notified of `grad` changes in all threads; `minigrad.core.effects` listeners receive their own thread's only."""
 
 
 @contextmanager
 def record(*, lines: bool = False) -> Iterator[Recording]:
-    """Keep, in the `Recording` it gives, each `Event` of every backward pass inside the block.
+    """Context manager that records each `Event` of every backward pass in a `Recording`.
 
-    Of tensors it keeps what Values always have, as NumPy's arrays: ``grad_fn.output``, a copy of the result, and
-    ``grad_fn.grad``; a pass frees nothing unless asked to. With `lines` each node also knows the line that made it.
+    Inside the block tensors also store what Values always store, as NumPy arrays: ``grad_fn.output``, a copy of the
+    result, and ``grad_fn.grad``. The graph is retained by default. With `lines` each node also stores its source line.
 
     >>> import minigrad as mg
     >>> a = mg.Value(3.0, "a")
@@ -64,10 +64,11 @@ def record(*, lines: bool = False) -> Iterator[Recording]:
 
 
 class Event(NamedTuple):
-    """One product of the chain rule: `source`'s gradient reaches `target`, one of its operands.
+    """One term of the chain rule: the gradient of `source` flows to `target`, one of its operands.
 
-    ``contribution = upstream * local`` for scalars, where `local` is the derivative of source by its operand number
-    `slot`, or None. `total` is what target has received so far, this included. Those of tensors are NumPy's arrays.
+    For scalars ``contribution = upstream * local``, where `local` is the derivative of `source` with respect to operand
+    `slot`; it is None for tensors. `total` is the gradient accumulated in `target` so far, including this contribution.
+    Gradients of tensors are NumPy arrays.
     """
 
     source: Node
@@ -80,7 +81,7 @@ class Event(NamedTuple):
 
 
 class Recording(Effects):
-    """The events of the backward passes that ran while it was recording, in order."""
+    """The events of the backward passes inside a `record` block, in order."""
 
     def __init__(self) -> None:
         self.events: list[Event] = []
@@ -93,27 +94,27 @@ class Recording(Effects):
         return f"Recording({len(self.events)} events)"
 
 
-# --- nodes and the order to visit them in ----------------------------------------------------------------------------
+# --- nodes and topological order --------------------------------------------------------------------------------------
 
 
 class Node(Operand):
-    """A place in the graph: the op that made it (None for a leaf), the operands it was made from, and its gradient.
+    """A node of the graph: its op (None for a leaf), its operands, and its gradient.
 
-    An operand that is not a Node is a constant. Which numbers a rule is given is the business of the face, `Value`.
+    Operands that are not Nodes are constants. Subclasses decide which values the derivative rules receive.
     """
 
-    # Two operands have slots of their own. A tuple would be one more object for the cycle collector to walk, and on
-    # large graphs its walks take most of the time. Three operands and more share a tuple, in `_left`.
+    # Two operands have their own slots: a tuple is one more object for the cycle collector to traverse, and that takes
+    # most of the time on large graphs. Three or more operands share a tuple, in `_left`.
     __slots__ = ("_left", "_made", "_more", "_op", "_requires_grad", "_right", "grad")
 
-    writes: ClassVar[int] = 0  # how often, so far, the number in a leaf was replaced, anywhere
+    writes: ClassVar[int] = 0  # number of assignments to any leaf's value so far
 
     _op: Op | None
     _left: Any
     _right: Any
-    _made: int  # Node.writes when this node was made; of a Step, Storage.writes
+    _made: int  # Node.writes, or for a Step Storage.writes, when this node was created
     _requires_grad: bool
-    _more: dict[Any, Any]  # what few nodes have: label, scope, line, attributes, calls of modules; unset on most
+    _more: dict[Any, Any]  # rare fields: label, scope, line, attributes, module calls; unset on most nodes
     grad: Any
 
     @property
@@ -124,7 +125,7 @@ class Node(Operand):
         return (self._left, self._right) if arity == 2 else (self._left,) if arity == 1 else self._left
 
     def _note(self, key: str, default: Any = None) -> Any:
-        """What `_more` holds under `key`."""
+        """Return the entry of `_more` under `key`."""
         more: dict[str, Any] | None = getattr(self, "_more", None)
         return default if more is None else more.get(key, default)
 
@@ -135,22 +136,22 @@ class Node(Operand):
             self._more = {key: item}
 
     def _operands(self, as_nodes: bool, slots: Sequence[int]) -> tuple[Any, ...]:
-        """What the rules of `slots` are given after g: the output and the operands, as nodes or as raw numbers.
+        """Return what the rules of `slots` receive after g: the output and the operands, as nodes or raw values.
 
-        Raises GraphError if one that they need was overwritten.
+        Raises GraphError if one that they read was modified.
         """
         raise NotImplementedError
 
     def _static(self, as_nodes: bool) -> Mapping[str, Any]:
-        """What a rule is given by name: attributes, auxiliary results, shapes."""
+        """Return the keyword arguments of the rules: attributes, auxiliary results, shapes."""
         return self._note("static", {})  # type: ignore[no-any-return]
 
     def _contributions(
         self, upstream: Any, as_nodes: bool, leads: Collection[Node] | None = None
     ) -> list[tuple[int, Node, Any]]:
-        """What this node, whose gradient is `upstream`, passes on to operands that need one: slot, operand, product."""
+        """Return (slot, operand, vector-Jacobian product) for each operand that requires a gradient."""
         op, targets = self._op, self._inputs
-        assert op is not None  # a leaf passes nothing on
+        assert op is not None  # a leaf has no operands
         rules = op.rules_for(len(targets)) if op.variadic else op.rules
         slots = [
             slot
@@ -162,60 +163,60 @@ class Node(Operand):
         ]
         if not slots:
             return []
-        # in this order: if another thread frees this node in between, `_operands` raises
+        # the order matters: if another thread frees this node in between, `_operands` raises
         static, operands = self._static(as_nodes), self._operands(as_nodes, slots)
         products = op.products(slots, rules, upstream, *operands, **static)
         pairs = [(slot, targets[slot], product) for slot, product in zip(slots, products, strict=True)]
         return [(slot, target, target._fitted(product)) for slot, target, product in pairs if product is not None]
 
     def _fitted(self, gradient: Any) -> Any:
-        """`gradient` in the shape of this node: the place where broadcasting is undone."""
+        """Reduce `gradient` to the shape of this node, which undoes broadcasting."""
         return gradient
 
     def _sum(self, total: Any, contribution: Any) -> Any:
-        """What this node has received when `contribution` is added to `total`."""
+        """Add `contribution` to `total`, the gradient accumulated for this node."""
         return total + contribution
 
     def _add_part(self, total: Any, upstream: Any) -> None:
-        """Add `upstream`, of a part of its operand, to what the operand has received so far, in place."""
-        self._operands(False, (0,))  # which refuses what was freed
+        """Add `upstream`, the gradient of a slice of the operand, to `total`, the operand's gradient, in-place."""
+        self._operands(False, (0,))  # raises if the node was freed
         op, how = cast(Op, self._op), self._static(False)
         part = dispatch(op.name, place_of(total), (total,), {name: how[name] for name in op.attrs})
         dispatch("add", place_of(total), (part, upstream), out=part)
 
     def _edge(self) -> Node | None:
-        """The node that a gradient of this goes to; None where none is needed."""
+        """Return the node that receives this node's gradient; None if it does not require one."""
         return self
 
     def _seed(self, gradient: Any, create_graph: bool) -> Any:
-        """The gradient that a backward pass from here starts with; None stands for 1. Raises GraphError if none can."""
+        """Return the initial gradient of a backward pass from here; None means 1. Raises GraphError if it cannot."""
         raise NotImplementedError
 
     def _arrived(self, gradient: Any) -> Any:
-        """What the reader's hooks make of the whole gradient of this node."""
+        """Return the accumulated gradient after the user's hooks."""
         for hook in tuple(self._note("hooks", {}).values()):
             replaced = hook(gradient)
             gradient = gradient if replaced is None else replaced
         return gradient
 
     def _handed(self, gradient: Any, create_graph: bool) -> Any:
-        """The gradient that the rules found for this, as readers get it."""
+        """Return `gradient` in the form that users receive."""
         return gradient
 
     @property
     def _keeps(self) -> bool:
-        """Whether its gradient is still wanted once it has been passed on."""
+        """Whether the gradient is kept after it has been propagated to the operands."""
         return True
 
     def free(self) -> None:
-        """Forget what was saved for the backward pass."""
+        """Free what was saved for the backward pass."""
 
     def _local(self, slot: int) -> float | None:
-        """The derivative of this node by its operand number `slot`, where that is a single number."""
+        """Return the derivative with respect to operand `slot` if it is a scalar, else None."""
         raise NotImplementedError
 
     def _raw(self) -> Any:
-        """The number or array in this node."""
+        """Return the float or array of this node."""
         raise NotImplementedError
 
 
@@ -223,9 +224,9 @@ _READY = object()
 
 
 def topological(roots: Iterable[Node]) -> list[Node]:
-    """The nodes that `roots` were computed from, and the roots: each after all its operands, first operand first.
+    """Return `roots` and the nodes they were computed from in topological order, first operand first.
 
-    A loop with a stack of its own, because Python's call stack ends near 1,000 calls and a chain of additions does not.
+    It uses an explicit stack: Python's recursion limit is near 1,000, and chains of additions are longer.
     """
     order: list[Node] = []
     seen: set[Node] = set()
@@ -233,7 +234,7 @@ def topological(roots: Iterable[Node]) -> list[Node]:
     pop, push = stack.pop, stack.append
     while stack:
         node = pop()
-        if node is _READY:  # below this marker waits a node whose operands are all in `order` now
+        if node is _READY:  # the node below this marker has all its operands in `order`
             order.append(pop())
         elif isinstance(node, Node) and node not in seen:
             seen.add(node)
@@ -252,7 +253,7 @@ def topological(roots: Iterable[Node]) -> list[Node]:
     return order
 
 
-# --- the chain rule --------------------------------------------------------------------------------------------------
+# --- the backward pass ------------------------------------------------------------------------------------------------
 
 
 def propagate(
@@ -264,23 +265,22 @@ def propagate(
     retain_graph: bool = True,
     hooks: bool = True,
 ) -> dict[Node, Any]:
-    """The chain rule: from the gradients of some nodes to those of all the nodes they were computed from.
+    """Return the gradients of all nodes that the keys of `gradients` were computed from.
 
-    Going from the last node back to the leaves, each node has its whole gradient before it passes any on; a node that
-    is used several times adds up what it receives. Nothing is written to any node. The rules run on raw numbers; with
-    `create_graph`, or where a tap listens, on nodes, so that what comes back can be differentiated again. With
-    `wanted` only the paths that lead there are followed. Each `Event` is reported to `listeners`, by default to
-    those of this thread. Without `retain_graph` a node frees what it saved as soon as it is passed; without `hooks` the
-    user's hooks are not called.
+    The traversal is in reverse topological order, so a node's gradient is complete before it is propagated. Nothing is
+    written to the nodes. The rules run on raw values, or on nodes with `create_graph` or while a tap is active, so that
+    the result can be differentiated again. With `wanted`, only paths to those nodes are followed. `listeners`, by
+    default those of this thread, receive each `Event`. Without `retain_graph`, nodes free their saved tensors once
+    they have been visited. Without `hooks`, the user's hooks are not called.
 
-    Raises GraphError if a number that a rule needs was replaced since the forward pass.
+    Raises GraphError if a value that a rule reads was modified since the forward pass.
     """
     listeners = modes.gradient_passed if listeners is None else listeners
-    as_nodes = create_graph or tapped()  # on nodes even the rules' arithmetic passes `dispatch`
+    as_nodes = create_graph or tapped()  # with nodes the rules' arithmetic goes through `dispatch` too
     order = topological(gradients)
     leads = None if wanted is None else _leading_to(wanted, order)
     totals = {node: gradient if as_nodes else number(gradient) for node, gradient in gradients.items()}
-    own: set[Node] = set()  # whose totals were made here, so that nobody else has them: parts are added into those
+    own: set[Node] = set()  # nodes whose totals were allocated here and can be added to in-place
     changes = {"grad": create_graph, "passing": None, "strict": False}
     hook_listeners = modes.hooks_read if hooks else ()
     with Block(lambda: changes), nullcontext() if as_nodes else on_raw_numbers():
@@ -296,12 +296,14 @@ def propagate(
                 continue
             if as_nodes:
                 modes.passing = node
-            part = node._op.view == "part" and not (as_nodes or listeners)  # else what it passes on is seen, as a whole
-            # a sum that is a number of NumPy's, and no array, cannot be added to
+            part = node._op.view == "part" and not (
+                as_nodes or listeners
+            )  # else the full contribution must be materialised
+            # a NumPy scalar does not support in-place addition
             added = part and node._inputs[0] in own and totals[node._inputs[0]].flags.writeable
             if added:
                 node._add_part(totals[node._inputs[0]], upstream)
-            passed = added or leads is None  # a node that is only asked for, and passes nothing on, keeps what it saved
+            passed = added or leads is None  # a wanted node that propagates nothing keeps its saved tensors
             for slot, target, contribution in () if added else node._contributions(upstream, as_nodes, leads):
                 passed = True
                 if part or target in totals:
@@ -317,7 +319,7 @@ def propagate(
 
 
 def _leading_to(wanted: Collection[Node], order: Sequence[Node]) -> set[Node]:
-    """The nodes that were computed from one of `wanted`, and those."""
+    """Return `wanted` and the nodes that were computed from any of them."""
     leads = set(wanted)
     for node in order:
         if any(isinstance(operand, Node) and operand in leads for operand in node._inputs):
@@ -334,7 +336,7 @@ def _report(listeners: Sequence[Effects], node: Node, target: Node, slot: int, *
 
 
 def copied(gradient: Any) -> Any:
-    """A copy of the number in a gradient, or of its numbers as an array of NumPy's: it stays when they are written."""
+    """Return a copy of the gradient as a float or NumPy array, unaffected by later in-place writes."""
     if isinstance(gradient, tuple):
         return tuple(map(copied, gradient))
     raw = number(gradient)
@@ -342,5 +344,5 @@ def copied(gradient: Any) -> Any:
 
 
 def number(gradient: Any) -> Any:
-    """The bare number or array in a gradient, which may be a node."""
+    """Return the raw float or array of a gradient, which may be a node."""
     return gradient._raw() if isinstance(gradient, Node) else gradient

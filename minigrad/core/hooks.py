@@ -1,4 +1,4 @@
-"""Hooks: functions of the user's that see a gradient and may replace it, and the handles that remove them."""
+"""Hooks: user functions that receive a gradient and may replace it, and the handles that remove them."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ __all__ = ["RemovableHandle", "replaced_by"]
 
 
 class RemovableHandle:
-    """A hook that was registered, and how to remove it; as a context manager, at the end of the block."""
+    """A handle that removes a hook. As a context manager it removes the hook on exit."""
 
     def __init__(self, hooks: dict[Any, Any], hook: Callable[..., Any]) -> None:
-        self._hooks, self._key = hooks, object()  # not itself: that would be a cycle, which keeps what a hook holds
+        self._hooks, self._key = hooks, object()  # not `self`, which would create a reference cycle
         hooks[self._key] = hook
 
     def remove(self) -> None:
-        """Never call the hook again."""
+        """Remove the hook."""
         self._hooks.pop(self._key, None)
 
     def __enter__(self) -> RemovableHandle:
@@ -34,14 +34,14 @@ class RemovableHandle:
 
 
 def replaced_by(hook: Callable[[Any], Any], gradient: Any, wrap: Callable[[Any], Any]) -> Any:
-    """What `hook` makes of a gradient, a tensor or a bare array, which `wrap` makes one; None: no change."""
+    """Call `hook` with a gradient, `wrap`ped if it is a raw array, and return the result, or the gradient if None."""
     given: Any = gradient if isinstance(gradient, Node) else wrap(np.asanyarray(gradient))
     found = hook(given)
     if found is None:
         found = given
     else:
-        check_gradient(found, given._array, "register_hook: what the hook returned", "the gradient")
-    if modes.grad:  # it will be differentiated in turn
+        check_gradient(found, given._array, "register_hook: the hook's result", "the gradient")
+    if modes.grad:  # create_graph: the result will be differentiated
         return found
-    fresh = copy_of(found._array)  # the hook may keep what it saw, and gradients are added to in place
+    fresh = copy_of(found._array)  # a copy, since the hook may store it and gradients accumulate in-place
     return wrap(fresh) if given is gradient else fresh

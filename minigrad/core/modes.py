@@ -1,8 +1,8 @@
-"""Blocks: what a thread is doing beside computing, for as long as a `with` lasts; and what an interrupt may leave open.
+"""Thread-local modes, changed by context managers that remain consistent when interrupted.
 
-Ctrl-C raises wherever Python calls something, also where a block is about to be left: that block would stay open, and
-after one of `no_grad` nothing would be recorded any more. So a block is entered and left by a few instructions that
-call nothing, and after a cell of a notebook that was interrupted all blocks are left.
+Ctrl-C can raise wherever Python makes a call, including just before a context manager exits. The mode would then stay
+set, and after an interrupted `no_grad` nothing would be recorded any more. So a `Block` is entered and exited by a few
+instructions that make no call, and after an interrupted notebook cell all blocks are exited.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ REASON = (None,)
 
 
 class _Detour:
-    """The reasons, of all threads, why a `Value` may not compute inline: a listener, a scope, `no_grad`, …
+    """The reasons, over all threads, for which a `Value` must not use its fast path: a listener, a scope, `no_grad`, …
 
-    While there are none nobody is looking, and a `Value` may do its float arithmetic without a dispatch. One list for
-    all threads is quick to read; which thread has which reason is known where it matters, behind the detour. They are
-    all alike: one is put on it, and one taken, by an instruction that no thread and no interrupt comes into.
+    While there are none, a `Value` computes with floats without `dispatch`. A single list for all threads is fast to
+    test; the slow path then checks the modes of its thread. All entries are equal: a single instruction, which neither
+    a thread switch nor an interrupt can split, adds or removes one.
     """
 
     __slots__ = ("reasons",)
@@ -39,45 +39,45 @@ detour = _Detour()
 
 class _Modes(threading.local):
     grad: bool = True
-    off: bool = False  # whether `set_grad_enabled` said so last, outside any block
-    scope: Any = ""  # a Scope, or "" outside of any
+    off: bool = False  # whether grad mode was disabled by `set_grad_enabled`, outside any block
+    scope: Any = ""  # a Scope, or "" outside any scope
     lines: bool = False
     strict: bool = False
-    keeps_operands: bool = False  # whether who listens to a write in place is shown what was there before
-    passing: Any = None  # the node whose rules a backward pass is running, known while somebody listens
-    # who listens to each effect of this thread; see `minigrad.core.effects`
+    keeps_operands: bool = False  # whether listeners receive a copy of what an in-place write overwrites
+    passing: Any = None  # the node whose rules a backward pass is running, set while there is a listener
+    # the listeners to each effect of this thread; see `minigrad.core.effects`
     kernel_called = gradient_passed = memory_requested = values_read = storage_written = cast(tuple[Any, ...], ())
     grad_read = grad_changed = graph_rebased = metadata_changed = hooks_read = kernel_called
     generator_seeded = generator_state_read = elements_drawn = kernel_called
     module_called = optimizer_stepping = option_read = kernel_called
 
     def __init__(self) -> None:
-        self.before: list[dict[str, Any]] = []  # what each block that is open in this thread will restore
+        self.before: list[dict[str, Any]] = []  # what each open block of this thread will restore
 
 
 modes = _Modes()
 
 
 class Block:
-    """A block in which this thread's modes are changed; as a decorator, the calls of a function, generators too."""
+    """Context manager or decorator, also of generators, that changes the modes of this thread."""
 
     def __init__(self, changes: Callable[[], dict[str, Any]]) -> None:
-        self._changes = changes  # asked on entry, since a scope depends on the one around it
+        self._changes = changes  # evaluated on entry, since a scope depends on the enclosing one
 
     def __enter__(self) -> None:
         changes = self._changes()
         saved = ({name: getattr(modes, name) for name in changes},)
         now, before, reasons = modes.__dict__, modes.before, detour.reasons
-        before += saved  # from here on nothing is called: Python lets an interrupt in only where something is
+        before += saved  # no calls from here on: Python checks for interrupts only at calls
         now |= changes
         reasons += REASON
 
     def __exit__(self, kind: object = None, error: BaseException | None = None, *_: object) -> None:
         scope, now, before, reasons = modes.scope, modes.__dict__, modes.before, detour.reasons
-        if before:  # else it was left already, after an interrupt, as that of a generator that waits
-            now |= before[-1]  # and nothing is called before all is as it was
+        if before:  # else it was already exited after an interrupt, as in a suspended generator
+            now |= before[-1]  # no calls before everything is restored
             del before[-1], reasons[-1]
-        if error:  # where it was raised, for whoever shows it
+        if error:  # the scope in which it was raised, for display
             error.__dict__.setdefault("minigrad_scope", scope)
 
     def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
@@ -87,7 +87,7 @@ class Block:
                 return function(*args, **keywords)
 
         @functools.wraps(function)
-        def between_yields(*args: Any, **keywords: Any) -> Any:  # what runs while it waits is not its own
+        def between_yields(*args: Any, **keywords: Any) -> Any:  # not while the generator is suspended
             sent, generator = None, function(*args, **keywords)
             with closing(generator):
                 while True:
@@ -102,7 +102,7 @@ class Block:
 
 
 def leave_all() -> None:
-    """Be as outside of all blocks of this thread.
+    """Exit all open blocks of this thread.
 
     >>> import minigrad as mg
     >>> mg.no_grad().__enter__()
@@ -110,18 +110,18 @@ def leave_all() -> None:
     >>> mg.is_grad_enabled()
     True
     """
-    latest = Block(dict)  # any block leaves the latest one
+    latest = Block(dict)  # exiting any block exits the latest one
     while modes.before:
         latest.__exit__()
 
 
 def _ended(result: Any) -> None:
-    """IPython tells of a cell that has ended."""
+    """IPython's ``post_run_cell`` callback."""
     if isinstance(result.error_in_exec, KeyboardInterrupt):
         leave_all()
 
 
 def listen() -> None:
-    """Hear of cells that end, where this is a notebook's process, or IPython's."""
+    """Register the cell callback if this process runs IPython or a notebook."""
     if "IPython" in sys.modules and (shell := sys.modules["IPython"].get_ipython()) is not None:
         shell.events.register("post_run_cell", _ended)

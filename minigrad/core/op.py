@@ -1,4 +1,4 @@
-"""What an operation is, `Op`: declared once, with one derivative rule per operand; and what it applies to."""
+"""`Op`: the declaration of an operation with one derivative rule per operand; and `Operand`, the base of operands."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from minigrad.core.rules import Rule, SavePlan, Signature, adapt, check_declarat
 __all__ = ["ANY", "OPS", "POSITIVE", "Domain", "Op", "Operand", "adjoint", "close_table", "forward", "is_own"]
 
 OPS: dict[str, Op] = {}
-"""Every declared operation by name. What is not in this table does not exist; what is in it gets tested."""
+"""Every declared operation by name. Tests are generated from this table."""
 
-_FORWARD: dict[str, Op] = {}  # ops that are referred to, and not declared yet
+_FORWARD: dict[str, Op] = {}  # ops that have been referenced but not declared yet
 
 
 class Domain(NamedTuple):
-    """Where tests may sample an operand: the interval [low, high], but not within 0.01 of a point in `kinks`."""
+    """The interval [low, high] from which tests sample an operand, at least 0.01 away from each of `kinks`."""
 
     low: float
     high: float
@@ -34,41 +34,39 @@ POSITIVE = Domain(0.25, 3.0)
 class Op:
     """One operation, declared once.
 
-    `formula` is LaTeX in which ``{a}``, ``{b}``, … stand for the operands. `vjp` holds one rule per operand: a function
-    that returns what the operand's gradient receives (a vector-Jacobian product), written in differentiable operations,
-    so that gradients have gradients; None where there is no derivative.
+    `formula` is LaTeX with the operands as placeholders ``{a}``, ``{b}``, …. `vjp` holds one rule per operand: a
+    function that computes the vector-Jacobian product, written in differentiable operations so that higher-order
+    gradients work. None means that there is no derivative.
 
-    A rule's parameter names are its declaration. It may name, in any order,
+    A rule declares what it reads by its parameter names, in any order:
 
-    - ``g``, the gradient of the output, and ``y``, the output (tuples where ``outputs`` > 1; one of them is ``y0``, …,
-      and what no rule names may be overwritten),
+    - ``g``, the gradient of the output, and ``y``, the output (tuples where ``outputs`` > 1; ``y0``, … are single
+      outputs, and outputs that no rule names may be overwritten),
     - its operands, called a, b, c, … unless `inputs` names them,
-    - the results in `aux`, which the kernel returns beside the output and the graph keeps,
+    - the auxiliary results in `aux`, which the kernel returns after the output and the graph saves,
     - the static attributes in `attrs`,
-    - an operand's shape, as ``a_shape``, which keeps no numbers alive.
+    - an operand's shape, as ``a_shape``, which saves no tensor.
 
-    What no rule names need not be kept for the backward pass: `saves` is read off the rules, and cannot drift from
-    them. `g` is of raw numbers, a float or an array, or what the operands are where it is to be differentiated again or
-    somebody listens. `domain` says where tests
-    may sample each operand, and `precedence` how tightly the formula binds. `shown` are rules for print, where the true
-    ones guard corner cases that would clutter a formula, or LaTeX for what they return, in which ``{g}``, ``{b}``, …
-    stand for what a rule may name. `promotes` says which type the operands take together before
-    the kernel sees them: "same", the one that holds all; "number", that, and bools are refused; "int", that, and bools
-    become int64; "float", that, or the default float if it is none; "rest", that which holds all but the first, a
-    condition; None leaves them as they are. `view` marks an operation whose result shares the memory of its first
-    operand; "part", one whose result has some of its numbers, each once: gradients are added there in place. A mapping
-    in place of the names in `attrs` gives their defaults, ``...`` where there is none.
+    Nothing else is saved for backward: `saves` is derived from the rules. `g` is a raw float or array, or a node if
+    the result is differentiated again or a tap is active. Tests sample operands from `domain`. `precedence` places
+    parentheses in formulas. `shown` holds rules for display where the true ones guard corner cases, or LaTeX for what
+    they return, with placeholders ``{g}``, ``{b}``, … for the names that a rule may read. `promotes` is the type
+    promotion of the operands before the kernel runs: "same", to their common dtype; "number", the same but bools are an
+    error; "int", the same with bools as int64; "float", to floating point, by default the default dtype; "rest", to the
+    common dtype of all operands but the first, a condition; None, no promotion. `view` marks an op whose result shares
+    the memory of its first operand; "part", one that selects distinct elements of it, so that gradients accumulate
+    in-place. A mapping instead of a sequence of `attrs` gives their defaults, ``...`` where there is none. operand;
+    "part", one whose result has some of its numbers, each once: gradients are added there in place. A mapping A single
+    function instead of a sequence of rules is a joint rule: it returns the products of all `inputs`, None for those
+    without. A `variadic` op takes any number of operands, and its one rule may read the operand's index, ``slot``, in
+    addition to ``g`` and attributes. An operand of a tensor op may be None, such as an omitted bias. `meaning` is a
+    decomposition of a tensor op into simpler ops, for ops whose formula is not elementwise. It is a function of
+    operands, shapes and attributes that returns what the kernel returns. Only exported web pages compute with it; tests
+    check it against the kernel. An op that is not `listed`, such as that of an `autograd.Function`, is not in the
+    table.
 
-    One function in place of the rules is a joint rule, for what is computed together: it returns what all `inputs`
-    receive, None for nothing. A `variadic` op takes any number of operands, and its one rule may ask, beside ``g`` and
-    attributes, for the operand's number, ``slot``. An operand of a tensor op may be None: a bias that is left out, say.
-    What an op on tensors computes may be said by `meaning`, in simpler ops, where its formula is not of single numbers.
-    It is a function like a rule, of operands, shapes and attributes, and returns what the kernel does. Nothing computes
-    by it but a page without Python; tests hold it to the kernel.
-    An op that is not `listed` does not enter the table: that of an `autograd.Function`.
-
-    Declaring a name again replaces it, as running a notebook cell twice does; minigrad's own ops cannot be replaced.
-    Raises DeclarationError for that, and where the parts of a declaration contradict each other.
+    Declaring a name again replaces the op, as when a notebook cell runs twice; built-in ops cannot be replaced. Raises
+    DeclarationError for that, and for an inconsistent declaration.
 
     >>> import minigrad as mg
     >>> cube = Op("cube", "{a}^3", vjp=(lambda g, a: g * (3.0 * a * a),), domain=(ANY,))
@@ -79,7 +77,7 @@ class Op:
     >>> cube(x).backward()
     >>> x.grad, sorted(cube.saves)
     (12.0, ['a'])
-    >>> _ = OPS.pop("cube")  # an example leaves nothing behind
+    >>> _ = OPS.pop("cube")  # remove the example
     """
 
     __signature__ = Signature()
@@ -123,7 +121,7 @@ class Op:
         self.promotes, self.meaning = promotes, meaning
         self.view = view
         self.variadic = variadic
-        self.inlined: Rule | None = None  # a faster way to apply it to tensors, where there is one
+        self.inlined: Rule | None = None  # a specialised implementation for tensors, if one exists
         self._plans: dict[tuple[bool, ...], SavePlan | None] = {}
         printed: tuple[Rule | str | None, ...] = self.vjp if shown is None else tuple(shown)
         self.parts = tuple([f"y{k}" for k in range(outputs)]) if outputs > 1 else ()
@@ -143,34 +141,34 @@ class Op:
             OPS[name] = self
 
     def _described(self) -> str:
-        """What `help` says of it: what it computes, of what, and what a gradient passes through."""
+        """Return the docstring of the op: its formula, its operands, and which of them are differentiable."""
         formula, free = self.formula, [x for x, rule in zip(self.inputs, self.vjp, strict=True) if rule is not None]
         for name in self.inputs:
             formula = formula.replace(f"{{{name}}}", name)
-        of = "floats, Values, and tensors number by number" if self.domain else "tensors"
-        slopes = f"It can be differentiated by {' and '.join(free)}." if free else "It has no derivative."
-        whole = " Ints and bools become the default float." if self.promotes == "float" else ""
-        return f"The operation ${formula}$, of {of}.\n\n{slopes}{whole}"
+        of = "floats, Values, and tensors, elementwise" if self.domain else "tensors"
+        slopes = f"It is differentiable with respect to {' and '.join(free)}." if free else "It is not differentiable."
+        whole = " Ints and bools are promoted to the default float dtype." if self.promotes == "float" else ""
+        return f"The operation ${formula}$ on {of}.\n\n{slopes}{whole}"
 
     def _check_name(self) -> None:
         if not f"_{self.name}".isidentifier():
-            raise DeclarationError(f"Op {self.name!r}: its name must be an identifier.")
+            raise DeclarationError(f"Op {self.name!r}: the name must be an identifier.")
         if self.name in _own:
-            raise DeclarationError(f"Op {self.name!r} is one of minigrad's own; take another name.")
+            raise DeclarationError(f"Op {self.name!r} is a built-in op of minigrad; choose another name.")
         if not _own and self.name in OPS:
-            raise DeclarationError(f"Op {self.name!r} is declared twice.")
+            raise DeclarationError(f"Op {self.name!r} is already declared.")
 
     def plan(self, edges: tuple[Any, ...]) -> SavePlan | None:
-        """What to keep if operands whose edge is not None want a gradient; None where none of them has a rule."""
+        """Return what to save if the operands with an edge require grad; None if none of those has a rule."""
         wants = tuple([edge is not None for edge in edges])
-        if self.variadic:  # of which there are too many to remember
+        if self.variadic:  # there are too many combinations to cache
             return save_plan(self, wants)
         if wants not in self._plans:
             self._plans[wants] = save_plan(self, wants)
         return self._plans[wants]
 
     def rules_for(self, count: int) -> tuple[Rule | None, ...]:
-        """A rule for each of `count` operands."""
+        """Return one rule for each of `count` operands."""
         rule = self.rules[0] if self.rules else None
         if not self.variadic or rule is None:
             return self.rules
@@ -179,16 +177,16 @@ class Op:
     def products(
         self, slots: Sequence[int], rules: tuple[Any, ...], g: Any, *operands: Any, **static: Any
     ) -> list[Any]:
-        """What the operands at `slots` receive by `rules`, which are those for all operands; None for nothing."""
+        """Return the vector-Jacobian products of the operands at `slots`; `rules` has one rule per operand."""
         if self.joint:
             found = rules[0](g, *operands, **static)
             return [found[slot] for slot in slots]
         return [rules[slot](g, *operands, **static) for slot in slots]
 
     def bind(self, given: tuple[Any, ...], attrs: Mapping[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """The operands in `given`, and all attributes: what follows the operands there, what is named, the defaults.
+        """Split `given` into operands and attributes, which keyword arguments and defaults complete.
 
-        Raises DTypeError unless that makes as many operands and just those attributes that the op declares.
+        Raises DTypeError if operands or attributes do not match the declaration.
         """
         count = len(given) if self.variadic else len(self.inputs)
         placed = dict(zip(self.attrs, given[count:], strict=False))
@@ -197,17 +195,20 @@ class Op:
         if len(given) < count or len(given) > count + len(placed) or twice or bound.keys() != set(self.attrs):
             shown = ", ".join([*["…"] * len(given), *(f"{name}=…" for name in attrs)])
             asked = [f"{name}={self.defaults.get(name, '…')}" for name in self.attrs]
-            raise DTypeError(f"{self.name}({shown}): it takes {self.name}({', '.join([*self.inputs, *asked])}).")
+            raise DTypeError(
+                f"{self.name}() received an invalid combination of arguments: got ({shown}) but expected "
+                f"({', '.join([*self.inputs, *asked])})."
+            )
         for name, x in bound.items() if self.domain else ():
             if isinstance(x, str | Sequence):
-                raise DTypeError(f"{self.name}: {name}={x!r} is {a_kind(x)}, not a number.")
+                raise DTypeError(f"{self.name}: {name}={x!r} is {a_kind(x)}; expected a Python scalar.")
         return given[:count], bound
 
     def __call__(self, *inputs: Any, **attrs: Any) -> Any:
-        """Apply to operands of any one face: numbers give a float, a `Value` a `Value`, a formula a formula.
+        """Apply the op: scalars give a float, a `Value` a `Value`, a tensor a tensor, a formula a formula.
 
-        Attributes may follow the operands, as in ``clamp(x, 0.0, 1.0)``. Comparisons give True or False. Raises
-        DTypeError for other operands, too many, too few, or unknown attributes.
+        Attributes may be positional, as in ``clamp(x, 0.0, 1.0)``. Comparisons of scalars return a bool. Raises
+        DTypeError for operands of other types, a wrong number of them, or unknown attributes.
         """
         if len(inputs) != self._arity or attrs.keys() != self._named or (attrs and self.domain):
             inputs, attrs = self.bind(inputs, attrs)
@@ -220,8 +221,8 @@ class Op:
         for operand in inputs:
             if not isinstance(operand, Real):
                 raise DTypeError(
-                    f"{self.name}: {operand!r} is {a_kind(operand)}, not a number, a Value or a tensor.\n"
-                    "  Make numbers in rows a tensor first: mg.tensor(…)."
+                    f"{self.name}: {operand!r} is {a_kind(operand)}; expected a Python scalar, a Value or a tensor.\n"
+                    "  Convert sequences to a tensor first: mg.tensor(…)."
                 )
         return dispatch(self.name, "python", tuple([x if isinstance(x, bool) else float(x) for x in inputs]), attrs)
 
@@ -234,12 +235,12 @@ _own: frozenset[str] = frozenset()
 
 
 def adjoint(operand: str) -> str:
-    """What `operand` gets, in LaTeX, to show where the rule would be too long: the Jacobian, transposed, times g."""
+    """Return the LaTeX of the VJP, transposed Jacobian times g, to display instead of a long rule."""
     return rf"\left(\frac{{\partial {{y}}}}{{\partial {{{operand}}}}}\right)^\top {{g}}"
 
 
 def forward(name: str) -> Op:
-    """The op of this name, also before `ops` declares it: the engine applies a few, and imports none."""
+    """Return the op `name`, possibly before `ops` declares it, since the engine does not import `ops`."""
     op = OPS.get(name) or _FORWARD.get(name)
     if op is None:
         op = _FORWARD[name] = Op.__new__(Op)
@@ -248,18 +249,18 @@ def forward(name: str) -> Op:
 
 
 def close_table() -> None:
-    """Make the ops declared so far minigrad's own, which no later declaration can replace."""
+    """Mark the ops declared so far as built-in, so that no later declaration can replace them."""
     global _own
     _own = frozenset(OPS)
 
 
 def is_own(op: Op) -> bool:
-    """Return whether `op` is one of minigrad's own; that of a Function may have the name of one of these."""
+    """Return whether `op` is a built-in op, rather than a Function's op of the same name."""
     return op.name in _own and OPS[op.name] is op
 
 
 class Operand:
-    """What an op can be applied to besides plain numbers. It brings Python's operators, by way of the op table."""
+    """Base class of operands other than Python scalars. It implements Python's operators with the op table."""
 
     __slots__ = ()
 
@@ -321,4 +322,4 @@ class Operand:
     def __ne__(self, other: Any) -> Any:
         return OPS["ne"](self, other)
 
-    __hash__ = object.__hash__  # == compares numbers, as in PyTorch; in sets and dicts an operand is itself
+    __hash__ = object.__hash__  # == compares values, as in PyTorch; sets and dicts compare by identity

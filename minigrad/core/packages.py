@@ -1,4 +1,4 @@
-"""Packages of others: which versions work, and one sentence where one is missing, too old or new, or has changed."""
+"""Third-party packages: the supported versions, and the error for a package that is missing or incompatible."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ __all__ = ["PACKAGES", "Range", "changed", "check", "explained", "package", "unf
 
 
 class Range(NamedTuple):
-    """The versions of a package that work, as in pyproject.toml."""
+    """The supported versions of a package, as in pyproject.toml."""
 
     oldest: str
     tested: str
-    """The newest with which the tests were run."""
+    """The newest tested version."""
     below: str = ""
-    """The first that does not work, where one is known."""
+    """The first incompatible version, if known."""
     instead: str = ""
-    """What else a reader can do."""
+    """What the user can do instead."""
     extra: str = ""
-    """The extra of minigrad's that brings it, with what it needs itself."""
+    """The extra of minigrad that installs the package and its dependencies."""
 
 
 PACKAGES = {
@@ -43,7 +43,7 @@ PACKAGES = {
     "typst": Range("0.14.5", "0.15.2", extra="pictures"),
 }
 _OURS = ("minigrad", "minigrad_viz")
-# What is asked for outside of kernels, of which `kernels.dispatch` tells whose an error is.
+# Names that minigrad uses outside kernels; `core.dispatch` attributes errors inside kernels.
 _ASKED = {
     "numpy": (
         "add allclose any arange array asanyarray asarray ascontiguousarray bincount broadcast_to "
@@ -56,9 +56,9 @@ _ASKED = {
 
 
 def package(name: str, who: str, instead: str = "") -> Any:
-    """The module `name`, imported for `who`; `instead` is what a reader can do but install its package.
+    """Import and return the module `name` on behalf of `who`; `instead` is an alternative to installing its package.
 
-    Raises MissingPackageError where that is not installed, is of a version that does not work, or cannot be imported.
+    Raises MissingPackageError if the package is missing, incompatible, or fails to import.
     """
     with explained(who, instead):
         root = name.partition(".")[0]
@@ -68,7 +68,7 @@ def package(name: str, who: str, instead: str = "") -> Any:
 
 
 def check(name: str, who: str = "minigrad", instead: str = "") -> None:
-    """Raise MissingPackageError for a package, which is loaded, whose version does not work or has lost a name."""
+    """Raise MissingPackageError if an imported package has an incompatible version or lacks a required name."""
     version = _version(name)
     if version and (wrong := unfit(name, version)):
         raise _missing(who, f"{name} {version} is installed, {wrong}", name, instead=instead) from None
@@ -79,19 +79,19 @@ def check(name: str, who: str = "minigrad", instead: str = "") -> None:
 
 
 def unfit(name: str, version: str) -> str:
-    """Why a version of a package does not work, "" if it does.
+    """Return why a version of a package is incompatible, "" if it is compatible.
 
     >>> unfit("numpy", "2.1.3"), unfit("taichi", "1.8.0")
-    ('', 'and minigrad works with taichi>=1.7.4,<1.8')
+    ('', 'but minigrad requires taichi>=1.7.4,<1.8')
     """
     oldest, below, found = PACKAGES[name].oldest, PACKAGES[name].below, _numbers(version)
     fits = _numbers(oldest) <= found and not (below and found >= _numbers(below))
-    return "" if fits else f"and minigrad works with {_range(name)}"
+    return "" if fits else f"but minigrad requires {_range(name)}"
 
 
 @contextmanager
 def explained(who: str = "minigrad", instead: str = "") -> Iterator[None]:
-    """A block whose errors of packages that are missing or have changed become a MissingPackageError."""
+    """Context manager that turns errors from missing or incompatible packages into MissingPackageError."""
     try:
         yield
     except (ImportError, AttributeError) as error:
@@ -103,9 +103,10 @@ def explained(who: str = "minigrad", instead: str = "") -> Iterator[None]:
 def changed(
     error: ImportError | AttributeError, who: str = "minigrad", instead: str = ""
 ) -> MissingPackageError | None:
-    """What to say of `error` if minigrad, or a package that it needs, asks a package for what that has not.
+    """Return the MissingPackageError for `error` if minigrad or one of its dependencies lacks a package or a name in
+    it.
 
-    None if it is another error: if a reader's own code asks, for instance.
+    Return None for any other error, for example one in the user's own code.
     """
     if isinstance(error, MissingPackageError):
         return None
@@ -127,7 +128,7 @@ def changed(
 
 
 def _owners(error: BaseException) -> list[str]:
-    """The packages whose code an error came through, from the outermost call on."""
+    """Return the packages in the traceback of an error, outermost call first."""
     at, found = error.__traceback__, []
     while at is not None:
         found.append(_owner(at.tb_frame.f_globals.get("__name__")))
@@ -136,7 +137,7 @@ def _owners(error: BaseException) -> list[str]:
 
 
 def _asked(error: ImportError | AttributeError) -> tuple[str, str]:
-    """Which package was asked for what; "" where the package itself is not there."""
+    """Return the package and the requested name in it, "" if the package itself is missing."""
     if isinstance(error, AttributeError):
         name = error.obj.__name__ if isinstance(error.obj, ModuleType) else ""
         return _owner(name), f"{name.partition('.')[2]}.{error.name}".lstrip(".")
@@ -157,13 +158,13 @@ def _reason(error: BaseException) -> str:
 
 
 def _missing(who: str, wrong: str, name: str, *, again: bool = False, instead: str = "") -> MissingPackageError:
-    """`again` where a version that should work does not: the newest that was tested is, and is installed over it."""
-    known = f"; minigrad works with {_range(name, True)}" if again else ""
+    """Return the error; `again` if a supported version is broken and the newest tested one is to be reinstalled."""
+    known = f"; minigrad requires {_range(name, True)}" if again else ""
     extra = PACKAGES[name].extra
     command = f'pip install --force-reinstall "{_range(name, True)}"' if again else f'pip install "{_range(name)}"'
     if extra:
         command = f"pip install 'seegrad[{extra}]'" + (f' "{_range(name, True)}"' if again else "")
-    return MissingPackageError(f"{who}: {wrong}{known}.\n  Write: {command}{instead or PACKAGES[name].instead}")
+    return MissingPackageError(f"{who}: {wrong}{known}.\n  Run: {command}{instead or PACKAGES[name].instead}")
 
 
 def _range(name: str, tested: bool = False) -> str:
@@ -178,12 +179,12 @@ def _named(name: str) -> str:
 
 
 def _version(name: str) -> str:
-    """What a package calls its version, "" if nobody knows it."""
+    """Return the version of a package, "" if unknown."""
     found = getattr(sys.modules.get(name), "__version__", None)
-    if isinstance(found, tuple):  # Taichi's
+    if isinstance(found, tuple):  # Taichi uses a tuple
         return ".".join(map(str, found))
     if found is None:
-        from importlib import metadata  # which takes a tenth of the time in which minigrad is imported
+        from importlib import metadata  # takes a tenth of minigrad's import time
 
         with suppress(metadata.PackageNotFoundError):
             found = metadata.version(name)

@@ -1,4 +1,4 @@
-"""Promotion: operands brought to the one type in which an operation computes, as PyTorch does."""
+"""Type promotion: casts operands to the dtype in which an operation computes, as PyTorch does."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ def _is_tensor(x: Any) -> bool:
 
 
 def promoted(op: Op, inputs: tuple[Any, ...], make: Callable[[Any], Any]) -> tuple[Any, ...]:
-    """`inputs` brought to the one type in which `op` computes, and checked to broadcast together.
+    """Return `inputs` cast to the common dtype of `op`, after checking that they broadcast together.
 
-    Where they are plain numbers but for a condition, they become tensors, by `make` from an array of NumPy's.
+    If all are scalars, except for a condition, `make` creates the tensors from NumPy arrays.
     """
     first: tuple[Any, ...] = ()
     if op.promotes == "rest":
         first, inputs = inputs[:1], inputs[1:]
     shape = dtype = None
-    plain = True  # all tensors are of one float type and one shape, so that nothing is to be done
+    plain = True  # all tensors have the same float dtype and shape, so that there is nothing to do
     for x in (*first, *inputs) if first else inputs:
         if _is_tensor(x):
             array = x._array
@@ -57,12 +57,12 @@ def promoted(op: Op, inputs: tuple[Any, ...], make: Callable[[Any], Any]) -> tup
         [of_number(x) for x in inputs if not _is_tensor(x)],
     )
     if op.promotes == "number" and target is DTYPES["bool"]:
-        raise DTypeError(f"{op.name}: bools have no sign and no difference; convert them first: x.to(mg.int64).")
+        raise DTypeError(f"{op.name}: not supported for bool tensors; convert them first: x.to(mg.int64).")
     if op.promotes == "int" and target is DTYPES["bool"]:
         target = DTYPES["int64"]
     if op.promotes == "float" and not target.is_floating_point:
         target = get_default_dtype()
-    if not tensors:  # numbers alone would come out in NumPy's default type
+    if not tensors:  # scalars alone would get NumPy's default dtype
         return (*first, *[make(np.asarray(x, target.name)) for x in inputs])
     return (*first, *[_cast(x, target) for x in inputs])
 
@@ -74,14 +74,14 @@ def _cast(x: Any, dtype: DType) -> Any:
 
 
 def operand(op: Op, x: Any) -> Any:
-    """`x` as a tensor or a number of Python's. Raises DTypeError if it is neither."""
-    if x.__class__ in NUMBERS or (_is_tensor(x) and x._array is not None):  # which a Value refuses
+    """Return `x` as a tensor or a Python scalar. Raises DTypeError for other types."""
+    if x.__class__ in NUMBERS or (_is_tensor(x) and x._array is not None):  # raises for a Value
         return x
     if isinstance(x, np.generic) and x.dtype.kind in "biuf":
-        return x.item()  # else NumPy's own promotion would join in
+        return x.item()  # else NumPy's own promotion would interfere
     if isinstance(x, Real):
         return int(x) if isinstance(x, Integral) else float(x)
     raise DTypeError(
-        f"{op.name}: {a_kind(x)} is neither a tensor nor a number.\n"
-        "  Make it a tensor first: mg.tensor(x), or mg.from_numpy(x) to share memory."
+        f"{op.name}: {a_kind(x)} is not supported; expected a tensor or a Python scalar.\n"
+        "  Convert it first: mg.tensor(x), or mg.from_numpy(x) to share memory."
     )

@@ -1,7 +1,7 @@
-"""Functions of tensors by name: what `minigrad.functional` gives, and what Tensor gets as methods.
+"""The registry of tensor functions: the contents of `minigrad.functional`, and the methods of Tensor.
 
-One decorator where a function is written says what becomes of it. Methods, forms in place, stubs for type checkers, the
-pages of the reference and the comparison with PyTorch are made from the tables here.
+A decorator on each function declares how it is exposed. Methods, in-place methods, type stubs, the API reference and
+the comparison with PyTorch are generated from these tables.
 
     @register                                        mg.one_hot
     @register(method=True)                           mg.gather, Tensor.gather
@@ -41,7 +41,7 @@ METHODS: dict[str, Any] = {}
 
 
 class Topic(NamedTuple):
-    """The names that one module registers: the reference has a section for each."""
+    """The names that one module registers, a section of the API reference."""
 
     functions: list[str]
     methods: list[str]
@@ -71,11 +71,11 @@ def register(
     operator: str = "",
     aliases: tuple[str, ...] = (),
 ) -> Any:
-    """Register a function under its name and `aliases`, with `method` as a method of Tensor too.
+    """Register a function under its name and `aliases`, and as a method of Tensor if `method`.
 
-    `in_place` adds the method ``NAME_``, which overwrites the tensor with the result, or is that method itself; with
-    `saves_operand` false no derivative needs the numbers that it overwrites, so that they are not cloned. As an
-    `operator`, "matmul" say, it computes ``x @ y`` for a tensor on either side. The function is returned as it is.
+    `in_place` adds the method ``NAME_``, which overwrites the tensor with the result, or is that method itself. If
+    `saves_operand` is false, no derivative reads the overwritten elements, so they are not cloned. `operator`, such as
+    "matmul", also registers ``x @ y`` for a tensor on either side. The function is returned unchanged.
     """
     if function is None:
         return functools.partial(
@@ -94,7 +94,7 @@ def register(
 
 
 def register_method(*names: str) -> Callable[[Function], Function]:
-    """Register a function as methods of Tensor by `names`, and not as a function."""
+    """Register a function as Tensor methods called `names` only."""
 
     def named(function: Function) -> Function:
         add(function.__module__, *names, method=with_axis(function))
@@ -104,7 +104,7 @@ def register_method(*names: str) -> Callable[[Function], Function]:
 
 
 def register_property(name: str, write: Callable[..., None] | None = None) -> Callable[[Function], Function]:
-    """Register a function as a property of Tensor, which `write` sets."""
+    """Register a function as a Tensor property with the setter `write`."""
 
     def named(function: Function) -> Function:
         add(function.__module__, name, method=property(function, write))
@@ -120,9 +120,9 @@ def add(
     method: Any = None,
     in_place: Callable[..., Any] | None = None,
 ) -> None:
-    """Enter a function, a method and its form in place, each if it is given, under `names`: what decorators do.
+    """Add a function, a method and its in-place form, each if given, to the tables under `names`.
 
-    Raises ValueError for a name that is taken: two functions of one name would hide each other.
+    Raises ValueError for a name that is already registered.
     """
     topic = TOPICS.setdefault(module, Topic([], []))
     for name in names:
@@ -142,7 +142,7 @@ def _enter(table: dict[str, Any], name: str, entry: Any, names: list[str]) -> No
 
 
 def with_axis(function: Function) -> Function:
-    """`function`; if it has a parameter ``dim``, by NumPy's names ``axis`` and ``keepdims`` too, as in PyTorch."""
+    """Let a function with a parameter ``dim`` also accept NumPy's ``axis`` and ``keepdims``, as in PyTorch."""
     code = getattr(function, "__code__", None)
     if code is None or "dim" not in code.co_varnames[: code.co_argcount]:
         return function
@@ -159,10 +159,10 @@ def with_axis(function: Function) -> Function:
 
 
 def in_place_by_copy(function: Callable[..., Any], saves_operand: bool = True) -> Callable[..., Any]:
-    """The method that overwrites a tensor with what `function` returns for it, as PyTorch's ``nan_to_num_``.
+    """Return the method that overwrites a tensor with the result of `function`, as PyTorch's ``nan_to_num_``.
 
-    It takes no less memory than ``x = x.nan_to_num()``: the result is computed first, then copied, since a gradient may
-    need the operand. Methods of single operations, which overwrite as they compute, are made by `functional.methods`.
+    It saves no memory compared to ``x = x.nan_to_num()``: the result is computed first and then copied, since a
+    derivative may read the operand. `functional.methods` creates the methods that overwrite during the computation.
     """
     name = f"{function.__name__}_"
 
@@ -174,7 +174,7 @@ def in_place_by_copy(function: Callable[..., Any], saves_operand: bool = True) -
 
     own, *others = inspect.signature(function).parameters.values()
     write.__name__, write.__qualname__, write.__module__ = name, f"Tensor.{name}", function.__module__
-    write.__doc__ = f"Overwrite these numbers with `{function.__name__}` of them, and return them."
+    write.__doc__ = f"In-place version of `{function.__name__}`."
     write.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
         [own.replace(name="self"), *others], return_annotation="Tensor"
     )

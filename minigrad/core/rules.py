@@ -1,6 +1,6 @@
-"""Rules: what the parameter names of a derivative rule declare, what is saved for it, and how it is called.
+"""Derivative rules: what their parameter names declare, what is saved for them, and how they are called.
 
-An op is given here as it is being declared: `minigrad.core.op.Op` says what may be declared.
+The `op` arguments are ops under construction; see `minigrad.core.op.Op` for what can be declared.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ _NAMED = re.compile(r"(?<!begin)(?<!end)(?<!operatorname)(?<!text)\{([^\W\d]\w*)
 
 
 class SavePlan(NamedTuple):
-    """Which numbers of an operation are kept for its rules: each output, each operand, and which auxiliary results.
+    """What an operation saves for its rules: which outputs, which operands, and which auxiliary results.
 
-    `constants` says whether an operand may want no gradient.
+    `constants` is true if some operand does not require grad.
     """
 
     outputs: tuple[bool, ...]
@@ -33,7 +33,7 @@ class SavePlan(NamedTuple):
 
 
 class Signature:
-    """What `inspect.signature`, and so `help`, says of an op: its operands, then its attributes and their defaults."""
+    """Descriptor for the signature of an op: its operands, then its attributes with their defaults."""
 
     def __get__(self, op: Any, owner: type) -> inspect.Signature:
         if op is None:
@@ -47,25 +47,25 @@ class Signature:
 
 
 def check_declaration(op: Any, shown: tuple[Rule | str | None, ...]) -> None:
-    """Raise DeclarationError where the parts of the declaration of `op` contradict each other."""
+    """Raise DeclarationError if the declaration of `op` is inconsistent."""
     if not len(op.inputs) == len(op.vjp) == len(shown):
         raise DeclarationError(
-            f"Op {op.name!r} names {len(op.inputs)} inputs and has {len(op.vjp)} rules and {len(shown)} to show: "
-            "write one rule per input."
+            f"Op {op.name!r}: expected one rule per input, but got {len(op.inputs)} inputs, {len(op.vjp)} rules and "
+            f"{len(shown)} rules to show."
         )
     names = ["g", "y", "out", *op.parts, *op.inputs, *op.aux, *op.attrs]
     twice = sorted({name for name in names if names.count(name) > 1 or not name.isidentifier()})
     if twice:
         raise DeclarationError(
-            f"Op {op.name!r}: {twice} cannot name operands, aux or attrs: each name must be an identifier, and "
-            "stand once; g, y and out are taken, by the gradient, the output, and where a kernel writes."
+            f"Op {op.name!r}: {twice} cannot name operands, aux or attrs. Names must be unique identifiers; g, y and "
+            "out are reserved for the gradient, the output, and the array that a kernel writes to."
         )
     for rule in (*shown, op.meaning):
         names_read(op, rule)
 
 
 def names_read(op: Any, rule: Rule | str | None) -> frozenset[str]:
-    """Return the names that a rule of `op` asks for. Raises DeclarationError for one that stands for nothing."""
+    """Return the names that a rule of `op` reads. Raises DeclarationError for unknown names."""
     if rule is None:
         return frozenset()
     found = _NAMED.findall(rule) if isinstance(rule, str) else inspect.signature(rule).parameters
@@ -75,14 +75,14 @@ def names_read(op: Any, rule: Rule | str | None) -> frozenset[str]:
     unknown = sorted(names - known - {f"{name}_shape" for name in op.inputs if not op.variadic})
     if unknown:
         raise DeclarationError(
-            f"Op {op.name!r}: a rule asks for {unknown}, but there is only {sorted(known)}.\n"
+            f"Op {op.name!r}: a rule reads unknown names {unknown}; expected {sorted(known)}.\n"
             "  Name an operand, a result in aux=, or an attribute in attrs=."
         )
     return names
 
 
 def adapt(op: Any, rule: Rule | None) -> Rule | None:
-    """Return the rule under one signature, (g, y, *operands, **static), so that the chain rule looks no names up."""
+    """Return the rule with the signature (g, y, *operands, **static), which needs no lookup of names."""
     if rule is None:
         return None
     static = (*op.aux, *op.attrs, *op.shapes)
@@ -99,7 +99,7 @@ def adapt(op: Any, rule: Rule | None) -> Rule | None:
 
 
 def save_plan(op: Any, wants: tuple[bool, ...]) -> SavePlan | None:
-    """Return what `op` keeps if the operands so marked want a gradient; None where none of them has a rule."""
+    """Return what `op` saves if the marked operands require grad; None if none of those has a rule."""
     if op.variadic:
         return SavePlan((False,) * op.outputs, (False,) * len(wants), frozenset()) if True in wants else None
     read = [r for r, rule, w in zip(op.reads, op.rules, wants, strict=True) if rule is not None and w]

@@ -1,4 +1,4 @@
-"""Shapes as pure functions on tuples: broadcasting, dimensions counted from either end, and what is refused."""
+"""Pure functions on shapes: broadcasting, normalisation of dimensions, and their error messages."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ Shape = tuple[int, ...]
 
 
 def numel(shape: Shape) -> int:
-    """The number of elements."""
+    """Return the number of elements."""
     return prod(shape)
 
 
 @lru_cache(maxsize=4096)
 def broadcast_shapes(*shapes: Shape, op: str = "broadcast") -> Shape:
-    """The shape that operands of `shapes` have together: aligned at the right, where a size of 1 stretches.
-
-    Raises ShapeError, which names `op`, the shapes and the first dimension at odds.
+    """Return the shape to which `shapes` broadcast: aligned at the right, sizes of 1 expand.
+     
+    Raises ShapeError with `op`, the shapes and the first incompatible dimension.
 
     >>> broadcast_shapes((5, 1, 3), (4, 3))
     (5, 4, 3)
@@ -48,8 +48,8 @@ def broadcast_shapes(*shapes: Shape, op: str = "broadcast") -> Shape:
         if len(stretched) > 1:
             asked = " and ".join(map(str, shapes))
             raise ShapeError(
-                f"{op}: shapes {asked} do not broadcast: counted from the right, dimension {k - ndim} has "
-                f"sizes {' and '.join(map(str, sizes))}.\n"
+                f"{op}: shapes {asked} cannot be broadcast together: the sizes {' and '.join(map(str, sizes))} differ "
+                f"at non-singleton dimension {k - ndim}.\n"
                 "  Sizes must be equal, or one of them 1: unsqueeze(dim) adds a dimension of size 1."
             )
         result.append(stretched.pop() if stretched else 1)
@@ -57,46 +57,46 @@ def broadcast_shapes(*shapes: Shape, op: str = "broadcast") -> Shape:
 
 
 def check_equal_shapes(shapes: Mapping[str, Shape], op: str) -> None:
-    """Raise ShapeError, which says how to expand them, unless operands of these shapes, by name, have the same one."""
+    """Raise ShapeError, which suggests ``expand`` calls, unless all named operands have the same shape."""
     if len(set(shapes.values())) > 1:
         together = broadcast_shapes(*shapes.values(), op=op)
         short = [name for name, shape in shapes.items() if shape != together]
         raise ShapeError(
-            f"{op}: in strict_shapes() nothing is broadcast, and shapes {' and '.join(map(str, shapes.values()))} "
-            f"differ.\n  If you mean a result of shape {together}, write "
+            f"{op}: strict_shapes() disables broadcasting, but shapes "
+            f"{' and '.join(map(str, shapes.values()))} differ.\n  For a result of shape {together}, write "
             f"{' and '.join(f'{name}.expand{together}' for name in short)} for "
             f"operand{'s' * (len(short) > 1)} {' and '.join(short)}."
         )
 
 
 def dim_of(dim: int, ndim: int, op: str) -> int:
-    """`dim`, counted from either end, as a number from 0. Raises ShapeError when there is no such one."""
-    extent = max(ndim, 1)  # PyTorch lets 0-d tensors have a dimension 0
+    """Normalise a possibly negative `dim`. Raises ShapeError if it is out of range."""
+    extent = max(ndim, 1)  # PyTorch accepts dimension 0 for 0-d tensors
     if not -extent <= dim < extent:
         raise ShapeError(
-            f"{op}: there is no dimension {dim}: the operand has {ndim}, numbered {-extent} to {extent - 1}.\n"
-            "  Count from 0 at the left, or from -1 at the right."
+            f"{op}: dimension out of range (expected to be in range of [{-extent}, {extent - 1}], but got {dim}) for "
+            f"a {ndim}-d tensor.\n  Count from 0 at the left, or from -1 at the right."
         )
     return dim % extent
 
 
 def dims_of(dim: int | Sequence[int] | None, ndim: int, op: str) -> tuple[int, ...]:
-    """`dim`, None for all, as ascending numbers from 0. Raises ShapeError for one that is not there or there twice."""
+    """Normalise `dim`, None for all, to a sorted tuple. Raises ShapeError if out of range or repeated."""
     if dim is None:
         return tuple(range(ndim))
     dims = [dim_of(d, ndim, op) for d in ([dim] if isinstance(dim, int) else dim)]
     if len(set(dims)) != len(dims):
-        raise ShapeError(f"{op}: dim={dim!r} names a dimension twice.")
+        raise ShapeError(f"{op}: a dim appears multiple times in the list of dims, dim={dim!r}.")
     return tuple(sorted(dims)) if ndim else ()
 
 
 def overlapping(shape: Shape, strides: Sequence[int]) -> bool:
-    """Whether two numbers of an array of `shape` may stand in one place: whether `strides` fold back on themselves.
+    """Return whether two elements of an array with `shape` and `strides` may share a memory location.
 
     >>> overlapping((3, 2), (2, 1)), overlapping((3, 2), (1, 1)), overlapping((3, 2), (0, 1))
     (False, True, True)
     """
-    reach = 0  # from the first number to the last one, over the dimensions so far
+    reach = 0  # offset of the last element, over the dimensions so far
     for stride, size in sorted((abs(stride), size) for stride, size in zip(strides, shape, strict=True) if size > 1):
         if stride <= reach or not stride:
             return 0 not in shape
@@ -105,31 +105,31 @@ def overlapping(shape: Shape, strides: Sequence[int]) -> bool:
 
 
 def reduced_shape(shape: Shape, dims: Sequence[int], keepdim: bool) -> Shape:
-    """`shape` after a reduction over `dims`: they are gone, or of size 1 with `keepdim`."""
+    """Return the shape after a reduction over `dims`, which are removed, or have size 1 with `keepdim`."""
     if keepdim:
         return tuple(1 if k in dims else size for k, size in enumerate(shape))
     return tuple(size for k, size in enumerate(shape) if k not in dims)
 
 
 def shape_of(sizes: Sequence[int], count: int, op: str) -> Shape:
-    """`sizes`, in which one -1 stands for whatever makes `count` elements. Raises ShapeError when nothing does."""
+    """Infer a size of -1 from the element `count`. Raises ShapeError if the shape is invalid for `count`."""
     shape = tuple(int(size) for size in sizes)
     if shape.count(-1) > 1 or any(size < -1 for size in shape):
-        raise ShapeError(f"{op}: {shape} is not a shape: sizes are 0 or more, and at most one may be -1.")
+        raise ShapeError(f"{op}: invalid shape {shape}: sizes must be nonnegative, with at most one -1.")
     if -1 in shape:
         rest = prod(size for size in shape if size != -1)
         if rest == 0 or count % rest:
-            raise ShapeError(f"{op}: {count} elements do not fill {shape}: {count} is not a multiple of {rest}.")
+            raise ShapeError(f"{op}: shape {shape} is invalid for input of size {count}, no multiple of {rest}.")
         shape = tuple(count // rest if size == -1 else size for size in shape)
     if prod(shape) != count:
-        raise ShapeError(f"{op}: {count} elements do not fill the shape {shape}, which has {prod(shape)}.")
+        raise ShapeError(f"{op}: shape {shape}, of {prod(shape)} elements, is invalid for input of size {count}.")
     return shape
 
 
 def size_of(sizes: tuple[Any, ...], op: str, size: Any = None) -> Shape:
-    """The shape that is meant by `sizes`, ints or one sequence of ints, or by `size`, which is such a sequence.
+    """Return the shape given as `sizes`, ints or a single sequence of ints, or as the keyword `size`.
 
-    Raises DTypeError for what is no int, or where both are given, and ShapeError below 0.
+    Raises DTypeError for other types, or if both are given, and ShapeError for negative sizes.
 
     >>> size_of((2, 3), "zeros") == size_of(([2, 3],), "zeros") == size_of((), "zeros", size=(2, 3)) == (2, 3)
     True
@@ -138,9 +138,9 @@ def size_of(sizes: tuple[Any, ...], op: str, size: Any = None) -> Shape:
     try:
         shape = tuple([index(n) for n in given])
     except TypeError:
-        raise DTypeError(f"{op}: {given!r} is not a shape: sizes are ints.\n  Write {op}((2, 3), …).") from None
+        raise DTypeError(f"{op}: invalid size {given!r}: expected ints.\n  Write {op}((2, 3), …).") from None
     if size is not None and sizes:
-        raise DTypeError(f"{op}: the size is given twice, as {sizes} and as size={size!r}.")
+        raise DTypeError(f"{op}: got multiple values for the size, {sizes} and size={size!r}.")
     if min(shape, default=0) < 0:
-        raise ShapeError(f"{op}: {shape} is not a shape: sizes are 0 or more.")
+        raise ShapeError(f"{op}: invalid size {shape}: negative dimensions are not allowed.")
     return shape

@@ -1,4 +1,4 @@
-"""What a graph holds, node by node, as plain records: the one public look at it, from which the viewer draws.
+"""Plain records of the nodes of a graph: the public interface through which the viewer reads it.
 
 >>> import minigrad as mg
 >>> a = mg.Value(3.0, "a")
@@ -22,74 +22,74 @@ from minigrad.core.value import Value
 __all__ = ["FREED", "NodeRecord", "node_of", "record_of", "snapshot"]
 
 FREED: Any = type("Freed", (), {"__repr__": lambda _: "FREED", "__slots__": ()})()
-"""Stands for a tensor without a gradient that took part and is no more."""
+"""Placeholder for a constant operand that has been deleted."""
 _NO_NOTES: Mapping[Any, Any] = {}
 
 
 class NodeRecord(NamedTuple):
     """One node of a graph: a leaf, which has no `op`, or the result of an operation.
 
-    `node` itself, a Value, a tensor or a Step, is there to tell nodes apart and to look them up.
+    `node` is the Value, tensor or `Step` itself, as an identity and lookup key.
     """
 
     node: Any
     op: Op | None
     operands: tuple[Any, ...]
-    """By slot the node of the operand; of a Value a float where that took part as a constant. None: see `constants`."""
+    """The node of each operand; a float for a constant operand of a Value, None for one in `constants`."""
     constants: tuple[Any, ...]
-    """Of a Step, by slot the tensor, array, number or argument that took part without a gradient, or FREED; else None.
-    An argument of a Function that is not kept is an Ellipsis."""
+    """For a `Step`, each operand that does not require grad (tensor, array, number or argument), or FREED; else None.
+    An argument that a Function does not save is an Ellipsis."""
     attrs: Mapping[str, Any]
-    """What the rules are given by name: attributes and, until they are freed, auxiliary results."""
+    """The keyword arguments of the rules: attributes and, until freed, auxiliary results."""
     value: Any
-    """The float; of a Step the array that it kept inside ``mg.record()``, or None; of a leaf tensor the tensor."""
+    """The float of a Value, the output that a `Step` stored inside ``mg.record()`` or None, or the leaf tensor."""
     gradient: Any
-    """What ``.grad`` holds, or None; of a Step what it kept inside ``mg.record()``, or its tensor's."""
+    """``.grad``, or None; of a `Step` the gradient stored inside ``mg.record()``, or its tensor's."""
     requires_grad: bool
     shape: tuple[int, ...]
     dtype: str
     label: str | None = None
     scope: Any = ""
-    """The `Scope` that it was computed in, or ""."""
+    """The `Scope` in which it was computed, or ""."""
     line: str | None = None
     calls: tuple[tuple[Any, Any], ...] = ()
-    """The calls that it is a result of, the inner one first: each a module and what it was called with."""
+    """The module calls that returned it, innermost first: pairs of a module and its arguments."""
     saved: tuple[Any, ...] | None = ()
-    """What a Step keeps for its rules, (output, *operands); None once it was freed."""
+    """What a `Step` saves for its rules, (output, *operands); None if freed."""
     stale: tuple[int, ...] = ()
-    """The slots of leaves and constants that were written after this was computed from them."""
+    """The slots of leaves and constants that were modified after this was computed."""
     overwritten: bool = False
-    """Whether the saved output of a Step was written since."""
+    """Whether the saved output of a `Step` was modified since."""
     function: Any = None
-    """The Function whose call a Step is, or None."""
+    """The Function of a `Step`, or None."""
     hooked: bool = False
-    """Whether a hook may change the gradient here."""
+    """Whether hooks are registered."""
 
 
 def snapshot(outputs: Iterable[Any]) -> list[NodeRecord]:
-    """Return a record of each node of the graph that ends in `outputs`, Values or tensors, operands first.
+    """Return a record of each node in the graph of `outputs`, Values or tensors, in topological order.
 
-    Nothing in the graph is changed. A record holds on to the tensors that it mentions.
+    The graph is not changed. A record keeps the tensors that it refers to alive.
     """
-    with untapped():  # views that took part are computed again
+    with untapped():  # constant views are recomputed
         return list(map(record_of, topological(map(node_of, outputs))))
 
 
 def node_of(x: Node) -> Node:
-    """Return the node that a Value or a tensor is in the graph: of a computed tensor its Step, else `x` itself."""
+    """Return the graph node of a Value or tensor: the `Step` of a computed tensor, else `x` itself."""
     edge = x._edge()
     return x if edge is None else edge
 
 
 def record_of(node: Node) -> NodeRecord:
-    """Return the record of one node."""
+    """Return the record of a node."""
     return _of_value(node) if isinstance(node, Value) else _of_step(node) if isinstance(node, Step) else _of_leaf(node)
 
 
 def _of_value(x: Value) -> NodeRecord:
     operands, notes = x._inputs, getattr(x, "_more", _NO_NOTES)
     late = () if x._made == Node.writes else x.stale
-    if not notes and not late:  # as of most, and quickly
+    if not notes and not late:  # the common case, kept fast
         return NodeRecord(x, x._op, operands, (), _NO_NOTES, x._data, x.grad, x._requires_grad, (), "float")
     attrs, stale = notes.get("static", _NO_NOTES), tuple([slot for slot, y in enumerate(operands) if y in late])
     first = (x, x._op, operands, (), attrs, x._data, x.grad, x._requires_grad, (), "float")
@@ -118,7 +118,7 @@ def _of_leaf(x: Any) -> NodeRecord:
 
 
 def _notes_of(notes: Mapping[Any, Any]) -> dict[str, Any]:
-    """What few nodes have, by the names of fields."""
+    """Return the rare fields of a `NodeRecord`."""
     return {
         "label": notes.get("label"),
         "scope": notes.get("scope", ""),
@@ -129,5 +129,5 @@ def _notes_of(notes: Mapping[Any, Any]) -> dict[str, Any]:
 
 
 def _is_late(operand: tuple[Any, ...], made: int) -> bool:
-    """Whether an operand, a node or a constant, is a tensor that was written after write number `made`."""
+    """Return whether an operand, a node or a constant, is a tensor modified after write count `made`."""
     return written_since(tuple([x for x in operand if isinstance(x, Node) and not isinstance(x, Step)]), made)

@@ -1,7 +1,7 @@
-"""Step: what the graph keeps of one operation on tensors. PyTorch calls it ``grad_fn``.
+"""Step: the graph node of one operation on tensors, PyTorch's ``grad_fn``.
 
-A Value is its own record of how it came about. A tensor cannot be: it can be overwritten. So its record is a Step: the
-op, the nodes its operands came from, and, of their numbers, those that the rules will read, each with its version.
+A Value is its own graph node. A tensor cannot be, because it can be modified in-place. Its node is a `Step`: the op,
+the nodes of its operands, and the saved tensors that the rules read, with their version counters.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ from minigrad.core.storage import Storage, common_place
 
 __all__ = ["Constant", "Step", "check_gradient", "constant", "fitted", "linked", "written_since"]
 
-SMALL = 4096  # elements: a constant whose memory has no more is kept alive by the graph
+SMALL = 4096  # elements: the graph keeps a constant tensor of up to this size alive
 
 
 class Constant:
-    """A tensor that took part without a gradient, as its step remembers it. Call it to get the tensor.
+    """A reference to a tensor operand that does not require grad. Call it to get the tensor.
 
-    Where that is no more, or is not what it was, you get its array if it is small, else None. Only inside
-    ``mg.record()`` is the tensor kept alive, which may hold the graph that holds this. Of a view of a large tensor the
-    base is remembered, and the operations that lead to it.
+    If the tensor has been deleted or reassigned, the call returns its array if that is small, else None. Only inside
+    ``mg.record()`` is the tensor kept alive, because it may hold the graph that holds this. For a view of a large
+    tensor, the base and the view operations are stored.
     """
 
     __slots__ = ("_array", "_chain", "_of")
@@ -50,16 +50,16 @@ class Constant:
 
 
 def constant(x: Any) -> Any:
-    """What a step keeps of `x`, an operand without a gradient: a tensor as a `Constant`, a number as it is."""
+    """Wrap `x`, an operand that does not require grad: a tensor in a `Constant`, a scalar unchanged."""
     return Constant(x) if isinstance(x, Node) else x
 
 
 class Step(Node):
-    """One recorded operation on tensors: a node of the graph that is not a leaf."""
+    """A node of the graph for one operation on tensors."""
 
-    # _left: the nodes of the operands, what `constant` keeps of one without a gradient. _made: Storage.writes then.
-    # _saved: for (y, *operands) the tensor or number that a rule will read, else None (a plain number is there in any
-    # case). In _more, "written" is Storage.writes after the result was written in place.
+    # _left: the nodes of the operands, or what `constant` returns for one that does not require grad. _made:
+    # Storage.writes at creation. _saved: for (y, *operands) the tensor or scalar that a rule reads, else None (scalars
+    # are always saved). In _more, "written" is Storage.writes after the result was written in-place.
     __slots__ = ("__weakref__", "_dtype", "_kept", "_saved", "_shape")
 
     def __init__(self, op: Op, operands: tuple[Any, ...], static: Mapping[str, Any], like: Any, saved: Any) -> None:
@@ -85,45 +85,45 @@ class Step(Node):
 
     @property
     def name(self) -> str:
-        """The op's name as PyTorch prints it, such as ``MulBackward``."""
+        """The name in PyTorch's style, such as ``MulBackward``."""
         op = cast(Op, self._op)
         return "".join(part[:1].upper() + part[1:] for part in op.name.split("_")) + "Backward"
 
     @property
     def scope(self) -> str:
-        """The `mg.scope` it was recorded in, such as ``"layer1/attention"``; empty outside of any."""
+        """The `mg.scope` in which it was recorded, such as ``"layer1/attention"``; empty outside any scope."""
         return cast(str, self._note("scope", ""))
 
     @property
     def line(self) -> str | None:
-        """The source line that made it, as ``file:number: text``, where ``mg.record(lines=True)`` was on; else None."""
+        """The source line of the operation, as ``file:line: code``, inside ``mg.record(lines=True)``; else None."""
         return cast(str | None, self._note("line"))
 
     @property
     def output(self) -> Any:
-        """The numbers it gave, an array, as they were then; None unless it was made inside ``mg.record()``.
+        """A copy of the result as an array; None unless computed inside ``mg.record()``.
 
-        Of an operation with several outputs those of the first.
+        For an operation with several outputs, the first one.
         """
         return self._note("output")
 
     @property
     def constants(self) -> tuple[Any, ...]:
-        """By operand: the tensor, array or number that took part without a gradient; None for a node, or if freed."""
+        """For each operand, the tensor, array or scalar that does not require grad; None for a node, or if freed."""
         return tuple([x() if x.__class__ is Constant else None if isinstance(x, Node) else x for x in self._left])
 
     def observe(self, output: Any) -> None:
-        """Inside ``mg.record()`` keep a copy of the `output`."""
+        """Store a copy of `output` inside ``mg.record()``."""
         if modes.gradient_passed:
             self._remember("output", copied(output))
 
     @property
     def next_functions(self) -> tuple[Node | None, ...]:
-        """The nodes that receive a contribution from this one, by operand; None where none is needed."""
+        """The node of each operand; None for operands that do not require grad."""
         return tuple(node if isinstance(node, Node) else None for node in self._left)
 
     def replace_operand(self, tensor: Any, inputs: tuple[Any, ...], copy: Callable[[], Any]) -> None:
-        """Where `tensor`, one of `inputs`, is kept, keep a copy: it is about to be overwritten with the result."""
+        """Replace `tensor`, one of `inputs`, by a copy where it is saved, before it is overwritten by the result."""
         saved, left = self._saved, self._left
         constants = [x is tensor and not isinstance(edge, Node) for x, edge in zip(inputs, left, strict=True)]
         if True in constants or any(x is tensor for x in saved):
@@ -132,7 +132,7 @@ class Step(Node):
             self._saved = tuple([kept if x is tensor else x for x in saved])
 
     def free(self) -> None:
-        """Forget the saved numbers; the structure of the graph stays."""
+        """Free the saved tensors; the structure of the graph remains."""
         self._saved = None
         op = cast(Op, self._op)
         if op.aux:
@@ -147,8 +147,8 @@ class Step(Node):
         op, saved = cast(Op, self._op), self._saved  # read once: another thread may free it
         if saved is None:
             raise GraphError(
-                f"backward: the graph behind {op.name} was freed by an earlier backward, to give its memory back.\n"
-                "  Write backward(retain_graph=True) the first time, or compute the expression again."
+                f"backward: trying to backward through the graph a second time: {op.name} freed its saved tensors.\n"
+                "  Write backward(retain_graph=True) the first time, or recompute the expression."
             )
         if written_since(saved, self._made):
             self._refuse_overwritten(op, saved, slots)
@@ -159,14 +159,14 @@ class Step(Node):
         return (linked, *saved[1:])
 
     def relinked(self, outputs: tuple[Any, ...]) -> tuple[Any, ...]:
-        """The `outputs` of this step, None for one that was not saved, as tensors whose gradients come here."""
+        """Return `outputs` (None for one that was not saved) as tensors whose `grad_fn` is this step."""
         if len(outputs) == 1:
             return (outputs[0]._linked(self),)
         picks = [None if x is None else self.pick(x, k, len(outputs)) for k, x in enumerate(outputs)]
         return tuple([x if p is None else x._linked(p) for x, p in zip(outputs, picks, strict=True)])
 
     def pick(self, output: Any, index: int, count: int) -> Step | None:
-        """The step of output number `index` of `count`, which passes its gradient here; None if it is of integers."""
+        """Return the node that selects output `index` of `count`; None if that output has an integer dtype."""
         if not output.dtype.is_floating_point:
             return None
         pick = Step(OPS["pick"], (self,), {"index": index, "count": count}, output._array, (None, None))
@@ -182,9 +182,9 @@ class Step(Node):
             if tensor is not None and any(not op.reads[slot].isdisjoint(asked) for slot in slots):
                 what = "result" if name == "y" else f"operand {name}"
                 raise GraphError(
-                    f"backward: {op.name} needs its {what}, of shape {tensor.shape}, which has since been overwritten "
-                    f"by {tensor._storage.last_write}\n"
-                    f"  Write out of place there (x = x + 1, not x += 1), or give {op.name} a clone()."
+                    f"backward: {op.name} saved its {what} of shape {tensor.shape}, which has been modified "
+                    f"by an inplace operation: {tensor._storage.last_write}\n"
+                    f"  Use an out-of-place operation there (x = x + 1, not x += 1), or give {op.name} a clone()."
                 )
 
     def _fitted(self, gradient: Any) -> Any:
@@ -202,7 +202,7 @@ class Step(Node):
 
     @property
     def retainer(self) -> Any:
-        """The tensor that asked to keep its gradient, if it still lives."""
+        """The tensor on which `retain_grad` was called, if still alive."""
         return self._note("retains", lambda: None)()
 
     def _local(self, slot: int) -> float | None:
@@ -213,7 +213,7 @@ class Step(Node):
 
 
 def written_since(saved: tuple[Any, ...], made: int) -> bool:
-    """Whether the memory of any tensor in `saved` was written after write number `made` of all."""
+    """Return whether the storage of any tensor in `saved` was written after write count `made`."""
     for x in saved:
         if isinstance(x, Node):
             if x._storage is not None and x._storage.latest > made:  # type: ignore[attr-defined]
@@ -224,42 +224,42 @@ def written_since(saved: tuple[Any, ...], made: int) -> bool:
 
 
 def _array(x: Any) -> Any:
-    """The bare numbers in what was saved: a tensor, several, a number, or nothing."""
+    """Return the raw arrays of a saved tensor, tuple of tensors, scalar or None."""
     return x._raw() if isinstance(x, Node) else tuple(map(_array, x)) if x.__class__ is tuple else x
 
 
 def fitted(gradient: Any, shape: Shape, dtype: Any) -> Any:
-    """`gradient` summed over what broadcasting had stretched, so that it has `shape`, and as `dtype`."""
+    """Sum `gradient` over the broadcast dimensions to `shape`, and cast it to `dtype`."""
     array = gradient._raw() if isinstance(gradient, Node) else gradient
     if array.shape == shape and array.dtype is dtype:
         return gradient
     if array.shape != shape:
         if broadcast_shapes(shape, array.shape, op="backward") != array.shape:
             raise ShapeError(
-                f"backward: a rule gave an operand of shape {shape} a gradient of shape {array.shape}.\n"
-                "  It must have the operand's shape, or one that the operand was broadcast to."
+                f"backward: a rule returned an invalid gradient: got shape {array.shape} but expected one compatible "
+                f"with {shape}.\n  It must have the operand's shape, or one that the operand can be broadcast to."
             )
         gradient = OPS["sum_to"](gradient, shape=shape)
     return gradient if array.dtype is dtype else OPS["to"](gradient, dtype=as_dtype(dtype))
 
 
 def check_gradient(x: Any, like: Any, what: str, whose: str, of_type: bool = True) -> None:
-    """Raise unless `x` is a tensor of the shape, and with `of_type` of the type, of the array `like`."""
+    """Raise unless `x` is a tensor with the shape and, with `of_type`, the dtype of the array `like`."""
     if not hasattr(x, "_array"):
-        raise DTypeError(f"{what} is {a_kind(x)}, not a tensor.\n  Make it one: mg.tensor(x).")
+        raise DTypeError(f"{what} is {a_kind(x)}; expected a tensor.\n  Convert it: mg.tensor(x).")
     if x._array.shape != like.shape:
         raise ShapeError(
-            f"{what} has shape {x.shape}, but {whose} has {like.shape}.\n  Both must be equal: reshape it, or expand."
+            f"{what} has shape {x.shape}, but {whose} has {like.shape}.\n  The shapes must match: reshape or expand it."
         )
     common_place((like, x._array), what)
     if of_type and x._array.dtype is not like.dtype:
         raise DTypeError(
-            f"{what} is of {x.dtype.name}, but {whose} of {like.dtype}.\n  Convert it: x.to(mg.{like.dtype})."
+            f"{what} has dtype {x.dtype.name}, but {whose} has {like.dtype}.\n  Convert it: x.to(mg.{like.dtype})."
         )
 
 
 def linked(step: Step, outputs: tuple[Any, ...]) -> Step:
-    """`step`, as the place that the gradients of `outputs` go to."""
+    """Set `step` as the `grad_fn` of `outputs`, and return it."""
     if len(outputs) == 1:
         outputs[0]._step, outputs[0]._requires_grad = step, True
         return step

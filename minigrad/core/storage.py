@@ -1,7 +1,6 @@
-"""Storage: where the bytes of a tensor live. Tensors that are views of one another share one.
+"""Storage: the memory that holds a tensor's elements. A tensor and its views share one `Storage`.
 
-A device with arrays says here how it makes them (`Allocator`), and by what type of array they are known: so an array
-knows its device, and a tensor asks its array.
+Each device registers an `Allocator` and the type of its arrays, so that the type of an array identifies its device.
 """
 
 from __future__ import annotations
@@ -41,36 +40,36 @@ __all__ = [
 
 
 class Allocator(NamedTuple):
-    """How a device makes arrays and gives them back."""
+    """How a device allocates arrays."""
 
     empty: Callable[[tuple[int, ...], Any], Any]
-    """An array of a shape and a type of NumPy's, with whatever numbers."""
+    """Return an uninitialised array of a shape and a NumPy dtype."""
     full: Callable[[tuple[int, ...], Any, Any], Any]
-    """The same in which all numbers are one."""
+    """Return an array of a shape and a NumPy dtype filled with a scalar."""
     shared: Callable[[Any], Any]
-    """An array in the memory of one of NumPy's, or a copy where that cannot be."""
+    """Return an array that shares the memory of a NumPy array, or a copy if it cannot."""
     copied: Callable[[Any], Any]
-    """An array with the numbers of one of NumPy's, which nobody else has."""
+    """Return an array with a copy of a NumPy array's elements."""
     host: Callable[[Any], Any]
-    """The numbers of an array as one of NumPy's, in the same memory where that can be."""
+    """Return an array as a NumPy array, without a copy if possible."""
     owner: type
-    """What the `base` of an array is that shares its memory with no other."""
+    """Type of `array.base` when the array owns its memory."""
     pool: Any = None
-    """Memory kept for the next array: bytes `held`, their `limit`; bytes `used` and their `peak`; `clear()`."""
+    """The caching pool: bytes `held` and their `limit`, bytes `used` and their `peak`, and `clear()`."""
     there: Callable[[], bool] = lambda: True
-    """Whether the machine has the device."""
+    """Return whether the device is available on this machine."""
 
 
 DEVICES: list[str] = []
-"""The devices that tensors can be on, where the machine has them."""
+"""The registered devices, available on this machine or not."""
 PLACES: dict[type, str] = {}
-"""The devices by the type of their arrays."""
-_default = ["cpu" if find_spec("taichi") else "numpy"]  # what "cpu" means, then where they are made if that was chosen
+"""The device of each array type."""
+_default = ["cpu" if find_spec("taichi") else "numpy"]  # the meaning of "cpu", then the default device if one was set
 _memories: dict[str, Allocator] = {}
 
 
 def add_memory(name: str, array: type, memory: Allocator) -> None:
-    """Make `name` a device for tensors, whose arrays are of the type `array`."""
+    """Register `name` as a device for tensors whose arrays have the type `array`."""
     PLACES[array] = name
     _memories[name] = memory
     kernel("move", name)(_moved)
@@ -83,38 +82,38 @@ def _moved(a: Any, *, device: str, source: str) -> Any:
 
 
 def pools() -> list[str]:
-    """The devices that keep memory which is not in use for the next tensor."""
+    """Return the devices with a caching memory pool."""
     return [name for name, memory in _memories.items() if memory.pool is not None]
 
 
 def pool_of(name: str) -> Any:
-    """The pool of a device, None if it has none or is not there."""
+    """Return the memory pool of a device; None if it has none or is not registered."""
     return _memories[name].pool if name in _memories else None
 
 
 def owns(array: Any) -> bool:
-    """Whether an array was not made as a view of another."""
+    """Return whether an array owns its memory rather than being a view."""
     return array.base.__class__ is _memories[PLACES[array.__class__]].owner
 
 
 def set_default_device(device: str | None) -> None:
-    """Make tensors on `device` where nothing else is said; None goes back to the device of the start."""
+    """Set the device on which tensors are created by default; None restores the initial default."""
     named = device if device in DEVICES else check_device(device, "set_default_device")
     _default[1:] = [] if device is None else [named]
 
 
 def get_default_device() -> device:
-    """Where tensors are made unless `device=` says otherwise."""
+    """Return the device on which tensors are created without ``device=``."""
     return device(_default[-1])
 
 
 def is_there(name: str) -> bool:
-    """Whether tensors can be on the device `name` on this machine."""
+    """Return whether the device `name` is available on this machine."""
     return name in DEVICES and _memories[name].there()
 
 
 def memory(name: str) -> Allocator:
-    """How the device `name` makes arrays."""
+    """Return the allocator of the device `name`."""
     found = _memories[name]
     for listener in modes.memory_requested:
         found = listener.memory_requested(found)
@@ -122,19 +121,19 @@ def memory(name: str) -> Allocator:
 
 
 def place_of(array: Any) -> str:
-    """The device that an array is on."""
+    """Return the device of an array."""
     return PLACES[array.__class__]
 
 
 def owner_of(array: Any) -> Any:
-    """The array that has the memory which `array` shows."""
+    """Return the array that owns the memory of `array`."""
     while getattr(array, "base", None) is not None and hasattr(array.base, "nbytes"):
         array = array.base
     return array
 
 
 def common_place(arrays: Iterable[Any], asked: str) -> str:
-    """The one device that arrays are on, among them other things. Raises DeviceError if there are several."""
+    """Return the device of the arrays among `arrays`. Raises DeviceError if there are several."""
     found = None
     for x in arrays:
         place = PLACES.get(x.__class__)
@@ -142,33 +141,33 @@ def common_place(arrays: Iterable[Any], asked: str) -> str:
             continue
         if found is not None:
             raise DeviceError(
-                f"{asked}: one tensor is on the device {found!r}, another on {place!r}.\n"
-                f"  Bring them together: x.to({found!r})."
+                f"{asked}: expected all tensors to be on the same device, but found at least two devices, {found!r} "
+                f"and {place!r}.\n  Move one of them: x.to({found!r})."
             )
         found = place
     return found or _default[-1]
 
 
 def host(array: Any) -> Any:
-    """The numbers of an array, on whatever device, as one of NumPy's; they are only to be read."""
+    """Return an array on any device as a NumPy array, which must not be written."""
     for listener in modes.values_read:
         listener.values_read()
     return _memories[PLACES[array.__class__]].host(array)
 
 
 class Transfers(NamedTuple):
-    """How often numbers were moved, and how many bytes in all."""
+    """The number of transfers and their total size in bytes."""
 
     times: int
     bytes: int
 
     def since(self, before: Transfers) -> Transfers:
-        """What was moved after `before` was counted."""
+        """Return the transfers since `before`."""
         return Transfers(self.times - before.times, self.bytes - before.bytes)
 
 
 transfers = {"up": Transfers(0, 0), "down": Transfers(0, 0)}
-"""What was moved from NumPy's memory to another device, and back, since the start."""
+"""The transfers from NumPy's memory to other devices ("up") and back ("down")."""
 
 
 def count_transfer(way: str, size: int) -> None:
@@ -176,12 +175,12 @@ def count_transfer(way: str, size: int) -> None:
 
 
 class device(str):
-    """The name of a device, with its `type`, as in ``mg.device("cuda:0")``. It need not be there.
+    """The name of a device, with its `type`, as in ``mg.device("cuda:0")``. The device need not exist.
 
-    "cpu" are kernels that Taichi compiles for the processor; tensors are made there unless `device=` or
-    ``mg.set_default_device`` says otherwise. "numpy" is NumPy: the readable reference, beside the others in one
-    process, and the default where Taichi is not installed; there "cpu" means it too, so that programs which name "cpu"
-    run. ``x.to(device)`` moves a tensor; those of two devices do not mix. ``minigrad ops`` prints the kernels of each.
+    "cpu" runs kernels that Taichi compiles for the processor. It is the default unless ``device=`` or
+    ``mg.set_default_device`` selects another. "numpy" is the reference implementation in NumPy, available in the same
+    process. Where Taichi is not installed, it is the default and "cpu" is an alias of it, so that programs which name
+    "cpu" run. ``x.to(device)`` moves a tensor; operands must be on one device. ``minigrad ops`` lists the kernels.
 
     >>> device("cuda", 1), device("cuda:1").type, device("cpu:0") == device("cpu")
     ('cuda:1', 'cuda', True)
@@ -197,20 +196,18 @@ class device(str):
 
     @property
     def type(self) -> str:
-        """Its kind, as "cuda"."""
+        """The device type, such as "cuda"."""
         return self.partition(":")[0]
 
 
 class Storage:
-    """The identity of some bytes: on which device, how often they were written, and by what.
+    """The memory of a tensor and its views, with a version counter.
 
-    `array` holds them all: that of the tensor which they were made for. Its first number is number 0 of the storage.
-
-    `version` counts the writes: a value kept for the backward pass knows the version it was kept at. `rebased` counts
-    how often a write changed where the gradient of these bytes comes from, so that views know theirs is out of date.
-    `unrecorded` says that the last write left no trace in the graph, which still tells of the numbers before.
-    `latest` is the number of the last write here among `writes`, those of all storages: so a step, which knows how many
-    there were, knows whether an operand was written since.
+    `array` spans the memory; its first element is element 0 of the storage. `version` counts the in-place writes, so
+    that a saved tensor can be checked. `rebased` counts the writes that changed the graph node of these elements, so
+    that views recompute theirs. `unrecorded` is true if the last write was not recorded in the graph. `latest` is the
+    value of `writes`, the global write counter, after the last write here: a graph node stores the counter at its
+    creation and so detects a modified operand.
     """
 
     __slots__ = ("array", "latest", "place", "rebased", "unrecorded", "version", "writer")
@@ -227,11 +224,11 @@ class Storage:
 
     @property
     def device(self) -> device:
-        """Where they are."""
+        """The device of the memory."""
         return device(place_of(self.array))
 
     def written(self, writer: str, recorded: bool = False, place: tuple[str, int] | None = None) -> None:
-        """Count a write by `writer`, an operation's name, and note from where in the reader's code, or `place`."""
+        """Increment the version after a write by the operation `writer` at `place`, by default the user's line."""
         self.version += 1
         Storage.writes = self.latest = Storage.writes + 1
         self.unrecorded = not recorded
@@ -242,22 +239,22 @@ class Storage:
 
     @property
     def last_write(self) -> str:
-        """What wrote here last, and the source line."""
+        """The operation that wrote last, and its source line."""
         return self.writer if self.place is None else f"{self.writer}, at {source_line(*self.place)}"
 
 
 def check_device(name: Any, asked: str) -> device:
-    """The name of the device to make a tensor on, the default for None. Raises DeviceError if there is none such."""
+    """Return `name` as a device; the default if None. Raises DeviceError for an unknown device."""
     if name is None:
         return get_default_device()
     if isinstance(name, str) and device(name.removesuffix(":0")) in DEVICES:
         return device(name.removesuffix(":0"))
     raise DeviceError(
-        f"{asked}: there is no device {str(name)!r}: tensors live on {_default[-1]!r}.\n"
-        f"  Leave device= out, or write device={_default[-1]!r}."
+        f"{asked}: device {str(name)!r} is not available; the default device is {_default[-1]!r}.\n"
+        f"  Omit device=, or write device={_default[-1]!r}."
     )
 
 
 def copy_of(array: Any) -> Any:
-    """The same numbers in memory of their own."""
+    """Return a contiguous copy of an array."""
     return dispatch("contiguous", place_of(array), (array,))

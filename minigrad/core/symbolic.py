@@ -1,8 +1,9 @@
-"""Numbers that a captured step reads anew each time it runs: a learning rate, a count of steps, a place in a stream.
+"""Symbolic scalars: Python numbers that a captured function reads again on each replay, such as a learning rate.
 
-While a step is captured such a number is a `Traced`: it computes as the number does, and notes how. Afterwards one
-function of Python's computes all that the kernels need from what the numbers are then. Where plain Python asks for the
-number itself (an ``if``, a ``float()``), what it was told is noted as a condition: the capture holds while that is so.
+During capture such a number is a `Traced`, which computes like the number and records the expressions. A compiled
+Python function then evaluates on each replay what the kernels need from the current values. Where Python needs the
+concrete value (an ``if``, a ``float()``), the result is recorded as a guard: the capture is valid while it is
+unchanged.
 """
 
 from __future__ import annotations
@@ -19,23 +20,23 @@ __all__ = ["Book", "Traced", "apply", "plain", "replaced", "traced"]
 
 
 class Book:
-    """What is noted of the numbers of one capture: lines of Python, each of which gives one a name."""
+    """The symbolic scalars of one capture: Python assignments, one per scalar."""
 
     def __init__(self) -> None:
-        self._lines: list[tuple[str, str, tuple[str, ...]]] = []  # name, text, the names in it
-        self._known: dict[str, Traced] = {}  # by their texts: what is computed twice is one number
+        self._lines: list[tuple[str, str, tuple[str, ...]]] = []  # name, expression, names of its operands
+        self._known: dict[str, Traced] = {}  # by expression: common subexpressions are eliminated
         self._space: dict[str, Any] = {"inf": math.inf, "nan": math.nan}
         self._functions: dict[int, str] = {}
-        self._conditions: dict[tuple[str, Any], str] = {}  # (text, what it was) -> what it is about, for the reader
+        self._conditions: dict[tuple[str, Any], str] = {}  # (expression, value) -> description for the user
 
     def source(self, read: Callable[[], Any], what: str, value: Any = None) -> Traced:
-        """The number that `read` gives, or now `value`, to be read again each time; `what` it is for the reader."""
+        """Add an input, which `read` returns on each replay; its current value is `value`, described by `what`."""
         found = self.call(read, (), what)
         found.value = found.value if value is None else value
         return found
 
     def call(self, function: Callable[..., Any], args: tuple[Any, ...], what: str) -> Traced:
-        """What `function` gives of numbers, traced ones among them."""
+        """Record the call ``function(*args)``, whose arguments may be symbolic."""
         texts = [self.text(x) for x in args]
         return self.line(f"{self.text(function)}({', '.join(texts)})", function(*map(plain, args)), args, what)
 
@@ -51,7 +52,7 @@ class Book:
         return self._known[text]
 
     def text(self, x: Any) -> str:
-        """An expression of a number or another constant."""
+        """Return the expression of a symbolic scalar or a constant."""
         if type(x) is Traced:
             return x.name
         if type(x) in (bool, int, float, str, tuple, list, type(None)):
@@ -62,28 +63,28 @@ class Book:
         return name
 
     def binary(self, sign: str, a: Any, b: Any) -> Any:
-        """``a sign b``, of which one is traced; NotImplemented where the other is no number: it may know how."""
+        """Record ``a sign b``, one of them symbolic; NotImplemented if the other is not a number."""
         if not (isinstance(a, Number) and isinstance(b, Number)):
             return NotImplemented
         value = _BINARY[sign](plain(a), plain(b))
         return self.line(f"{self.text(a)} {sign} {self.text(b)}", value, (a, b))
 
     def condition(self, text: str, value: Any, what: str) -> Any:
-        """Note that the capture holds only while `text` is `value`."""
+        """Add the guard that the expression `text` equals `value`."""
         self._conditions.setdefault((text, value), what)
         return value
 
     @property
     def conditions(self) -> list[str]:
-        """What each condition is about."""
+        """The description of each guard."""
         return list(self._conditions.values())
 
     def forget(self, count: int) -> None:
-        """Forget the conditions but for the first so many."""
+        """Remove all guards but the first `count`."""
         self._conditions = dict(list(self._conditions.items())[:count])
 
     def function(self, wanted: Iterable[Any]) -> Callable[[], tuple[tuple[Any, ...], tuple[bool, ...]]]:
-        """A function that reads all sources, and returns the numbers `wanted`, then which conditions hold."""
+        """Compile a function that returns the current values of `wanted`, and whether each guard holds."""
         given = list(wanted)
         needed = {x.name for x in given if type(x) is Traced}
         tests = [_test(text, value) for text, value in self._conditions]
@@ -100,7 +101,7 @@ class Book:
 
 
 def _test(text: str, value: Any) -> str:
-    """An expression that is true where `text` gives `value`, of the same type, with the sign of a zero; nan is nan."""
+    """Return a test that `text` equals `value` with the same type and sign of zero; nan equals nan."""
     kind = type(value)
     if kind is bool and not text.isidentifier():
         return f"{text} == {value}"
@@ -114,7 +115,7 @@ def _names(text: str) -> set[str]:
 
 
 class Traced:
-    """A number that may be another the next time. It says that it is of the class that its number is of."""
+    """A symbolic scalar. Its ``__class__`` is that of its current value."""
 
     __slots__ = ("book", "name", "value", "what")
 
@@ -126,7 +127,7 @@ class Traced:
         return type(self.value)
 
     def _known(self) -> Any:
-        """The number itself, for plain Python: from here on the capture holds only while it is that."""
+        """Return the concrete value, and guard on it."""
         return self.book.condition(self.name, self.value, self.what)
 
     def __float__(self) -> float:
@@ -136,30 +137,30 @@ class Traced:
         return int(self.book.condition(f"int({self.name})", int(self.value), self.what))
 
     def __index__(self) -> int:
-        operator.index(self.value)  # which raises what it does for a float
+        operator.index(self.value)  # raises for a float
         return operator.index(self._known())
 
     def __bool__(self) -> bool:
         return bool(self.book.condition(f"bool({self.name})", bool(self.value), self.what))
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
-        import numpy  # which whoever asks has loaded
+        import numpy  # already imported by the caller
 
         return numpy.asarray(self._known(), dtype)
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
-        """Arrays and scalars of NumPy's compute with the number itself."""
+        """Let NumPy compute with the concrete value."""
         return getattr(ufunc, method)(*[x._known() if type(x) is Traced else x for x in inputs], **kwargs)
 
     def __getattr__(self, name: str) -> Any:
-        """A method of numbers, as ``is_integer``: it is asked of the number itself."""
+        """Return a method of the concrete value, such as ``is_integer``."""
         if name.startswith("__"):
             raise AttributeError(name)
         getattr(self.value, name)
         return getattr(self._known(), name)
 
     def __reduce__(self) -> Any:
-        """A copy is the number itself."""
+        """Copy and pickle the concrete value."""
         return type(self.value), (self._known(),)
 
     def __hash__(self) -> int:
@@ -220,7 +221,7 @@ for _sign, _name in {"<": "lt", "<=": "le", ">": "gt", ">=": "ge", "==": "eq", "
 
 
 def replaced(x: Any, number: Callable[[Traced], Any]) -> Any:
-    """`x` with ``number(t)`` in place of each traced number in it: in tuples, lists and mappings too."""
+    """Replace each symbolic scalar t in `x`, a scalar, tuple, list or mapping, by ``number(t)``."""
     if type(x) is Traced:
         return number(x)
     if type(x) in (tuple, list):
@@ -231,19 +232,19 @@ def replaced(x: Any, number: Callable[[Traced], Any]) -> Any:
 
 
 def traced(x: Any) -> list[Traced]:
-    """The traced numbers in `x`, where `replaced` finds them."""
+    """Return the symbolic scalars in `x`."""
     found: list[Traced] = []
     replaced(x, found.append)
     return found
 
 
 def plain(x: Any) -> Any:
-    """What numbers are now: of a traced one its value."""
+    """Replace symbolic scalars by their concrete values."""
     return replaced(x, lambda number: number.value)
 
 
 def apply(function: Callable[..., Any], *args: Any) -> Any:
-    """``function(*args)``, also of traced numbers: then it is called again whenever the step runs."""
+    """Return ``function(*args)``; with symbolic arguments, the call is recorded for replay."""
     for x in args:
         if type(x) is Traced:
             return x.book.call(function, args, x.what)

@@ -1,4 +1,4 @@
-"""Tensor: an n-dimensional array with a place in the graph. It has PyTorch's methods, and no mathematics of its own."""
+"""Tensor: an n-dimensional array that is part of the autograd graph, with PyTorch's methods."""
 
 from __future__ import annotations
 
@@ -28,21 +28,22 @@ __all__ = ["RemovableHandle", "Tensor", "linked", "promoted", "record", "wrap"]
 _DTYPE = {np.dtype(name): dtype for name, dtype in DTYPES.items()}
 _NOTHING: Mapping[str, Any] = {}
 
-if TYPE_CHECKING:  # the methods that the families in `functional` bring along, written out by `make stubs`
+if TYPE_CHECKING:  # the methods that `functional` adds at import, as a stub from `make stubs`
     from minigrad.functional._stubs import Methods
 else:
     Methods = Node
 
 
 class Tensor(Methods):
-    """Numbers of one type in a shape, on a device. Made by `mg.tensor`, `mg.zeros`, … and by operations.
+    """A multi-dimensional array of elements of one dtype on one device.
 
-    A leaf with ``requires_grad=True`` receives its gradient in `grad`; a computed tensor knows its `grad_fn`. Basic
-    indexing, ``view``, ``permute`` and the like share memory; methods that end in an underscore write in place.
+    Create tensors with `mg.tensor`, `mg.zeros`, …. A leaf with ``requires_grad=True`` accumulates its gradient in
+    `grad`; the result of an operation has a `grad_fn`. Basic indexing, ``view`` and ``permute`` return views, which
+    share memory; methods whose names end in an underscore work in-place.
     """
 
-    # A leaf is a node of the graph itself; a computed tensor's node is its Step, in _step. _storage is None until
-    # somebody asks who else has these bytes. A view knows its _base and the view operations that lead from it here.
+    # A leaf is itself a node of the graph; the node of a computed tensor is its Step, in _step. _storage is created on
+    # first use. A view stores its _base and the chain of view operations that leads from the base to it.
     __slots__ = ("__weakref__", "_array", "_base", "_chain", "_rebased", "_step", "_storage", "label")
 
     _array: Any
@@ -54,11 +55,11 @@ class Tensor(Methods):
 
     def __init__(self, *data: Any, **options: Any) -> None:
         raise DTypeError(
-            "Tensor: this is the class; functions make tensors.\n"
-            "  Write mg.tensor(data) for numbers, mg.empty(2, 3) for a shape, dtype= for a type."
+            "Tensor: the class cannot be called; factory functions create tensors.\n"
+            "  Write mg.tensor(data) for data, mg.empty(2, 3) for a shape, dtype= for a dtype."
         )
 
-    # --- what it is ---
+    # --- attributes ---
 
     @property
     def shape(self) -> Shape:
@@ -67,12 +68,12 @@ class Tensor(Methods):
 
     @property
     def dtype(self) -> DType:
-        """The type of its numbers."""
+        """The dtype of the elements."""
         return _DTYPE[self._array.dtype]
 
     @property
     def device(self) -> device:
-        """Where its numbers are."""
+        """The device that holds the elements."""
         return device(place_of(self._array))
 
     @property
@@ -82,10 +83,10 @@ class Tensor(Methods):
 
     @property
     def storage(self) -> Storage:
-        """The bytes that it shares with its views."""
+        """The storage that this tensor shares with its views."""
         if self._storage is None:
             made = Storage(self._array) if self._base is None else self._base.storage
-            if self._storage is None:  # another thread may have created one; here none can
+            if self._storage is None:  # another thread may have created one above, but not from here on
                 self._storage = made
         return self._storage
 
@@ -93,11 +94,11 @@ class Tensor(Methods):
     def _version(self) -> int:
         return 0 if self._storage is None else self._storage.version
 
-    # --- its place in the graph ---
+    # --- autograd attributes ---
 
     @property
     def requires_grad(self) -> bool:
-        """Whether a backward pass brings it a gradient."""
+        """Whether the tensor requires a gradient."""
         views.refresh(self)
         return self._requires_grad
 
@@ -106,23 +107,28 @@ class Tensor(Methods):
         self.requires_grad_(flag)
 
     def requires_grad_(self, flag: bool = True) -> Tensor:
-        """Say whether this leaf receives a gradient. Raises GraphError if computed, DTypeError if of integers."""
+        """Set whether this leaf requires a gradient.
+
+        Raises GraphError when disabled on a computed tensor, DTypeError for an integer tensor.
+        """
         if self.grad_fn is not None and not flag:
-            raise GraphError("requires_grad_: only a leaf can be set not to need a gradient; use detach().")
+            raise GraphError("requires_grad_: you can only disable requires_grad on leaf tensors; use detach().")
         check_flag(flag, "requires_grad_")
         if flag and not self.dtype.is_floating_point:
-            raise DTypeError(f"requires_grad_: only fractions have gradients, and this tensor holds {self.dtype.name}.")
+            raise DTypeError(
+                f"requires_grad_: only floating-point tensors can require gradients; got {self.dtype.name}."
+            )
         if self._step is None:
             self._requires_grad = bool(flag)
             if flag and detour.reasons and modes.scope:
                 self._remember("scope", modes.scope)
         return self
 
-    _grad: Any = vars(Node)["grad"]  # the slot itself; what a reader assigns to `grad` is checked first
+    _grad: Any = vars(Node)["grad"]  # the slot itself; the `grad` setter validates what users assign
 
     @property
     def grad(self) -> Tensor | None:
-        """Its gradient, once a backward pass has brought one. What is assigned must have its shape and type."""
+        """The accumulated gradient, or None. An assigned gradient must have the tensor's shape and dtype."""
         for listener in modes.grad_read:
             listener.grad_read(self)
         return self._grad  # type: ignore[no-any-return]
@@ -132,7 +138,7 @@ class Tensor(Methods):
         if new is not None:
             check_gradient(new, self._array, "grad", "the tensor that it is assigned to")
             if new is self:
-                raise GraphError("grad: a tensor is not its own gradient.\n  Assign x.detach().clone().")
+                raise GraphError("grad: a tensor cannot be assigned as its own grad.\n  Assign x.detach().clone().")
         for listener in modes.grad_changed:
             listener.grad_changed(self, False)
         for listener in grad_listeners:
@@ -141,28 +147,28 @@ class Tensor(Methods):
 
     @property
     def grad_fn(self) -> Step | None:
-        """The record of the operation that made it; None for a leaf."""
+        """The graph node of the operation that computed this tensor; None for a leaf."""
         views.refresh(self)
         return self._step
 
     @property
     def scope(self) -> str:
-        """The `mg.scope` that the operation was in which made it; of a leaf, where it came to require a gradient."""
+        """The `mg.scope` in which the tensor was computed or, for a leaf, first required a gradient."""
         return cast(str, (self.grad_fn or self)._note("scope", ""))
 
     @property
     def is_leaf(self) -> bool:
-        """Whether no recorded operation made it."""
+        """Whether the tensor is a leaf, that is, has no `grad_fn`."""
         return self.grad_fn is None
 
-    # --- copied, and written in place ---
+    # --- copies and in-place writes ---
 
     def clone(self) -> Tensor:
-        """A copy with memory of its own, through which the gradient flows."""
+        """Return a differentiable copy with its own memory."""
         return cast(Tensor, OPS["copy"](self.detach(), self))
 
     def copy_(self, source: Tensor | float) -> Tensor:
-        """Overwrite these numbers with those of `source`, broadcast and converted as needed."""
+        """Copy the elements of `source`, broadcast and cast as needed, into this tensor."""
         if isinstance(source, Tensor):
             if modes.strict:
                 check_equal_shapes({"self": self.shape, "source": source.shape}, "copy_")
@@ -173,20 +179,22 @@ class Tensor(Methods):
         return self._write(OPS["copy"], (self, source))
 
     def detach(self) -> Tensor:
-        """A view of the same numbers through which no gradient flows."""
+        """Return a tensor that shares this storage but is detached from the graph."""
         out = wrap(self._array)
         out._storage = self.storage
         return out
 
     def detach_(self) -> Tensor:
-        """Make this a leaf, through which no gradient flows any more. Raises GraphError for a view: detach its base."""
+        """Detach this tensor from the graph in-place. Raises GraphError for a view; detach its base instead."""
         if self._base is not None:
-            raise GraphError("detach_: a view gets its gradient by way of its base.\n  Write x = x.detach().")
+            raise GraphError(
+                "detach_: can't detach views in-place; use detach() instead.\n  Write x = x.detach()."
+            )
         self._step, self._requires_grad = None, False
         return self
 
     def _edge(self) -> Any:
-        """The node that receives this tensor's gradient; None where none is needed."""
+        """Return the node that receives this tensor's gradient; None if it does not require one."""
         if self._base is not None:
             views.refresh(self)
         if self._requires_grad:
@@ -194,13 +202,13 @@ class Tensor(Methods):
         return None
 
     def _snapshot(self) -> Tensor:
-        """A copy of the elements as they are now, with the same node in the graph."""
+        """Return a copy of the current elements that has the same graph node."""
         out = wrap(copy_of(self._array))
         out._step, out._requires_grad = self._step, self._requires_grad
         return out
 
     def _linked(self, step: Step) -> Tensor:
-        """A tensor of the same numbers and storage whose gradient goes to `step`: how a step sees its own output."""
+        """Return an alias of this tensor whose `grad_fn` is `step`; a `Step` sees its own output this way."""
         out = wrap(self._array)
         out._storage = self._storage
         out._step, out._requires_grad = step, True
@@ -225,41 +233,42 @@ class Tensor(Methods):
         create_graph: bool = False,
         inputs: Tensor | Iterable[Tensor] | None = None,
     ) -> None:
-        """Add to the `grad` of each leaf that this was computed from the derivative of ``(gradient * self).sum()``.
+        """Accumulate into the `grad` of the leaves the derivative of ``(gradient * self).sum()``.
 
-        `gradient` has this tensor's shape; it may be left out where there is a single number. With `inputs` it is added
-        to theirs alone, whether leaves or not, and only what leads there is computed. The graph gives back what it
-        saved unless `retain_graph` (by default, `create_graph`, or being inside ``mg.record()``). Raises GraphError
-        if this, or one of `inputs`, needs no gradient, if the graph was freed before, or if a number that a rule needs
-        was overwritten; then no `grad` has changed.
+        `gradient` has this tensor's shape and may be omitted for a scalar. With `inputs`, gradients are computed for
+        and accumulated into those tensors only, leaves or not. Saved tensors are freed unless `retain_graph` is true
+        (default: `create_graph`, or true inside ``mg.record()``). Raises GraphError if this tensor or one of `inputs`
+        does not require a gradient, if the graph was freed, or if a saved tensor was modified in-place. No `grad`
+        changes when an error is raised.
         """
         accumulate({self._edge(): self._seed(gradient, create_graph)}, retain_graph, create_graph, inputs)
 
     _accumulate: Any = staticmethod(accumulate)
 
     def retain_grad(self) -> None:
-        """Keep the gradient of this computed tensor in `grad` too. Raises GraphError if it needs none."""
+        """Store the gradient of this non-leaf tensor in `grad`. Raises GraphError if it does not require grad."""
         node = self._edge()
         if node is None:
-            raise GraphError("retain_grad: this tensor needs no gradient, so there will be none to keep.")
+            raise GraphError("retain_grad: can't retain_grad on a tensor that does not require grad.")
         if node is not self:
             self._remember("retained", node)
             node._remember("retains", weakref.ref(self))
 
     def _retain_again(self) -> None:
-        """Overwritten, this tensor keeps the gradient of what it is now, and not of what it was."""
+        """Retain the gradient of the new value after an in-place write, not of the old one."""
         if (before := self._note("retained")) is not None and self._edge() is not None:
             before._more.pop("retains", None)
             self.retain_grad()
 
     def register_hook(self, hook: Callable[[Tensor], Tensor | None]) -> RemovableHandle:
-        """Call `hook` with this tensor's whole gradient in each backward pass; what it returns replaces that.
+        """Register a function that is called with this tensor's gradient in each backward pass.
 
-        The handle's ``remove()`` ends that. Raises GraphError if this tensor needs no gradient.
+        A returned tensor replaces the gradient. Call ``remove()`` on the handle to remove the hook. Raises GraphError
+        if this tensor does not require grad.
         """
         node = self._edge()
         if node is None:
-            raise GraphError("register_hook: this tensor needs no gradient, so the hook would never be called.")
+            raise GraphError("register_hook: cannot register a hook on a tensor that doesn't require gradient.")
         check_function(hook, "register_hook")
         with grad_lock:
             hooks = node._note("hooks", {})
@@ -269,20 +278,20 @@ class Tensor(Methods):
     def _seed(self, gradient: Tensor | None, create_graph: bool) -> Tensor:
         if self._edge() is None:
             raise GraphError(
-                "backward: this tensor needs no gradient: none of the tensors it was computed from has "
-                "requires_grad=True.\n  Set it on the leaves before computing."
+                "backward: this tensor does not require grad and does not have a grad_fn.\n"
+                "  Set requires_grad=True on the leaves before computing it."
             )
         if gradient is None:
             if self._array.size != 1:
                 raise ShapeError(
-                    f"backward: a gradient can be left out for a single number only, and this has shape {self.shape}.\n"
-                    "  Sum it first, or give backward(gradient) of the same shape."
+                    "backward: grad can be implicitly created only for scalar outputs, but this tensor has shape "
+                    f"{self.shape}.\n  Sum it first, or give backward(gradient) of the same shape."
                 )
             return wrap(memory(place_of(self._array)).full(self.shape, self._array.dtype, 1))
-        check_gradient(gradient, self._array, "backward: the given gradient", "the tensor", of_type=False)
+        check_gradient(gradient, self._array, "backward: gradient", "the tensor", of_type=False)
         return gradient if gradient.dtype is self.dtype else cast(Tensor, OPS["to"](gradient, dtype=self.dtype))
 
-    # --- how operations are applied ---
+    # --- applying operations ---
 
     @classmethod
     def _apply(cls, op: Op, inputs: tuple[Any, ...], attrs: Mapping[str, Any]) -> Any:
@@ -305,7 +314,7 @@ class Tensor(Methods):
         return outputs if op.outputs > 1 else outputs[0]
 
     def _fits(self, op: Op, inputs: tuple[Any, ...]) -> bool:
-        """Whether nothing can be wrong with writing `op` of `inputs` here: an optimiser's update of a parameter."""
+        """Return whether writing `op(inputs)` here needs no checks, as in an optimiser's parameter update."""
         array = self._array
         if op.plain is None or not array.flags.carray or array.dtype.kind != "f" or inputs[0] is not self:
             return False
@@ -315,7 +324,7 @@ class Tensor(Methods):
         return True
 
     def _compute(self, op: Op, inputs: tuple[Any, ...], attrs: Mapping[str, Any]) -> None:
-        """Compute `op` into this memory."""
+        """Compute `op` into this tensor's memory."""
         arrays = [x._array if isinstance(x, Tensor) else x for x in inputs]
         place = common_place((self._array, *arrays), f"{op.name}_")
         if modes.keeps_operands:
@@ -323,14 +332,14 @@ class Tensor(Methods):
         dispatch(op.name, place, tuple(arrays), attrs, out=self._array)
 
     def _write(self, op: Op, inputs: tuple[Any, ...], attrs: Mapping[str, Any] = _NOTHING) -> Tensor:
-        """Compute `op` of `inputs` into this memory. Raises, before anything is changed, where that cannot be."""
+        """Compute `op(inputs)` into this tensor in-place. Invalid writes raise before anything is modified."""
         name = f"{op.name}_"
         if not modes.grad and self._fits(op, inputs):
             self.storage.written(name)
             self._compute(op, inputs, attrs)
             return self
         inputs = promoted(op, inputs, partial(_beside, (self,))) if op.promotes is not None else inputs
-        tensors = [self]  # what an op does not bring together its caller has fitted
+        tensors = [self]  # for an op without promotion, the caller has already matched shape and dtype
         if op.promotes is not None:
             tensors = [x for x in inputs if isinstance(x, Tensor)]
         shape = broadcast_shapes(*[x.shape for x in tensors], op=name)
@@ -340,7 +349,7 @@ class Tensor(Methods):
         step = record(op, inputs, attrs, (result,), ()) if modes.grad else None
         if step is not None:
             step.replace_operand(self, inputs, self._snapshot)
-        self.storage.written(name, modes.grad)  # before the write: a tap that raises leaves the new numbers behind
+        self.storage.written(name, modes.grad)  # before the write, which has happened when a tap raises
         self._compute(op, inputs, attrs)
         if step is not None:
             step._remember("written", Storage.writes)
@@ -355,7 +364,7 @@ _new = Tensor.__new__
 
 
 def wrap(array: Any) -> Tensor:
-    """`array` as a leaf that needs no gradient."""
+    """Return `array` as a leaf that does not require grad."""
     out = _new(Tensor)
     out._array = array
     out._storage = None
@@ -368,7 +377,7 @@ def wrap(array: Any) -> Tensor:
 
 
 def _beside(inputs: tuple[Any, ...], numbers: Any) -> Tensor:
-    """An array of NumPy's as a tensor on the device of the first tensor among `inputs`."""
+    """Return a NumPy array as a tensor on the device of the first tensor in `inputs`."""
     place = next((place_of(x._array) for x in inputs if isinstance(x, Tensor)), get_default_device())
     return wrap(memory(place).copied(numbers))
 
@@ -376,7 +385,7 @@ def _beside(inputs: tuple[Any, ...], numbers: Any) -> Tensor:
 def record(
     op: Op, inputs: tuple[Any, ...], attrs: Mapping[str, Any], outputs: tuple[Tensor, ...], aux: tuple[Any, ...]
 ) -> Step | None:
-    """Make the Step of an operation, save plain numbers and what the rules will read of operands, and link it."""
+    """Create the `Step` of an operation with what its rules read, and attach it to `outputs`."""
     edges = tuple([x._edge() if isinstance(x, Tensor) else None for x in inputs])
     plan = op.plan(edges)
     if plan is None:

@@ -1,8 +1,9 @@
-"""The fast path of Values: one operation, and the chain rule, on bare floats and without `dispatch`.
+"""The fast path of Values: single operations and the backward pass on raw floats, without `dispatch`.
 
-It says again what `Value._apply` and `graph.propagate` say, and runs while nobody looks and no mode is set. A training
-step of `benchmarks/bench_value.py` takes 3 times as long without the operations here, and 3 times as long without the
-chain rule, which would miss the benchmark's bar; tests/core/test_unrolled.py holds both ways to equal bits.
+It duplicates `Value._apply` and `graph.propagate`, and runs while there are no listeners and no modes. A training step
+of `benchmarks/bench_value.py` takes 3 times as long without the operations here, and 3 times as long without the
+backward pass, which would exceed the benchmark's limit. tests/core/test_unrolled.py checks that both paths agree to
+the bit.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ _SIGNS = {"add": "add", "sub": "sub", "mul": "mul", "div": "truediv", "pow": "po
 
 
 def unroll(kind: Any) -> None:
-    """Replace the methods of the class `kind`, a face of one float, by those here, which fall back on them."""
+    """Replace the operators of the class `kind` by fast ones, which fall back on the originals."""
     general = dict(vars(kind))
     for name, method in [*zip(_UNARY, _UNARY, strict=True), ("neg", "__neg__"), ("abs", "__abs__")]:
         setattr(kind, method, _unary(kind, forward(name), general[method]))
@@ -35,7 +36,7 @@ def unroll(kind: Any) -> None:
 
 
 def _unary(kind: Any, op: Op, general: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """Return the method that applies `op` to a node of the class `kind`; what is not for it goes to `general`."""
+    """Return the method that applies `op` to a node of the class `kind`, with `general` as the fallback."""
     kernels, new = kernels_of(op.name), kind.__new__
 
     @wraps(general)
@@ -58,7 +59,7 @@ def _unary(kind: Any, op: Op, general: Callable[[Any], Any]) -> Callable[[Any], 
 def _binary(
     kind: Any, op: Op, general: Callable[[Any, Any], Any], *, reflected: bool = False
 ) -> Callable[[Any, Any], Any]:
-    """Return the operator that applies `op`, as `_unary`; `reflected` when the node stands on the right."""
+    """Return the operator that applies `op`, like `_unary`; `reflected` if the node is the right operand."""
     kernels, new = kernels_of(op.name), kind.__new__
 
     @wraps(general)
@@ -71,7 +72,7 @@ def _binary(
             try:
                 other = data = float(other)
             except OverflowError:
-                return general(self, other)  # which says so
+                return general(self, other)  # which raises
             needs = self._requires_grad
         else:
             return general(self, other)
@@ -94,7 +95,7 @@ def _binary(
 
 
 def propagate_floats(gradients: Mapping[Any, float]) -> dict[Any, float]:
-    """Return what `graph.propagate` does, by the same additions in the same order."""
+    """Compute what `graph.propagate` computes, with the same additions in the same order."""
     totals = dict(gradients)
     get, writes = totals.get, Node.writes
     node: Any
@@ -110,7 +111,7 @@ def propagate_floats(gradients: Mapping[Any, float]) -> dict[Any, float]:
             continue
         left, right, y = node._left, node._right, node._data
         if left.__class__ is not float and left._requires_grad:
-            if right.__class__ is tuple:  # there is no second operand
+            if right.__class__ is tuple:  # no second operand
                 product = rules[0](upstream, y, left._data)
             else:
                 product = rules[0](upstream, y, left._data, right if right.__class__ is float else right._data)

@@ -1,4 +1,4 @@
-"""Value: one float with a place in the graph. The face of the engine on which every number can be looked at."""
+"""Value: a scalar in the autograd graph. It exposes every step of the computation to inspection."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ __all__ = ["Value", "constant"]
 
 
 def _operator(op: Op, *, reflected: bool = False) -> Callable[[Value, Value | float], Value]:
-    """The operator that applies `op`; `reflected` when the Value stands on the right."""
+    """Return the method that applies `op`; `reflected` if the Value is the right operand."""
 
     def method(self: Value, other: Value | float) -> Value:
         foreign = not isinstance(other, Value | Real) and not _is_array(other)
         if foreign and hasattr(other, "__radd__"):
-            return cast(Value, NotImplemented)  # a type with operators of its own, which may know of Values
+            return cast(Value, NotImplemented)  # a type with its own operators, which may support Values
         return cast(Value, Value._apply(op, (other, self) if reflected else (self, other), {}))
 
     return method
@@ -31,20 +31,20 @@ def _operator(op: Op, *, reflected: bool = False) -> Callable[[Value, Value | fl
 def _comparison(op: Op) -> Callable[[Value, object], bool]:
     def method(self: Value, other: object) -> bool:
         if not isinstance(other, Value | Real) and not hasattr(getattr(other, "dtype", None), "is_floating_point"):
-            return cast(bool, NotImplemented)  # also for NumPy's arrays, which compare each of their elements
+            return cast(bool, NotImplemented)  # also for NumPy arrays, which compare elementwise
         return cast(bool, Value._apply(op, (self, other), {}))
 
     return method
 
 
 class Value(Node):
-    """One float, which remembers how it was computed.
+    """A scalar that records how it was computed.
 
-    `data` is the number, `label` a name for pictures. Operators and methods make new Values; an operand that is a plain
-    number takes part as a constant. A Value keeps its graph and its gradients: the graph is the lesson.
+    `data` is the float and `label` its name in drawings. Operators and methods return new Values; Python scalars are
+    constants. A Value retains its graph and its gradients after `backward`, for inspection.
 
-    `grad` is None until `backward` has computed it, then a float (a Value after ``backward(create_graph=True)``).
-    Raises DTypeError if `data` is not a real number.
+    `grad` is None before `backward`, then a float (a Value after ``backward(create_graph=True)``). Raises DTypeError
+    if `data` is not a real scalar.
 
     >>> a, b = Value(2.0, "a"), Value(-3.0, "b")
     >>> c = a * b + a
@@ -68,19 +68,19 @@ class Value(Node):
         if modes.scope:
             self._remember("scope", modes.scope)
 
-    # --- what a reader sees ---
+    # --- attributes ---
 
     @property
     def data(self) -> float:
-        """The number. A leaf's can be replaced, by training for one; a computed one's cannot."""
+        """The float itself. It can be assigned on a leaf, for example by an optimiser, but not on a computed Value."""
         return self._data
 
     @data.setter
     def data(self, data: float) -> None:
         if self._op is not None:
             raise GraphError(
-                f"data: this Value was computed by {self._op.name}, so it cannot be given a number.\n"
-                "  Change the leaves it came from and compute again, or detach() it."
+                f"data: cannot assign to a Value computed by {self._op.name}; only a leaf's data can be assigned.\n"
+                "  Change the leaves it was computed from and recompute, or detach() it."
             )
         number = _real(data, "data")
         if number != self._data:
@@ -91,7 +91,7 @@ class Value(Node):
 
     @property
     def label(self) -> str | None:
-        """The name that pictures give to this Value, or None."""
+        """The name of this Value in drawings, or None."""
         return cast(str | None, self._note("label"))
 
     @label.setter
@@ -100,47 +100,47 @@ class Value(Node):
 
     @property
     def op(self) -> Op | None:
-        """The operation that made this Value; None for a leaf."""
+        """The operation that computed this Value; None for a leaf."""
         return self._op
 
     @property
     def inputs(self) -> tuple[Value | float, ...]:
-        """What it was made from, in order and with repeats: ``(a * a).inputs`` is ``(a, a)``. A float is a constant."""
+        """The operands in order, with repeats: ``(a * a).inputs`` is ``(a, a)``. Constants are floats."""
         return self._inputs
 
     @property
     def scope(self) -> str:
-        """The `mg.scope` it was made in, such as ``"layer1/neuron0"``; empty outside of any."""
+        """The `mg.scope` in which it was created, such as ``"layer1/neuron0"``; empty outside any scope."""
         return cast(str, self._note("scope", ""))
 
     @property
     def line(self) -> str | None:
-        """The source line that made it, as ``file:number: text``, where ``mg.record(lines=True)`` was on; else None."""
+        """The source line of the operation, as ``file:line: code``, inside ``mg.record(lines=True)``; else None."""
         return cast(str | None, self._note("line"))
 
     @property
     def stale(self) -> tuple[Value, ...]:
-        """The operands that were given another number after this was computed from them; so usually none."""
+        """The operands whose `data` was assigned after this Value was computed from them."""
         if self._made == Node.writes:
             return ()
         return tuple(x for x in self._inputs if isinstance(x, Value) and x._note("written", 0) > self._made)
 
     @property
     def requires_grad(self) -> bool:
-        """Whether backward computes a gradient here: True for a new Value and what is computed from it."""
+        """Whether `backward` computes a gradient for this Value. True for a new Value and its results."""
         return self._requires_grad
 
     @requires_grad.setter
     def requires_grad(self, flag: bool) -> None:
         if self._op is not None:
             raise GraphError(
-                f"requires_grad: only a leaf's can be set, and this Value was computed by {self._op.name}.\n"
-                "  Take its number along with detach()."
+                "requires_grad: you can only change requires_grad of a leaf; "
+                f"this Value was computed by {self._op.name}.\n  Use detach()."
             )
         self._requires_grad = bool(flag)
 
     def item(self) -> float:
-        """The number, as `float` gives it."""
+        """Return the value as a Python float."""
         return self._data
 
     __float__ = item
@@ -180,35 +180,35 @@ class Value(Node):
     __hash__ = object.__hash__
 
     def exp(self) -> Value:
-        """e to the power of this."""
+        """Return the exponential."""
         return self._applied("exp")
 
     def log(self) -> Value:
-        """The natural logarithm: -inf at 0, nan below."""
+        """Return the natural logarithm: -inf at 0, nan for negative input."""
         return self._applied("log")
 
     def sqrt(self) -> Value:
-        """The square root: nan below 0; its derivative at 0 is inf."""
+        """Return the square root: nan for negative input. The derivative at 0 is inf."""
         return self._applied("sqrt")
 
     def sin(self) -> Value:
-        """The sine of this, in radians."""
+        """Return the sine of this angle in radians."""
         return self._applied("sin")
 
     def cos(self) -> Value:
-        """The cosine of this, in radians."""
+        """Return the cosine of this angle in radians."""
         return self._applied("cos")
 
     def tanh(self) -> Value:
-        """The hyperbolic tangent."""
+        """Return the hyperbolic tangent."""
         return self._applied("tanh")
 
     def sigmoid(self) -> Value:
-        """The logistic function, 1 / (1 + exp(-x)), without overflow at either end."""
+        """Return the logistic function 1 / (1 + exp(-x)), computed without overflow."""
         return self._applied("sigmoid")
 
     def relu(self) -> Value:
-        """The larger of this and 0; its derivative at 0 is 0, as in PyTorch."""
+        """Return max(x, 0). The derivative at 0 is 0, as in PyTorch."""
         return self._applied("relu")
 
     def __pos__(self) -> Value:
@@ -218,17 +218,17 @@ class Value(Node):
         return self._applied("neg")
 
     def abs(self) -> Value:
-        """The distance from 0; its derivative at 0 is 0, as in PyTorch."""
+        """Return the absolute value. The derivative at 0 is 0, as in PyTorch."""
         return self._applied("abs")
 
     __abs__ = abs
 
     def max(self, other: Value | float) -> Value:
-        """The larger of the two; where they tie, each gets half the gradient, as in PyTorch; nan if either is."""
+        """Return the maximum; nan if either is nan. A tie splits the gradient evenly, as in PyTorch."""
         return self._applied("maximum", other)
 
     def min(self, other: Value | float) -> Value:
-        """The smaller of the two; where they tie, each gets half the gradient, as in PyTorch; nan if either is."""
+        """Return the minimum; nan if either is nan. A tie splits the gradient evenly, as in PyTorch."""
         return self._applied("minimum", other)
 
     # --- gradients ---
@@ -236,12 +236,12 @@ class Value(Node):
     def backward(
         self, gradient: float | Value | None = None, retain_graph: bool | None = None, create_graph: bool = False
     ) -> None:
-        """Add to `grad`, here and in everything this was computed from, the derivative of ``gradient * self`` by it.
+        """Accumulate the derivative of ``gradient * self`` into `grad` of this Value and all it was computed from.
 
-        `gradient` is 1 unless given. A second call adds exactly once more; `zero_grad` starts afresh. With
-        `create_graph` the gradients are Values that can be differentiated in turn, else floats. `retain_graph` is there
-        for code written for PyTorch: a Value always keeps its graph. Raises GraphError if nothing here needs a
-        gradient, or if a number that a derivative needs was replaced since; then no `grad` has changed.
+        `gradient` defaults to 1. Repeated calls accumulate; `zero_grad` resets. With `create_graph` the gradients are
+        differentiable Values, else floats. `retain_graph` exists for PyTorch compatibility: a Value always retains its
+        graph. Raises GraphError if this Value does not require grad, or if `data` that a derivative reads was assigned
+        since the forward pass. No `grad` changes when an error is raised.
         """
         self._accumulate({self: self._seed(gradient, create_graph)}, retain_graph, create_graph, None)
 
@@ -259,15 +259,15 @@ class Value(Node):
                 node.grad = total if before is None else (before if create_graph else float(before)) + total
 
     def zero_grad(self) -> None:
-        """Forget the gradients of this Value and of everything it was computed from: they are None again."""
+        """Set `grad` of this Value and of everything it was computed from to None."""
         for node in topological((self,)):
             node.grad = None
 
     def detach(self) -> Value:
-        """A new leaf with the same number, through which no gradient flows."""
+        """Return a new leaf with the same `data` that does not require grad."""
         return constant(self._data)
 
-    # --- what the graph asks of a face ---
+    # --- the `Node` interface ---
 
     def _applied(self, name: str, *others: Any) -> Value:
         return cast(Value, Value._apply(OPS[name], (self, *others), {}))
@@ -275,7 +275,7 @@ class Value(Node):
     @classmethod
     def _apply(cls, op: Op, inputs: tuple[Any, ...], attrs: Mapping[str, Any]) -> Any:
         if op.outputs > 1:
-            raise DTypeError(f"{op.name}: it returns {op.outputs} results, and a Value holds one number.")
+            raise DTypeError(f"{op.name}: it returns {op.outputs} outputs, but a Value holds a single scalar.")
         operands = tuple([x if isinstance(x, Value) else _real(x, op.name) for x in inputs])
         raw = tuple([x._data if isinstance(x, Value) else x for x in operands])
         result = dispatch(op.name, PYTHON, raw, attrs)
@@ -316,13 +316,13 @@ class Value(Node):
     def _raw(self) -> float:
         return self._data
 
-    _array: Any = property(lambda self: _real(self, "an operation on tensors"))  # which ask an operand for its array
+    _array: Any = property(lambda self: _real(self, "an operation on tensors"))  # which read an operand's array
 
     def _seed(self, gradient: Any, create_graph: bool) -> Any:
         if not self._requires_grad:
             raise GraphError(
-                "backward: this Value needs no gradient: it was made by detach(), inside no_grad(), or only from such "
-                "Values.\n  Build it from Values that require a gradient."
+                "backward: this Value does not require grad and does not have a grad_fn: it was created by detach(), "
+                "inside no_grad(), or only from such Values.\n  Compute it from Values that require grad."
             )
         if isinstance(gradient, Value):
             return gradient if create_graph else gradient._data
@@ -336,32 +336,32 @@ class Value(Node):
     def __reduce_ex__(self, protocol: Any) -> Any:
         if self._op is not None:
             raise GraphError(
-                f"copy or pickle: this Value was computed by {self._op.name} and carries its graph with it.\n"
-                "  Take its number along with detach(), or copy the leaves and compute again."
+                f"copy or pickle: this Value was computed by {self._op.name} and is not a leaf.\n"
+                "  Only leaves support copying and pickling. Use detach(), or copy the leaves and recompute."
             )
         if isinstance(self.grad, Value) and self.grad._op is not None:
             raise GraphError(
-                "copy or pickle: the gradient of this Value carries a graph, from backward(create_graph=True).\n"
+                "copy or pickle: the gradient of this Value has a graph, from backward(create_graph=True).\n"
                 "  Set grad = None, or grad = float(grad), first."
             )
         return _restore, (type(self), self._data, self.label, self.scope, self.grad, self._requires_grad)
 
 
 def _refuse_overwritten(value: Value, slots: Sequence[int]) -> None:
-    """Raise if a rule of `slots` will read an operand that was replaced after `value` was computed from it."""
+    """Raise if a rule of `slots` reads an operand whose `data` was assigned after the forward pass."""
     op = value._op
     assert op is not None  # a leaf is never stale
     stale = set(value.stale)
     for name, operand in zip(op.inputs, value._inputs, strict=True):
         if operand in stale and any(name in op.reads[slot] for slot in slots):
             raise GraphError(
-                f"backward: {operand!r} was given another number after {op.name} had used it, and the derivative "
-                f"of {op.name} needs the number of then.\n  Compute the expression again after changing `data`."
+                f"backward: {operand!r}, an operand of {op.name} that its derivative reads, was modified since the "
+                "forward pass.\n  Recompute the expression after changing `data`."
             )
 
 
 def constant(data: float) -> Value:
-    """A leaf that needs no gradient."""
+    """Return a leaf that does not require grad."""
     out = Value(data)
     out._requires_grad = False
     return out
@@ -377,23 +377,21 @@ def _restore(kind: type[Value], data: float, label: str | None, scope: str, grad
 
 
 def _is_array(x: Any) -> bool:
-    """Whether `x` is an array or a tensor, of whatever library."""
+    """Return whether `x` is an array or tensor of any library."""
     return hasattr(x, "dtype") and hasattr(x, "shape")
 
 
 def _real(x: Any, who: str) -> float:
-    """`x` as a float, if it is a real number; a Value is not: it would lose its graph."""
+    """Return the real scalar `x` as a float. Values are rejected, since the result would lose the graph."""
     number = isinstance(x, Real) or (_is_array(x) and x.shape == () and getattr(x.dtype, "kind", 0) in {*"biuf"})
     if number and not isinstance(x, Value):
         try:
             return float(x)
         except OverflowError:
-            raise DTypeError(f"{who}: the number is too large for a float, which ends at 1.8e308.") from None
+            raise DTypeError(f"{who}: the integer is too large to convert to float; the maximum is 1.8e308.") from None
     if isinstance(x, Value):
-        raise DTypeError(f"{who}: {x!r} is a Value, not a real number.\n  Give its number: x.data, or float(x).")
-    raise DTypeError(
-        f"{who}: {x!r} is {a_kind(x)}, not a real number.\n  A Value holds one number: give an int or a float."
-    )
+        raise DTypeError(f"{who}: {x!r} is a Value; expected a real scalar.\n  Pass x.data or float(x).")
+    raise DTypeError(f"{who}: {x!r} is {a_kind(x)}; expected a real scalar, an int or a float.")
 
 
 unroll(Value)

@@ -1,9 +1,9 @@
-"""Views: how a write through a view gets its gradient.
+"""Views: how gradients flow through in-place writes to views.
 
-A view shares its base's bytes and knows the chain of view operations that leads from the base to it. A write into the
-view changes the base too; in the graph that is an ordinary operation, `overwrite`, whose result becomes the base.
-Other views of that base then take their gradient from the new one, along their own chains. So the graph never sees a
-mutation, and whoever compiles it need not either.
+A view shares its base's memory and stores the chain of view operations that leads from the base to it. A write to the
+view also changes the base: the graph records it as an ordinary op, `overwrite`, whose result becomes the base. Other
+views of that base then recompute their graph node from the new base, along their own chains. The graph is therefore
+purely functional, and a compiler never sees a mutation.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ _overwrite = forward("overwrite")
 
 
 def replay(x: Any, chain: tuple[tuple[Op, Mapping[str, Any]], ...]) -> Any:
-    """The view of `x` that a chain of view operations leads to."""
+    """Apply a chain of view operations to `x`."""
     for op, attrs in chain:
         x = op(x, **attrs)
     return x
 
 
 def link(view: Any, source: Any, op: Op, attrs: Mapping[str, Any]) -> None:
-    """Note that `view` was made from `source` by a view operation, and shares its memory, unless it has its own."""
+    """Register `view` as a view of `source`, unless it owns its memory."""
     if owns(view._array):  # a reshape that had to copy
         return
     if source._base is None:
@@ -45,14 +45,14 @@ def link(view: Any, source: Any, op: Op, attrs: Mapping[str, Any]) -> None:
 
 
 def _base_of(view: Any) -> Any:
-    """What `view` was made from, or that which this has become a view of since, as ``x.unsqueeze_()`` makes x one."""
+    """Return the base of `view`, also if it has become a view itself, as through ``x.unsqueeze_()``."""
     if view._base is not None and view._base._base is not None:
         view._base = view._base._base
     return view._base
 
 
 def refresh(view: Any) -> None:
-    """See to it that a view takes its gradient from its base as that is now."""
+    """Recompute the graph node of a view if its base has been rebased."""
     base = _base_of(view)
     if base is not None and view._rebased != view._storage.rebased:
         with enable_grad():
@@ -63,48 +63,48 @@ def refresh(view: Any) -> None:
 
 
 def check_writable(target: Any, shape: tuple[int, ...], kind: int, name: str) -> None:
-    """Raise unless a result of `shape` and `kind` of number may be written into `target` now.
-
-    GraphError for a leaf that needs a gradient, or a view of one, while operations are recorded, and for memory that
-    can only be read; ShapeError where the result has another shape, or one number of the target stands in several
-    places; DTypeError where it would lose its fractions, or its being more than True and False.
+    """Raise unless a result of `shape` and dtype `kind` can be written into `target` in-place.
+     
+    Raises GraphError for a leaf that requires grad, or a view of one, in grad mode, and for read-only memory;
+    ShapeError if the shapes differ or elements of the target share a memory location; DTypeError if the result cannot
+    be cast without loss of kind, such as float to int.
     """
     base = target if target._base is None else target._base
     if modes.grad and base._requires_grad and base._step is None:
         what = "a leaf" if base is target else "a view of a leaf"
         raise GraphError(
-            f"{name}: {what} that requires a gradient cannot be written in place: its gradient would be that of a "
-            "number which is gone.\n  Write inside mg.no_grad() to update it, or out of place: y = x + 1."
+            f"{name}: {what} that requires grad is being used in an in-place operation.\n"
+            "  Write inside mg.no_grad() to update it, or out-of-place: y = x + 1."
         )
     if shape != target.shape:
-        raise ShapeError(f"{name}: the result has shape {shape}, which does not fit into {target.shape}.")
+        raise ShapeError(f"{name}: output with shape {target.shape} doesn't match the broadcast shape {shape}.")
     check_memory(target, name)
     if kind > target.dtype.kind:
         raise DTypeError(
-            f"{name}: the result does not fit into numbers of type {target.dtype.name}.\n"
-            "  Write out of place, or convert it."
+            f"{name}: the result type can't be cast to the desired output type {target.dtype.name}.\n"
+            "  Use an out-of-place operation, or convert it."
         )
 
 
 def check_memory(target: Any, name: str) -> None:
-    """Raise ShapeError where one number stands in several places, GraphError for memory that is only to be read."""
+    """Raise ShapeError if elements share a memory location, GraphError for read-only memory."""
     if not target._array.flags.c_contiguous and overlapping(target.shape, target._array.strides):
         raise ShapeError(
-            f"{name}: in this view, expanded or of windows, one number stands in several places, so it cannot be "
-            "written.\n"
+            f"{name}: unsupported operation: more than one element of the written-to tensor refers to a single "
+            "memory location.\n"
             "  clone() it first."
         )
     if not target._array.flags.writeable:
-        raise GraphError(f"{name}: its memory is shared with an array that may only be read.\n  clone() it first.")
+        raise GraphError(f"{name}: the tensor shares memory with a read-only array.\n  clone() it first.")
 
 
 def stride_of(x: Any) -> tuple[int, ...]:
-    """How many numbers apart neighbours along each dimension stand in memory."""
+    """Return the strides of `x` in elements."""
     return tuple([by // x._array.itemsize for by in x._array.strides])
 
 
 def rebase(target: Any, step: Step | None) -> None:
-    """Make the graph as if `target`, just written to, had been computed by `step`; None if that needs no gradient."""
+    """Update the graph after a write to `target`: `step` is its new node, None if it does not require grad."""
     base, storage = _base_of(target), target.storage
     if base is None:
         target._step, target._requires_grad = step, step is not None
@@ -125,5 +125,5 @@ def rebase(target: Any, step: Step | None) -> None:
 
 
 def write_into(target: Any, op: Op, inputs: tuple[Any, ...], attrs: Mapping[str, Any]) -> Any:
-    """Compute `op` of `inputs` into the memory of the tensor `target`, and return it. Raises as `check_writable`."""
+    """Compute `op(inputs)` into the tensor `target`, and return it. Raises like `check_writable`."""
     return target._write(op, inputs, attrs)
