@@ -1,4 +1,4 @@
-"""PyTorch's `linalg`, as far as it needs no eigenvalues: norms, products, solutions, factors, singular values.
+"""PyTorch's `linalg` without eigenvalues: norms, products, solvers, decompositions, singular values.
 
 >>> import minigrad as mg
 >>> vector_norm(mg.tensor([3.0, 4.0])).item(), norm(mg.eye(4)).item()
@@ -44,13 +44,13 @@ __all__ = [
     "vecdot",
     "vector_norm",
 ]
-__path__: list[str] = []  # no folder: what is imported from here and is not here, `pytorch.modules` answers for
+__path__: list[str] = []  # not a folder: `pytorch.modules` handles imports of missing submodules
 
 
 def vector_norm(
     x: Tensor, ord: float = 2, dim: Dims = None, keepdim: bool = False, *, dtype: DType | None = None
 ) -> Tensor:
-    """``sum(abs(x) ** ord) ** (1 / ord)`` over `dim`, None for all numbers; inf and -inf are the extremes."""
+    """Return ``sum(abs(x) ** ord) ** (1 / ord)`` over `dim`, by default all; ±inf give the extremes of abs(x)."""
     return F.norm(x, ord, dim, keepdim, dtype=dtype)
 
 
@@ -62,11 +62,11 @@ def matrix_norm(
     *,
     dtype: DType | None = None,
 ) -> Tensor:
-    """A norm of the matrices in two dimensions, rows and columns.
+    """Return a norm of the matrices in two dimensions, rows and columns.
 
-    "fro" is the root of the sum of squares; 1 the largest sum of absolute numbers of a column, inf of a row, and -1 and
-    -inf the smallest; 2 is the largest singular value, -2 the smallest and "nuc" their sum, as of `svdvals`. Raises
-    ArgumentError for another one.
+    "fro" is the Frobenius norm; 1 is the largest absolute column sum and inf the largest absolute row sum, -1 and -inf
+    the smallest; 2 is the largest singular value, -2 the smallest and "nuc" their sum, as in `svdvals`. Raises
+    ArgumentError for other orders.
 
     >>> import minigrad as mg
     >>> A = mg.tensor([[3.0, 0.0], [0.0, -4.0]])
@@ -78,9 +78,9 @@ def matrix_norm(
     if ord == "fro":
         return F.norm(x, 2, (rows, columns), keepdim)
     if ord not in (1, -1, 2, -2, inf, -inf, "nuc"):
-        raise ArgumentError(f"matrix_norm: ord={ord!r} is none of 'fro', 'nuc', 1, -1, 2, -2, inf and -inf.")
+        raise ArgumentError(f"matrix_norm: order {ord!r} not supported; use 'fro', 'nuc', 1, -1, 2, -2, inf or -inf.")
     if ord in (1, 2, inf) and not x.shape[rows] * x.shape[columns]:
-        return F.sum(x, (rows, columns), keepdim)  # the largest of nothing counts as 0, as in PyTorch
+        return F.sum(x, (rows, columns), keepdim)  # the maximum over an empty dimension is 0, as in PyTorch
     if ord in (2, -2, "nuc"):
         values = svdvals(F.movedim(x, (rows, columns), (-2, -1)))
         found = F.sum(values, -1) if ord == "nuc" else F.amax(values, -1) if ord == 2 else F.amin(values, -1)
@@ -100,9 +100,9 @@ def norm(
     *,
     dtype: DType | None = None,
 ) -> Tensor:
-    """The root of the sum of squares, of all numbers or over `dim`; with `ord` a vector's norm, or a matrix's.
+    """Return the 2-norm of all elements or over `dim`; with `ord` a vector norm, or a matrix norm.
 
-    It is a matrix's where `dim` are two, or where there is no `dim` and two dimensions; then as `matrix_norm`.
+    It is a matrix norm if `dim` has two entries, or is None for a 2-D tensor; see `matrix_norm`.
     """
     if ord is None:
         return F.norm(A, 2, dim, keepdim, dtype=dtype)
@@ -111,40 +111,40 @@ def norm(
     if dim is None and tensor_of(A, "norm", "A").ndim == 2:
         return matrix_norm(A, ord, (0, 1), keepdim, dtype=dtype)
     if isinstance(ord, str) or (dim is None and A.ndim > 2):
-        raise ShapeError(f"norm: ord={ord!r} needs a matrix, or a vector for numbers; {dim=} of {A.shape} is none.")
+        raise ShapeError(f"norm: ord={ord!r} requires a matrix, or a vector if numeric, but got {dim=} of {A.shape}.")
     return F.norm(A, ord, dim, keepdim, dtype=dtype)
 
 
 def vecdot(x: Tensor, y: Tensor, *, dim: int = -1) -> Tensor:
-    """The sums of ``x * y`` along `dim`, broadcast in the others."""
+    """Return the dot products of `x` and `y` along `dim`; the other dimensions broadcast."""
     return F.sum(x * y, dim)
 
 
 def cross(input: Tensor, other: Tensor, *, dim: int = -1) -> Tensor:
-    """`functional.cross` along `dim`, the last by default."""
+    """Return `functional.cross` along `dim`, by default the last."""
     return F.cross(input, other, dim)
 
 
 def diagonal(A: Tensor, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
-    """`functional.diagonal` of matrices in the last two dimensions."""
+    """Return `functional.diagonal`, by default of the last two dimensions."""
     return F.diagonal(A, offset, dim1, dim2)
 
 
 def vander(x: Tensor, *, N: int | None = None) -> Tensor:
-    """The powers 0 … N-1 of each number of lines (…, n), a row for each: (…, n, N); N is n by default.
+    """Return the Vandermonde matrices (…, n, N) of `x` (…, n), the powers 0 … N-1 of its elements; N defaults to n.
 
-    Raises ShapeError for an N below 2, as PyTorch does.
+    Raises ShapeError for N < 2, as PyTorch does.
     """
     count = N if N is not None else tensor_of(x, "vander", "x").shape[-1] if x.ndim else 1
     if count < 2:
-        raise ShapeError(f"vander: N is 2 or more, and of x, {x.shape}, it is {count}.")
+        raise ShapeError(f"vander: N must be greater than 1, but got {count} for x of shape {x.shape}.")
     return (x if x.ndim else x.reshape(1))[..., None] ** arange(count, device=x.device)
 
 
 def multi_dot(tensors: Sequence[Tensor]) -> Tensor:
-    """The product of two matrices or more, from the left to the right; a vector is a row first, a column last."""
+    """Return the product of two or more matrices, left to right; the first and last may be vectors."""
     if len(tensors) < 2:
-        raise ArgumentError(f"multi_dot: a product has two factors or more, and here are {len(tensors)}.")
+        raise ArgumentError(f"multi_dot: expected at least 2 tensors but got {len(tensors)}.")
     found = tensors[0]
     for x in tensors[1:]:
         found = matmul(found, x)
@@ -152,10 +152,10 @@ def multi_dot(tensors: Sequence[Tensor]) -> Tensor:
 
 
 def matrix_power(A: Tensor, n: int) -> Tensor:
-    """The product of `n` times the square matrices (…, m, m), by squares; below 0 of their inverses."""
+    """Return the `n`-th power of square matrices (…, m, m) by repeated squaring; `n` < 0 inverts them."""
     x = tensor_of(A, "matrix_power", "A")
     if x.ndim < 2 or x.shape[-1] != x.shape[-2]:
-        raise ShapeError(f"matrix_power: A holds square matrices, (…, m, m), and has shape {x.shape}.")
+        raise ShapeError(f"matrix_power: A must be batches of square matrices (…, m, m), but has shape {x.shape}.")
     check_number(n, "matrix_power", "n", whole=True)
     if n < 0:
         x, n = inv(x), -n
@@ -166,37 +166,37 @@ def matrix_power(A: Tensor, n: int) -> Tensor:
             found, first = (x if first else matmul(found, x)), False
         n >>= 1
         x = matmul(x, x) if n else x
-    return cast(Tensor, ops.where(False, x, found)) if first else found  # of a power of 0 the gradient is 0
+    return cast(Tensor, ops.where(False, x, found)) if first else found  # the gradient of the 0th power is 0
 
 
-# --- what elimination finds ---
+# --- solvers and decompositions ---
 
 
 def inv(A: Tensor) -> Tensor:
-    """`functional.inverse`. ``solve(A, B)`` is quicker than ``inv(A) @ B``, and loses fewer digits."""
+    """Return `functional.inverse`. ``solve(A, B)`` is faster and more accurate than ``inv(A) @ B``."""
     return cast(Tensor, ops.inverse(squares_of(A, "inv")))
 
 
 def det(A: Tensor) -> Tensor:
-    """`functional.det`."""
+    """Return `functional.det`."""
     return F.det(A)
 
 
 def slogdet(A: Tensor) -> SignedLogarithm:
-    """`functional.slogdet`."""
+    """Return `functional.slogdet`."""
     return F.slogdet(A)
 
 
 def cholesky(A: Tensor, *, upper: bool = False) -> Tensor:
-    """`functional.cholesky`."""
+    """Return `functional.cholesky`."""
     return F.cholesky(A, upper)
 
 
 def svdvals(A: Tensor) -> Tensor:
-    """The singular values, (…, k), of matrices (…, m, n), from the largest down; k is the smaller of m and n.
+    """Return the singular values (…, k) of matrices (…, m, n) in descending order, k = min(m, n).
 
-    Where two of them are equal, or one is 0, they have slopes, but no second derivatives. Raises LinAlgError for inf
-    and nan. Not for large matrices: on ``cpu`` and GPUs one thread rotates each until its rows are at right angles.
+    For repeated or zero singular values the first derivative exists, but not the second. Raises LinAlgError for inf and
+    nan. Not suited to large matrices: on ``cpu`` and GPUs one thread per matrix runs a one-sided Jacobi algorithm.
 
     >>> import minigrad as mg
     >>> svdvals(mg.tensor([[3.0, 0.0], [0.0, -4.0], [0.0, 0.0]])).tolist()
@@ -204,16 +204,15 @@ def svdvals(A: Tensor) -> Tensor:
     """
     x = floats_of(A, "svdvals", "A")
     if x.ndim < 2:
-        raise ShapeError(f"svdvals: A holds matrices, (…, m, n), and has shape {x.shape}.")
+        raise ShapeError(f"svdvals: A must be batches of matrices (…, m, n), but has shape {x.shape}.")
     return cast(Tensor, ops.thin_svd(x)[1])
 
 
 def solve(A: Tensor, B: Tensor, *, left: bool = True) -> Tensor:
-    """X of ``A @ X = B``, or if not `left` of ``X @ A = B``: square A, (…, n, n), and B (…, n, k), or (…, k, n).
+    """Return X with ``A @ X = B``, or ``X @ A = B`` if not `left`, for square A (…, n, n) and B (…, n, k) or (…, k, n).
 
-    To its left B may be one vector, (n,), or one for each matrix, (…, n); then so is X. Batches broadcast. Raises
-    LinAlgError where
-    A is singular, ShapeError for other shapes, and DTypeError for ints or where types differ.
+    With `left`, B may also be a vector (n,) or one per matrix, (…, n), and X has its shape. Batches broadcast. Raises
+    LinAlgError if A is singular, ShapeError for incompatible shapes, DTypeError for integer or different dtypes.
     """
     squares = squares_of(A, "solve")
     tensor_of(B, "solve", "B")
@@ -221,7 +220,7 @@ def solve(A: Tensor, B: Tensor, *, left: bool = True) -> Tensor:
     if not left:
         if vectors:
             raise ShapeError(
-                f"solve: X @ A = B takes rows, (…, k, n), and B has shape {B.shape}.\n  Write B[..., None, :]."
+                f"solve: X @ A = B expects B of shape (…, k, n), but got {B.shape}.\n  Write B[..., None, :]."
             )
         return solve(squares.mT, B.mT).mT
     sides = B[..., None] if vectors else B
@@ -231,10 +230,10 @@ def solve(A: Tensor, B: Tensor, *, left: bool = True) -> Tensor:
 
 
 def solve_triangular(A: Tensor, B: Tensor, *, upper: bool, left: bool = True, unitriangular: bool = False) -> Tensor:
-    """X of ``A @ X = B``, or if not `left` of ``X @ A = B``, where A is triangular: its other half is not read.
+    """Return X with ``A @ X = B``, or ``X @ A = B`` if not `left`, for triangular A; its other half is not read.
 
-    B is (…, n, k), or (…, k, n). If `unitriangular`, the diagonal of A counts as 1 and is not read either. A 0 on it is
-    no error: it gives inf or nan.
+    B is (…, n, k), or (…, k, n). If `unitriangular`, the diagonal of A is taken as 1 and not read. A zero on the
+    diagonal raises no error and gives inf or nan.
     """
     squares = squares_of(A, "solve_triangular")
     if not left:

@@ -1,4 +1,4 @@
-"""Gradients as functions: `grad` returns what ``backward`` would add, and writes nothing."""
+"""Functional gradients: `grad` returns the gradients that ``backward`` would accumulate."""
 
 from minigrad.autograd.anomaly import detect_anomaly
 from minigrad.autograd.function import Function

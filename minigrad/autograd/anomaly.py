@@ -1,4 +1,4 @@
-"""Anomaly mode: which operation was the first to make a NaN or an infinity, in which pass, and on which line."""
+"""Anomaly mode: report the first operation that returns a NaN or an infinity, its pass and its source line."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ __all__ = ["detect_anomaly"]
 
 @contextmanager
 def detect_anomaly() -> Iterator[None]:
-    """Inside this block an operation that makes a NaN, or an infinity from finite numbers, raises GraphError.
+    """Context manager that raises GraphError if an operation creates a NaN, or an infinity from finite operands.
 
-    The error names the operation, the pass, and the source line, in the backward pass that of the operation whose
-    derivative it was. Numbers that were NaN before, or infinite, and stay so are not reported: only who made them is.
-    It looks at every result, so that everything runs several times slower.
+    The error names the operation, the pass, and the source line; in the backward pass, the line of the operation that
+    was differentiated. NaNs and infinities that are only propagated are not reported. Every result is checked, which
+    makes the computation several times slower.
 
     >>> import minigrad as mg
     >>> with detect_anomaly():
     ...     mg.tensor([1.0, 0.0]).log()
     Traceback (most recent call last):
     ...
-    minigrad.core.errors.GraphError: anomaly: log made 1 infinity in 2 numbers, in the forward pass
+    minigrad.core.errors.GraphError: anomaly: log returned 1 infinity in 2 elements, in the forward pass
       at ...
     """
     with keep_lines(), keep_operands(), listen(_Anomalies()):
@@ -38,7 +38,7 @@ def detect_anomaly() -> Iterator[None]:
 
 
 class _Anomalies(Effects):
-    """Raises at the first kernel call that creates a NaN or an infinity."""
+    """Listener that raises at the first kernel call that creates a NaN or an infinity."""
 
     def kernel_called(self, call: Call) -> None:
         given = [_count(x) for x in (*call.inputs, *call.attrs.values())]
@@ -51,7 +51,7 @@ class _Anomalies(Effects):
 
 
 def _count(x: Any) -> tuple[int, int]:
-    """How many numbers in `x` are NaN, and how many are infinite."""
+    """Return how many elements of `x` are NaN, and how many are infinite."""
     if isinstance(x, float):
         return int(math.isnan(x)), int(math.isinf(x))
     if getattr(getattr(x, "dtype", None), "kind", "") != "f":
@@ -63,9 +63,9 @@ def _count(x: Any) -> tuple[int, int]:
 
 def _message(call: Call, what: str, count: int, result: Any) -> str:
     size = getattr(result, "size", 1)
-    text = f"anomaly: {call.op} made {count} {what} in {size} number{'s' * (size != 1)}, in the "
+    text = f"anomaly: {call.op} returned {count} {what} in {size} element{'s' * (size != 1)}, in the "
     node = modes.passing
     if node is None:
         return f"{text}forward pass\n  at {caller_line()}"
-    name, line = "" if node._op is None else node._op.name, node._note("line", "a line that was not recorded")
+    name, line = "" if node._op is None else node._op.name, node._note("line", "an unrecorded line")
     return f"{text}backward pass, in the derivative of {name}, which was computed\n  at {line}"

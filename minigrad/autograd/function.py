@@ -1,7 +1,7 @@
-"""Function: an operation whose forward and backward pass are written by hand, as in PyTorch.
+"""Custom autograd Functions with a hand-written forward and backward pass, as in PyTorch.
 
-Where a rule can be written for each operand, declare an `Op` instead: it also serves Values, prints its derivative and
-runs on every device. A Function is for code that needs more: state between the passes, several results at once.
+If a rule can be written for each operand, declare an `Op` instead: it also supports Values, displays its derivative
+and runs on every device. A Function is for more general code, such as state between the passes.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _PLAIN = (bool, int, float, complex, str, bytes, type(None))
 
 
 class Context:
-    """What a forward pass hands to the backward pass: tensors by `save_for_backward`, anything else as attributes."""
+    """The state of a call for backward: tensors saved by `save_for_backward`, other objects as attributes."""
 
     needs_input_grad: tuple[bool, ...] = ()
 
@@ -39,18 +39,18 @@ class Context:
         self._step, self._results, self._shapes = weakref.ref(step), results, shapes
 
     def save_for_backward(self, *tensors: Any) -> None:
-        """Keep tensors, operands or results, for `saved_tensors`. An overwritten one is refused there."""
+        """Save operands or results for `saved_tensors`, which detects in-place modification."""
         self._saved, self._made = tensors, Storage.writes
 
     @property
     def saved_tensors(self) -> tuple[Any, ...]:
-        """The tensors that were saved. Raises GraphError if one was overwritten since."""
+        """The saved tensors. Raises GraphError if one was modified in-place."""
         for place, x in enumerate(self._saved):
             if written_since((x,), self._made):
                 raise GraphError(
-                    f"backward: {self._name} saved a tensor, number {place}, of shape {x.shape}, which has since been "
-                    f"overwritten by {x._storage.last_write}\n"
-                    "  Write out of place there (x = x + 1, not x += 1), or save a clone()."
+                    f"backward: {self._name} saved tensor {place}, of shape {x.shape}, which has been modified by an "
+                    f"inplace operation: {x._storage.last_write}\n"
+                    "  Use an out-of-place operation there (x = x + 1, not x += 1), or save a clone()."
                 )
         step = self._step()
         if step is None:
@@ -59,18 +59,18 @@ class Context:
         return tuple([links.get(id(x), x) for x in self._saved])
 
     def mark_non_differentiable(self, *tensors: Any) -> None:
-        """Say which results have no gradient."""
+        """Mark outputs as non-differentiable."""
         self._constant = {id(x) for x in tensors}
 
     def set_materialize_grads(self, value: bool) -> None:
-        """Whether `backward` gets zeros, as it does unless this is False, or None for a result that was not used."""
+        """Set whether `backward` receives zeros (the default) or None for the gradients of unused outputs."""
         self._materialize = value
 
     def _passed_back(self, gradient: Any) -> tuple[Any, ...]:
-        """What `backward`, which takes and returns tensors, makes of `gradient`.
+        """Return what the user's `backward`, which takes and returns tensors, computes from `gradient`.
 
-        It may keep what it is given and return what it kept, so that it gets, and passes on, copies: gradients are
-        written in place. Those that will be differentiated in turn are not.
+        The user may store an argument and return a stored tensor, and gradients accumulate in-place, so arguments and
+        results are copied unless they will be differentiated.
         """
         gradients = gradient if isinstance(gradient, tuple) else (gradient,)
         raw = not any(isinstance(g, Node) for g in gradients)
@@ -90,30 +90,30 @@ class Context:
         for place, x in enumerate(found):
             if x is not None and not hasattr(x, "_array"):
                 raise DTypeError(
-                    f"backward: {self._name}.backward returned {a_kind(x)} for operand {place}.\n"
-                    "  Return a tensor, or None for what has no gradient; a tuple of these for several operands."
+                    f"backward: function {self._name} returned an invalid gradient at index {place}: expected a "
+                    f"tensor or None, but got {a_kind(x)}.\n  For several operands, return a tuple of these."
                 )
         if len(found) < len(self._shapes) or any(x is not None for x in found[len(self._shapes) :]):
             raise GraphError(
-                f"backward: {self._name}.backward returned {len(found)} gradients for {len(self._shapes)} operands of "
-                "forward.\n  Return one for each, in their order; None for what has no gradient."
+                f"backward: function {self._name} returned an incorrect number of gradients (expected "
+                f"{len(self._shapes)}, got {len(found)}).\n  Return one per operand of forward, None if it has none."
             )
         for place, (x, shape) in enumerate(zip(found, self._shapes, strict=False)):
             if x is not None and shape is not None and x.shape != shape:
                 raise ShapeError(
-                    f"backward: {self._name}.backward returned a gradient of shape {x.shape} for operand {place}, "
-                    f"whose shape is {shape}."
+                    f"backward: function {self._name} returned an invalid gradient at index {place}: got shape "
+                    f"{x.shape}, but expected {shape}."
                 )
 
 
 class Function:
-    """A differentiable operation in two static methods, ``forward(ctx, …)`` and ``backward(ctx, …)``; see `apply`.
+    """Base class of custom differentiable operations; subclass it and call `apply`.
 
-    `forward` gets the operands (tensors, and anything else) and returns a tensor or a tuple of them; nothing that it
-    computes is recorded. A result that shares the memory of an operand is copied, so that a write into it stays there.
-    `backward` gets the gradient of each result and returns one for each operand, or None. It is differentiated in turn
-    where it is written in operations on tensors. `forward` may also be written without `ctx`, with a
-    ``setup_context(ctx, inputs, output)`` beside it.
+    ``forward(ctx, …)`` receives the operands (tensors and other objects) and returns a tensor or a tuple of tensors. It
+    runs in no-grad mode. An output that shares memory with an operand is copied, so that in-place writes do not affect
+    the operand. ``backward(ctx, …)`` receives the gradient of each output and returns one per operand, or None; if it
+    consists of tensor operations, it can be differentiated again. `forward` may also omit `ctx` if
+    ``setup_context(ctx, inputs, output)`` is defined.
 
     >>> import minigrad as mg
     >>> class Cube(mg.autograd.Function):
@@ -133,21 +133,23 @@ class Function:
     """
 
     def __init__(self, *_: Any) -> None:
-        raise DTypeError(f"{type(self).__name__}: a Function is not made, but applied: {type(self).__name__}.apply(x).")
+        raise DTypeError(
+            f"{type(self).__name__}: Functions should not be instantiated; use {type(self).__name__}.apply(x)."
+        )
 
     @staticmethod
     def forward(*args: Any, **keywords: Any) -> Any:
-        """The results, from the operands. To be written."""
-        raise NotImplementedError("forward: write it as a static method of your Function.")
+        """Compute the outputs from the operands. Subclasses must override this."""
+        raise NotImplementedError("forward: you must implement the forward function as a static method.")
 
     @staticmethod
     def backward(ctx: Context, *gradients: Any) -> Any:
-        """The gradients of the operands, from those of the results. To be written."""
-        raise NotImplementedError("backward: write it as a static method of your Function.")
+        """Compute the gradients of the operands from those of the outputs. Subclasses must override this."""
+        raise NotImplementedError("backward: you must implement the backward function as a static method.")
 
     @classmethod
     def apply(cls, *args: Any, **keywords: Any) -> Any:
-        """Run `forward` and record it. Raises GraphError, in the backward pass, where `backward` returns too little."""
+        """Run `forward` and record the call. In the backward pass, too few gradients raise GraphError."""
         from minigrad.core.tensor import Tensor, linked
 
         ctx = Context()
@@ -160,16 +162,18 @@ class Function:
                 setup(ctx, args, returned)
         results = returned if isinstance(returned, tuple) else (returned,)
         if any(not isinstance(x, Tensor) for x in results):
-            raise GraphError(f"{cls.__name__}.forward returned {returned!r:.200}, not a tensor or a tuple of tensors.")
+            raise GraphError(
+                f"{cls.__name__}.forward returned {returned!r:.200}; expected a tensor or tuple of tensors."
+            )
         operands = [x for x in args if isinstance(x, Tensor)]
         results = tuple([x.detach() if any(x is operand for operand in operands) else x for x in results])
         outputs = tuple([x.detach() for x in results])
         if modes.grad and any(edge is not None for edge in edges):
             op, left = _op(cls.__name__, len(results)), tuple(map(_kept, args, edges))
             step = Step(op, left, {"ctx": ctx}, results[0]._array, (None,))
-            if not keywords:  # else what was called is not known once backward has freed `ctx`
+            if not keywords:  # keyword arguments are lost when backward frees `ctx`
                 step._remember("function", cls)
-            shared = [x.storage for x in operands]  # a write would reach the operand, and no gradient would follow
+            shared = [x.storage for x in operands]  # an in-place write would modify the operand without a gradient
             outputs = tuple([x.clone() if x.storage in shared else x for x in outputs])
             ctx._bind(cls, step, results, tuple([x.shape if isinstance(x, Tensor) else None for x in args]))
             step.observe(outputs[0])
@@ -181,19 +185,19 @@ class Function:
 
 
 def _kept(x: Any, edge: Any) -> Any:
-    """What the graph keeps of an argument: its node, or a constant; ... of one that might keep tensors alive."""
+    """Return what the graph stores for an argument: a node, a constant, or ... for one that may hold tensors."""
     plain = all(isinstance(part, _PLAIN) for part in (x if x.__class__ is tuple else (x,)))
     return edge if edge is not None else constant(x) if plain or isinstance(x, Node) else ...
 
 
 @cache
 def _op(name: str, outputs: int) -> Op:
-    name = "".join([c if f"_{c}".isidentifier() else "_" for c in name]).lstrip("_") or "Function"  # `type` makes <b>
+    name = "".join([c if f"_{c}".isidentifier() else "_" for c in name]).lstrip("_") or "Function"  # may be <b>
     return Op(
         name,
         rf"\operatorname{{{name}}}\left({{a}}\right)",
         vjp=lambda g, ctx: ctx._passed_back(g),
-        aux=("ctx",),  # given up with what the graph saved
+        aux=("ctx",),  # freed together with the saved tensors
         outputs=outputs,
         variadic=True,
         listed=False,

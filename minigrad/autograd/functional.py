@@ -1,6 +1,6 @@
-"""Derivatives of functions: products with Jacobians from either side, and whole Jacobians and Hessians.
+"""Functional derivatives: vector-Jacobian and Jacobian-vector products, Jacobians and Hessians.
 
-They take a function of tensors, or of Values, and the point, as PyTorch's `torch.autograd.functional` does.
+The functions take a function of tensors or Values and its inputs, like PyTorch's `torch.autograd.functional`.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ Function = Callable[..., Any]
 
 @enable_grad
 def vjp(func: Function, inputs: Any, v: Any = None, create_graph: bool = False) -> tuple[Any, Any]:
-    """``func(*inputs)``, and the product vᵀJ of `v` with its Jacobian: what one backward pass gives.
+    """Return ``func(*inputs)`` and the vector-Jacobian product vᵀJ, computed by one backward pass.
 
-    `v` has the shapes of the outputs, and may be left out where there is one number. With `create_graph` both can be
-    differentiated. Raises ShapeError where `v` does not fit.
+    `v` has the shapes of the outputs, and may be omitted for a single scalar output. With `create_graph` both results
+    are differentiable. Raises ShapeError if the shape of `v` is invalid.
 
     >>> import minigrad as mg
     >>> x = mg.tensor([1.0, 2.0])
@@ -39,10 +39,10 @@ def vjp(func: Function, inputs: Any, v: Any = None, create_graph: bool = False) 
 
 @enable_grad
 def jvp(func: Function, inputs: Any, v: Any = None, create_graph: bool = False) -> tuple[Any, Any]:
-    """``func(*inputs)``, and the product Jv of its Jacobian with `v`, the slope of the outputs in that direction.
+    """Return ``func(*inputs)`` and the Jacobian-vector product Jv, the directional derivative along `v`.
 
-    `v` has the shapes of the inputs, and may be left out where there is one number. Found by two backward passes: uᵀJ
-    is linear in u, and its derivative along v is Jv (the "double backwards trick", Townsend 2017).
+    `v` has the shapes of the inputs, and may be omitted for a single scalar input. It takes two backward passes: uᵀJ is
+    linear in u, and its derivative along v is Jv (the "double backwards trick", Townsend 2017).
 
     >>> import minigrad as mg
     >>> x = mg.tensor([1.0, 2.0])
@@ -59,7 +59,7 @@ def jvp(func: Function, inputs: Any, v: Any = None, create_graph: bool = False) 
 
 @enable_grad
 def hvp(func: Function, inputs: Any, v: Any = None, create_graph: bool = False) -> tuple[Any, Any]:
-    """``func(*inputs)``, a single number, and the product Hv of its Hessian with `v`, which has the inputs' shapes.
+    """Return ``func(*inputs)``, a scalar, and the Hessian-vector product Hv; `v` has the shapes of the inputs.
 
     >>> import minigrad as mg
     >>> x = mg.tensor([1.0, 2.0])
@@ -75,10 +75,10 @@ def hvp(func: Function, inputs: Any, v: Any = None, create_graph: bool = False) 
 
 @enable_grad
 def jacobian(func: Function, inputs: Any, create_graph: bool = False) -> Any:
-    """The derivative of each number of each output by each number of each input.
+    """Return the Jacobian of `func`, computed by one backward pass per output element.
 
-    Of one output and one input, a tensor of shape (*output, *input); of several, tuples of these, by output and then by
-    input. Of Values, numbers. A backward pass for each number of the outputs.
+    For one output and one input it is a tensor of shape (*output, *input), for several a tuple of these per output. For
+    Values it consists of floats.
 
     >>> import minigrad as mg
     >>> jacobian(lambda x: x * x, mg.tensor([1.0, 3.0]))
@@ -96,7 +96,7 @@ def jacobian(func: Function, inputs: Any, create_graph: bool = False) -> Any:
 
 
 def hessian(func: Function, inputs: Any, create_graph: bool = False) -> Any:
-    """The second derivatives of a function that returns one number: the Jacobian of its gradient.
+    """Return the Hessian of a function with a scalar output, the Jacobian of its gradient.
 
     >>> import minigrad as mg
     >>> hessian(lambda x: (x * x * x).sum(), mg.tensor([1.0, 3.0]))
@@ -107,13 +107,13 @@ def hessian(func: Function, inputs: Any, create_graph: bool = False) -> Any:
     def gradient(*leaves: Any) -> Any:
         outputs = _outputs(func(*leaves))
         if len(outputs) != 1 or _size(outputs[0]) != 1:
-            raise ShapeError("hessian: the function must return one number; see jacobian for more.")
+            raise ShapeError("hessian: the function must return a tensor with one element; see jacobian for more.")
         return _alike(_gradients(outputs, leaves, [None], True), inputs)
 
     return jacobian(gradient, inputs, create_graph)
 
 
-# --- what tensors and Values have in common ---
+# --- helpers for tensors and Values ---
 
 
 def _tuple(given: Any) -> tuple[Any, ...]:
@@ -125,14 +125,14 @@ def _outputs(returned: Any) -> tuple[Any, ...]:
     for x in outputs:
         if not isinstance(x, Node):
             raise DTypeError(
-                f"autograd: the function returned {x!r:.100}, {a_kind(x)}, neither a tensor nor a Value.\n"
-                "  Return what was computed from its arguments, or several of these in a tuple."
+                f"autograd: the function returned {x!r:.100}, {a_kind(x)}; expected a tensor or a Value.\n"
+                "  Return what was computed from the arguments, several results as a tuple."
             )
     return outputs
 
 
 def _alike(found: tuple[Any, ...], given: Any = None) -> Any:
-    """A tuple where a tuple was given, or there are several; else the one thing in it."""
+    """Return the only element of `found`, unless `given` is a tuple or there are several."""
     return found if len(found) > 1 or isinstance(given, tuple | list) else found[0]
 
 
@@ -141,7 +141,7 @@ def _fresh(x: Any) -> Any:
 
 
 def _leaves(inputs: Any, create_graph: bool) -> list[Any]:
-    """The inputs as they are where derivatives of the result by them are wanted, else as leaves of their own."""
+    """Return the inputs unchanged if `create_graph` needs derivatives with respect to them, else as new leaves."""
     return [x if create_graph and isinstance(x, Node) and x._edge() is not None else _fresh(x) for x in _tuple(inputs)]
 
 
@@ -158,7 +158,7 @@ def _zero(x: Any) -> Any:
 
 
 def _unit(x: Any, place: int) -> Any:
-    """The gradient that picks number `place` of `x`."""
+    """Return the one-hot gradient for element `place` of `x`."""
     if isinstance(x, Value):
         return 1.0
     unit = x.detach().reshape(-1).clone().zero_()
@@ -169,22 +169,22 @@ def _unit(x: Any, place: int) -> Any:
 def _weights(v: Any, like: Sequence[Any], name: str) -> list[Any]:
     weights = list(_tuple(v)) if v is not None else [None] * len(like)
     if len(weights) != len(like):
-        raise DTypeError(f"{name}: v has {len(weights)} parts, and {len(like)} are needed.")
+        raise DTypeError(f"{name}: v has {len(weights)} entries, but expected {len(like)}.")
     for weight, x in zip(weights, like, strict=True):
         if weight is None and _size(x) != 1:
-            raise ShapeError(f"{name}: v can be left out for a single number only, and the shape is {x.shape}.")
+            raise ShapeError(f"{name}: v can only be None for a single element, but the shape is {x.shape}.")
         known = isinstance(weight, Node | float | int)
         if weight is not None and not known:
-            raise DTypeError(f"{name}: v is {a_kind(weight)}, neither a tensor nor a Value.")
+            raise DTypeError(f"{name}: v is {a_kind(weight)}; expected a tensor or a Value.")
         if weight is not None and not isinstance(x, Value) and weight.shape != x.shape:
-            raise ShapeError(f"{name}: v has shape {weight.shape}, but {x.shape} is needed.")
+            raise ShapeError(f"{name}: v has invalid size: should be {x.shape} but got {weight.shape}.")
     return weights
 
 
 def _gradients(
     outputs: Sequence[Any], inputs: Sequence[Any], weights: Sequence[Any], create_graph: bool
 ) -> tuple[Any, ...]:
-    """`grad`, with zeros for what has no part in the outputs."""
+    """Return `grad` with zeros for inputs that the outputs do not depend on."""
     pairs = [(x, w) for x, w in zip(outputs, weights, strict=True) if _depends(x)]
     if not pairs:
         return tuple([_zero(x) for x in inputs])

@@ -1,4 +1,4 @@
-"""Is this derivative right? `gradcheck` compares it with a finite difference, for tests and for readers."""
+"""Gradient checking against finite differences."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ def gradcheck(
     rtol: float = 1e-6,
     fast_mode: bool = False,
 ) -> bool:
-    """Compare the gradient of `function` at `inputs` with central differences, (f(x + h) - f(x - h)) / (2 h).
+    """Check the gradients of `function` at `inputs` against central differences, (f(x + h) - f(x - h)) / (2 h).
 
-    `inputs` are numbers, which become Values, and tensors, of which those of float64 are checked; `function` takes as
-    many and returns one Value or tensor, or a sequence of them. The step h is `eps`, or eps * abs(x) where abs(x) > 1.
-    The two must agree to ``atol + rtol * |difference|``: with h = 1e-6 a central difference is itself good to about
-    1e-10 of f's size. Each derivative of each output by each input is compared; with `fast_mode` one sum of them all
-    with random weights, which costs two calls of `function` however large the tensors are.
+    `inputs` are Python scalars, which become Values, and tensors, of which the float64 ones are checked. `function`
+    takes these and returns a Value or tensor, or a sequence of them. The step h is `eps`, or eps * abs(x) for
+    abs(x) > 1. The tolerance is ``atol + rtol * |difference|``; with h = 1e-6 a central difference is accurate to about
+    1e-10 relative to f. Every derivative of each output with respect to each input is compared. With `fast_mode` a
+    single random weighted sum of them is compared, which takes two calls of `function` for any size of tensors.
 
-    Returns True; raises GradcheckError that names the output, the input and both numbers where they disagree, or if
-    there is nothing to compare.
+    Returns True. Raises GradcheckError with the output, the input and both derivatives on a mismatch, or if there is
+    nothing to compare.
 
     >>> gradcheck(lambda x, y: x.sin() * y, [0.5, -2.0])
     True
@@ -46,7 +46,7 @@ def gradcheck(
     outputs = _outputs(function, leaves)
     places = point.places()
     if not places or not any(_numbers(output) for output in outputs):
-        raise GradcheckError(f"gradcheck of {_name(function)}: there is nothing to check without inputs and outputs.")
+        raise GradcheckError(f"gradcheck of {_name(function)}: there are no inputs or no outputs to check.")
     directions = [[(place, 1.0)] for place in places]
     weights = [_one_hot(outputs, k, j) for k, output in enumerate(outputs) for j in range(len(_numbers(output)))]
     if fast_mode:
@@ -75,9 +75,9 @@ def gradgradcheck(
     rtol: float = 1e-6,
     fast_mode: bool = False,
 ) -> bool:
-    """`gradcheck` of the gradient of `function`: are its second derivatives, by every pair of inputs, right too?
+    """Check the second derivatives of `function` with `gradcheck` of its gradient.
 
-    The gradients of all outputs, each number weighted by another, are checked. Returns and raises as `gradcheck`.
+    The checked gradient is that of all output elements with distinct weights. Returns and raises like `gradcheck`.
 
     >>> gradgradcheck(lambda x, y: x.sin() * y, [0.5, -2.0])
     True
@@ -94,14 +94,14 @@ def gradgradcheck(
         return [g for g in found if g is not None]
 
     gradient.__name__ = f"the gradient of {_name(function)}"
-    if not gradient(*_Point(inputs).leaves()):  # then its gradient is said to be 0 everywhere: is that so?
+    if not gradient(*_Point(inputs).leaves()):  # the gradient is claimed to be 0 everywhere; check that
         gradient = function
     agrees: bool = gradcheck(gradient, inputs, eps=eps, atol=atol, rtol=rtol, fast_mode=fast_mode)
     return agrees
 
 
 class _Point:
-    """The inputs of a check, of which single numbers can be moved. Place (i, j) is number j of input i."""
+    """The inputs of a check, whose elements can be perturbed. Index (i, j) is element j of input i."""
 
     def __init__(self, inputs: Any) -> None:
         given = inputs if isinstance(inputs, Sequence) else [inputs]
@@ -116,7 +116,7 @@ class _Point:
         return _numbers(self.inputs[i])[j]
 
     def leaves(self, moves: Sequence[tuple[tuple[int, int], float]] = ()) -> list[Any]:
-        """The inputs as new leaves, with a new number at each place in `moves`."""
+        """Return the inputs as new leaves, with the elements in `moves` replaced."""
         leaves: list[Any] = []
         for i, x in enumerate(self.inputs):
             mine = {j: number for (k, j), number in moves if k == i}
@@ -137,7 +137,7 @@ class _Point:
 
 
 def _numbers(x: Any) -> Vector:
-    """The numbers in a float, a Value or a tensor, in one row."""
+    """Return the elements of a float, a Value or a tensor as a flat list."""
     if isinstance(x, float | Value):
         return [float(x)]
     row: Vector = x.detach().numpy().astype("float64").reshape(-1).tolist()
@@ -145,7 +145,7 @@ def _numbers(x: Any) -> Vector:
 
 
 def _like(output: Any, row: Vector) -> Any:
-    """`row` as a tensor like `output`, or as a number if that is one."""
+    """Return `row` as a tensor like `output`, or as a float if that is a Value."""
     if isinstance(output, Value):
         return row[0]
     return output.detach().clone().copy_(output.new_tensor(row).reshape(output.shape))
@@ -162,7 +162,7 @@ def _outputs(function: Callable[..., Any], leaves: Sequence[Any]) -> list[Any]:
     for output in outputs:
         if not isinstance(output, Node):
             raise DTypeError(
-                f"gradcheck of {_name(function)}: it returned {output!r}, {a_kind(output)}, not a Value or a tensor."
+                f"gradcheck of {_name(function)}: it returned {output!r}, {a_kind(output)}; expected a Value or tensor."
             )
     return outputs
 
@@ -179,7 +179,7 @@ def _one_hot(outputs: Sequence[Any], k: int, j: int) -> list[Vector]:
 def _difference(
     function: Callable[..., Any], point: _Point, direction: Sequence[tuple[tuple[int, int], float]], eps: float
 ) -> tuple[list[Vector], float]:
-    """How much each number of each output changes along `direction`, and the step that was taken, after rounding."""
+    """Return the change of each output element along `direction`, and the actual step after rounding."""
     h = eps * max(1.0, *(abs(point.number(*place)) for place, _ in direction))
     above = [(place, point.number(*place) + h * share) for place, share in direction]
     below = [(place, point.number(*place) - h * share) for place, share in direction]
@@ -189,12 +189,12 @@ def _difference(
 
 
 def _wanted(leaves: Sequence[Any]) -> list[int]:
-    """Which of the leaves take part in the graph."""
+    """Return the indices of the leaves that require grad."""
     return [i for i, leaf in enumerate(leaves) if isinstance(leaf, Node) and leaf._edge() is not None]
 
 
 def _slopes(outputs: Sequence[Any], leaves: Sequence[Any], weight: Sequence[Vector]) -> list[Vector]:
-    """By input, the derivatives of all outputs, weighted; 0 where there are none."""
+    """Return the weighted derivatives of all outputs per input, 0 for unused inputs."""
     total = [[0.0] * len(_numbers(leaf)) for leaf in leaves]
     wanted = _wanted(leaves)
     for output, row in zip(outputs, weight, strict=True):
@@ -216,15 +216,15 @@ def _disagreement(
         (i, j), _ = direction[0]
         one = next((k, n) for k, row in enumerate(weight) for n, w in enumerate(row) if w)
         which = (
-            f"the derivative of output {_place(*one, weight[one[0]])} by input "
+            f"output {_place(*one, weight[one[0]])} with respect to input "
             f"{_place(i, j, _numbers(point.inputs[i]))} (= {point.number(i, j)!r})"
         )
     return (
-        f"gradcheck of {_name(function)}: {which}\n  is {exact:.9g} by the rules, but "
-        f"{numeric:.9g} by a central difference; they differ by {abs(exact - numeric):.3g}.\n"
-        "  One of the rules on the way is wrong, or the function has a kink or a jump at this point."
+        f"gradcheck of {_name(function)}: Jacobian mismatch for {which}\n  analytical: {exact:.9g}, "
+        f"numerical: {numeric:.9g}; they differ by {abs(exact - numeric):.3g}.\n"
+        "  A derivative rule is incorrect, or the function has a kink or a jump at this point."
     )
 
 
 def _place(k: int, j: int, row: Vector) -> str:
-    return str(k) if len(row) == 1 else f"{k}, number {j}"
+    return str(k) if len(row) == 1 else f"{k}, element {j}"

@@ -1,4 +1,4 @@
-"""Gradients as a function: `grad` returns what ``backward`` would add, and writes nothing."""
+"""Functional gradients: `grad` returns the gradients that ``backward`` would accumulate."""
 
 from __future__ import annotations
 
@@ -24,17 +24,16 @@ def grad(
     only_inputs: bool = True,
     allow_unused: bool = False,
 ) -> tuple[Any, ...]:
-    """The derivatives of the sum of ``grad_outputs * outputs`` by each of `inputs`, in their order. PyTorch's function.
+    """Return the gradients of ``sum(grad_outputs * outputs)`` with respect to `inputs`, as in PyTorch.
 
-    Outputs and inputs are tensors or Values, one or several, as ``model.parameters()`` gives them. `grad_outputs` are 1
-    unless given, and need to be given for a tensor of several numbers, in its shape. The results are tensors; of Values
-    floats, and with `create_graph` Values. Those with `create_graph` can be differentiated in turn, to any order. Only
-    what leads to `inputs` is computed, and no ``.grad`` is touched. Tensors' graphs are freed on the way unless
-    `retain_graph`, by default `create_graph` or being inside ``mg.record()``; Values always keep theirs.
+    Outputs and inputs are one or several tensors or Values, such as ``model.parameters()``. `grad_outputs` default to 1
+    and are required, in the output's shape, for tensors with several elements. Gradients are tensors, for Values
+    floats, or Values with `create_graph`. With `create_graph` they are differentiable, to any order. Only the paths to
+    `inputs` are computed, and no ``.grad`` changes. The graphs of tensors are freed unless `retain_graph` is true
+    (default: `create_graph`, or true inside ``mg.record()``); Values always retain theirs.
 
-    Raises GraphError if an output or an input needs no gradient, or if no output was computed from one of `inputs`;
-    with `allow_unused` an input that has no part has None for its derivative instead. `only_inputs` is PyTorch's, and
-    can only be True.
+    Raises GraphError if an output or input does not require grad, or if an input was not used in the graph; with
+    `allow_unused` its gradient is None instead. `only_inputs` exists for PyTorch compatibility and must be True.
 
     >>> from minigrad import Value
     >>> x = Value(3.0)
@@ -44,11 +43,9 @@ def grad(
     (27.0, 18.0)
     """
     if not only_inputs:
-        raise DTypeError("grad: only_inputs=False would write .grad, which grad never does.\n  Write backward().")
+        raise DTypeError("grad: only_inputs=False is not supported, since grad never writes .grad.\n  Use backward().")
     wanted = _nodes(inputs, "grad")
-    seeds = _seeds(
-        _nodes(outputs, "grad"), grad_outputs, create_graph, "grad: {} grad_outputs were given for {} outputs."
-    )
+    seeds = _seeds(_nodes(outputs, "grad"), grad_outputs, create_graph, "grad: got {} grad_outputs for {} outputs.")
     edges = [x._edge() for x in wanted]
     for position, (x, edge) in enumerate(zip(wanted, edges, strict=True)):
         if edge is None:
@@ -74,15 +71,15 @@ def backward(
     create_graph: bool = False,
     inputs: Node | Iterable[Node] | None = None,
 ) -> None:
-    """Add the derivatives of the sum of ``grad_tensors * tensors`` to ``.grad``. PyTorch's function.
+    """Accumulate the gradients of ``sum(grad_tensors * tensors)`` into ``.grad``, as in PyTorch.
 
-    As ``x.backward(gradient)`` of each, but in one pass, where what they share is passed once and freed once. All are
-    tensors or all are Values; `grad_tensors` are 1 unless given, and need to be given for a tensor of several numbers.
-    With `inputs` it is added to theirs alone. `retain_graph` is by default `create_graph`, or being inside
-    ``mg.record()``; Values always keep theirs.
+    Equivalent to ``x.backward(gradient)`` for each tensor, but in a single pass through the shared graph. `tensors` are
+    all tensors or all Values. `grad_tensors` default to 1 and are required for tensors with several elements. With
+    `inputs`, gradients accumulate into those only. `retain_graph` defaults to `create_graph`, or to true inside
+    ``mg.record()``; Values always retain their graph.
 
-    Raises GraphError if one of `tensors` or `inputs` needs no gradient, DTypeError for other things than tensors, and
-    where there are as many gradients as there are not tensors. Then no ``.grad`` has changed.
+    Raises GraphError if one of `tensors` or `inputs` does not require grad, DTypeError for other types or a mismatched
+    number of gradients. No ``.grad`` changes when an error is raised.
 
     >>> from minigrad import Value
     >>> x = Value(3.0)
@@ -96,13 +93,13 @@ def backward(
         if not x.requires_grad:
             raise GraphError(_unused("backward", position, x))
     if len({hasattr(x, "shape") for x in (*roots, *(chosen or ()))}) > 1:
-        raise DTypeError("backward: some of these are tensors and some are Values, whose graphs are apart.")
-    seeds = _seeds(roots, grad_tensors, create_graph, "backward: {} grad_tensors were given for {} tensors.")
+        raise DTypeError("backward: cannot mix tensors and Values, whose graphs are separate.")
+    seeds = _seeds(roots, grad_tensors, create_graph, "backward: got {} grad_tensors for {} tensors.")
     roots[0]._accumulate(seeds, retain_graph, create_graph, chosen)
 
 
 def _seeds(roots: Sequence[Node], weights: Any, create_graph: bool, unequal: str) -> dict[Any, Any]:
-    """What a pass begins with: a gradient for each place in the graph."""
+    """Return the initial gradients of a backward pass by node."""
     given = list(weights) if isinstance(weights, Sequence | Iterator) else [weights] * len(roots)
     if len(given) != len(roots):
         raise DTypeError(unequal.format(len(given), len(roots)))
@@ -114,9 +111,9 @@ def _seeds(roots: Sequence[Node], weights: Any, create_graph: bool, unequal: str
 
 
 def events(output: Node, gradient: Any = None) -> list[Event]:
-    """The events of a backward pass from `output`, run only to be looked at.
+    """Return the events of a backward pass from `output`, for inspection.
 
-    Nothing is written, recorded, tapped or freed, no hook is called, and the random state stays as it is.
+    Nothing is written, recorded, tapped or freed, no hook is called, and the random state is restored.
 
     >>> from minigrad import Value
     >>> a = Value(3.0, "a")
@@ -129,7 +126,7 @@ def events(output: Node, gradient: Any = None) -> list[Event]:
     (output,) = _nodes((output,), "events")
     edge = output._edge()
     if edge is not None and edge._requires_grad:
-        random = sys.modules.get("minigrad.random")  # a rule may draw numbers
+        random = sys.modules.get("minigrad.random")  # a rule may draw random numbers
         with untapped(), nullcontext() if random is None else random.fork_rng():
             propagate({edge: output._seed(gradient, False)}, listeners=[seen], hooks=False)
     return seen.events
@@ -141,24 +138,22 @@ _ASKED = {"grad": "grad(output, [input, …])", "backward": "autograd.backward([
 def _nodes(given: Node | Iterable[Node], asked: str) -> tuple[Any, ...]:
     nodes: tuple[Any, ...] = (given,) if isinstance(given, Node) or not isinstance(given, Iterable) else tuple(given)
     if not nodes:
-        raise GraphError(
-            f"{asked}: there is nothing to differentiate, or nothing to differentiate by: a list is empty."
-        )
+        raise GraphError(f"{asked}: expected at least one output and one input, but got an empty sequence.")
     for x in nodes:
         if not isinstance(x, Node):
             call = _ASKED.get(asked, f"autograd.{asked}(output)")
-            raise DTypeError(f"{asked}: {x!r} is {a_kind(x)}, neither a tensor nor a Value.\n  Write mg.{call}.")
+            raise DTypeError(f"{asked}: {x!r} is {a_kind(x)}; expected a tensor or a Value.\n  Write mg.{call}.")
     return nodes
 
 
 def _unused(asked: str, position: int, x: Any) -> str:
     if not x.requires_grad:
         return (
-            f"{asked}: input {position}, {x!r}, needs no gradient: it was made by detach() or inside no_grad().\n"
-            f"  Ask for the {type(x).__name__} that it was made from, or set requires_grad = True before "
+            f"{asked}: input {position}, {x!r}, does not require grad: it was created by detach() or in no_grad().\n"
+            f"  Pass the {type(x).__name__} that it was created from, or set requires_grad = True before "
             "computing with it."
         )
     return (
-        f"{asked}: input {position}, {x!r}, has no part in the output: no path of operations leads there.\n"
-        "  Leave it out, or pass allow_unused=True to get None for it."
+        f"{asked}: input {position}, {x!r}, appears to not have been used in the graph.\n"
+        "  Omit it, or set allow_unused=True to get None for it."
     )

@@ -95,7 +95,7 @@ def kernel(op: str, device: str) -> Callable[[Kernel], Kernel]:
 
 def runner(device: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Register the decorated function to call the kernels of `device`: run(kernel, inputs, attrs, out).
-     
+
     Devices with mutable arrays need one. It writes into `out` if given, and returns it.
     """
 

@@ -101,7 +101,7 @@ class DTypeError(MinigradError, TypeError, RuntimeError):
 
 class ArgumentError(MinigradError, ValueError, RuntimeError):
     """Raised for an argument with an invalid value, or one that conflicts with another argument.
-     
+
     In PyTorch a ValueError or RuntimeError.
     """
 

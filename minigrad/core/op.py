@@ -47,23 +47,24 @@ class Op:
     - the static attributes in `attrs`,
     - an operand's shape, as ``a_shape``, which saves no tensor.
 
-    Nothing else is saved for backward: `saves` is derived from the rules. `g` is a raw float or array, or a node if
-    the result is differentiated again or a tap is active. Tests sample operands from `domain`. `precedence` places
-    parentheses in formulas. `shown` holds rules for display where the true ones guard corner cases, or LaTeX for what
-    they return, with placeholders ``{g}``, ``{b}``, … for the names that a rule may read. `promotes` is the type
-    promotion of the operands before the kernel runs: "same", to their common dtype; "number", the same but bools are an
-    error; "int", the same with bools as int64; "float", to floating point, by default the default dtype; "rest", to the
-    common dtype of all operands but the first, a condition; None, no promotion. `view` marks an op whose result shares
-    the memory of its first operand; "part", one that selects distinct elements of it, so that gradients accumulate
-    in-place. A mapping instead of a sequence of `attrs` gives their defaults, ``...`` where there is none. operand;
-    "part", one whose result has some of its numbers, each once: gradients are added there in place. A mapping A single
-    function instead of a sequence of rules is a joint rule: it returns the products of all `inputs`, None for those
-    without. A `variadic` op takes any number of operands, and its one rule may read the operand's index, ``slot``, in
-    addition to ``g`` and attributes. An operand of a tensor op may be None, such as an omitted bias. `meaning` is a
-    decomposition of a tensor op into simpler ops, for ops whose formula is not elementwise. It is a function of
-    operands, shapes and attributes that returns what the kernel returns. Only exported web pages compute with it; tests
-    check it against the kernel. An op that is not `listed`, such as that of an `autograd.Function`, is not in the
-    table.
+    Nothing else is saved for backward: `saves` is derived from the rules. `g` is a raw float or array, or a node if the
+    result is differentiated again or a tap is active. A single function instead of a sequence of rules is a joint rule:
+    it returns the products of all `inputs`, None for those without. A `variadic` op takes any number of operands, and
+    its one rule may read the operand's index, ``slot``, in addition to ``g`` and attributes. An operand of a tensor op
+    may be None, such as an omitted bias.
+
+    `promotes` is the type promotion of the operands before the kernel runs: "same", to their common dtype; "number",
+    the same but bools are an error; "int", the same with bools as int64; "float", to floating point, the default dtype
+    if all are integers; "rest", to the common dtype of all operands but the first, a condition; None, no promotion.
+    `view` marks an op whose result shares the memory of its first operand; "part", one that selects distinct elements,
+    so that gradients accumulate in-place. A mapping instead of a sequence of `attrs` gives their defaults, ``...``
+    where there is none. An op that is not `listed`, such as that of an `autograd.Function`, is not in the table.
+
+    Tests sample operands from `domain`. `precedence` places parentheses in formulas. `shown` holds rules for display
+    where the true ones guard corner cases, or LaTeX for what they return, with placeholders ``{g}``, ``{b}``, … for the
+    names that a rule may read. `meaning` is a decomposition of a tensor op into simpler ops, for ops whose formula is
+    not elementwise: a function of operands, shapes and attributes that returns what the kernel returns. Only exported
+    web pages compute with it; tests check it against the kernel.
 
     Declaring a name again replaces the op, as when a notebook cell runs twice; built-in ops cannot be replaced. Raises
     DeclarationError for that, and for an inconsistent declaration.

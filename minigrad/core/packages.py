@@ -103,8 +103,7 @@ def explained(who: str = "minigrad", instead: str = "") -> Iterator[None]:
 def changed(
     error: ImportError | AttributeError, who: str = "minigrad", instead: str = ""
 ) -> MissingPackageError | None:
-    """Return the MissingPackageError for `error` if minigrad or one of its dependencies lacks a package or a name in
-    it.
+    """Return the MissingPackageError for `error` if minigrad or a dependency lacks a package or a name in it.
 
     Return None for any other error, for example one in the user's own code.
     """

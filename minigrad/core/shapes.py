@@ -34,7 +34,7 @@ def numel(shape: Shape) -> int:
 @lru_cache(maxsize=4096)
 def broadcast_shapes(*shapes: Shape, op: str = "broadcast") -> Shape:
     """Return the shape to which `shapes` broadcast: aligned at the right, sizes of 1 expand.
-     
+
     Raises ShapeError with `op`, the shapes and the first incompatible dimension.
 
     >>> broadcast_shapes((5, 1, 3), (4, 3))

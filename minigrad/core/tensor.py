@@ -187,9 +187,7 @@ class Tensor(Methods):
     def detach_(self) -> Tensor:
         """Detach this tensor from the graph in-place. Raises GraphError for a view; detach its base instead."""
         if self._base is not None:
-            raise GraphError(
-                "detach_: can't detach views in-place; use detach() instead.\n  Write x = x.detach()."
-            )
+            raise GraphError("detach_: can't detach views in-place; use detach() instead.\n  Write x = x.detach().")
         self._step, self._requires_grad = None, False
         return self
 

@@ -64,7 +64,7 @@ def refresh(view: Any) -> None:
 
 def check_writable(target: Any, shape: tuple[int, ...], kind: int, name: str) -> None:
     """Raise unless a result of `shape` and dtype `kind` can be written into `target` in-place.
-     
+
     Raises GraphError for a leaf that requires grad, or a view of one, in grad mode, and for read-only memory;
     ShapeError if the shapes differ or elements of the target share a memory location; DTypeError if the result cannot
     be cast without loss of kind, such as float to int.

@@ -1,4 +1,4 @@
-"""What runs, and what it takes: time, memory, and the text of kernels."""
+"""Profiling: kernel times, memory, and the source of kernels."""
 
 from minigrad.profiling.memory_report import DeviceMemory, MemoryReport, empty_cache, memory, set_pool_limit
 from minigrad.profiling.profiler import Profile, Ran, profile

@@ -1,4 +1,4 @@
-"""What memory tensors take, what is kept for later, and what was moved between devices. Counted when it is asked."""
+"""Memory report: the memory of live tensors, memory pools, and transfers between devices, computed on demand."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ __all__ = ["DeviceMemory", "MemoryReport", "empty_cache", "memory", "set_pool_li
 
 @dataclass(frozen=True)
 class DeviceMemory:
-    """What tensors take on one device: how many live, their bytes (shared ones once), and what its pool holds."""
+    """The memory of one device: the number of live tensors, their bytes without duplicates, and its pool."""
 
     tensors: int
     bytes: int
     pooled: int
-    """Bytes that are free, and kept for the next tensor."""
+    """Free bytes in the pool."""
     peak: int
-    """The most bytes that were in use at once, of a device with a pool; else 0."""
+    """The peak number of bytes in use on a device with a pool; else 0."""
 
 
 @dataclass(frozen=True)
 class MemoryReport:
-    """What `memory` found: by device, and what was moved between devices since the start."""
+    """The result of `memory`: the memory of each device, and the transfers between devices."""
 
     devices: Mapping[str, DeviceMemory]
     uploads: Transfers
@@ -55,7 +55,7 @@ class MemoryReport:
 
 
 def memory() -> MemoryReport:
-    """What live tensors take by device, what the pools hold, and how often numbers were moved to and from devices.
+    """Return the memory of live tensors and of the pools per device, and the transfers between devices.
 
     >>> import minigrad as mg
     >>> x = mg.zeros(1000)
@@ -71,9 +71,9 @@ def memory() -> MemoryReport:
     tensors: dict[str, int] = defaultdict(int)
     owners: dict[str, dict[int, int]] = defaultdict(dict)
     for x in gc.get_objects():
-        if not issubclass(type(x), Tensor):  # isinstance would ask objects what they are
+        if not issubclass(type(x), Tensor):  # isinstance would call user-defined code
             continue
-        array = getattr(x, "_array", None)  # once: another thread may free it; and one that is being made has none yet
+        array = getattr(x, "_array", None)  # once: another thread may free it; None during construction
         if type(array) not in (Freed, type(None)):
             owner, place = owner_of(array), place_of(array)
             tensors[place] += 1
@@ -88,21 +88,21 @@ def memory() -> MemoryReport:
 
 
 def empty_cache() -> None:
-    """Give back to the machine what the pools keep for later."""
+    """Release the free memory of all pools to the system."""
     for name in pools():
         pool_of(name).clear()
 
 
 def set_pool_limit(size: int, device: str | None = None) -> None:
-    """Let the pool of `device`, or each pool, keep at most `size` bytes of memory that is not in use; 0 keeps nothing.
+    """Limit the free memory in the pool of `device`, or of each pool, to `size` bytes; 0 disables caching.
 
-    At the start that is 256 MiB. What it keeps beyond the new limit goes back to the machine. Raises ArgumentError for
-    a size below 0, and for a device that has no pool.
+    The initial limit is 256 MiB. Memory beyond the new limit is released to the system. Raises ArgumentError for a
+    negative size, and for a device without a pool.
     """
     if not hasattr(size, "__index__") or size < 0:
-        raise ArgumentError(f"set_pool_limit: {size!r} is not a number of bytes.")
+        raise ArgumentError(f"set_pool_limit: expected a nonnegative number of bytes, but got {size!r}.")
     if device is not None and pool_of(device) is None:
-        raise ArgumentError(f"set_pool_limit: the device {device!r} keeps no memory; {', '.join(pools())} do.")
+        raise ArgumentError(f"set_pool_limit: the device {device!r} has no memory pool; {', '.join(pools())} have one.")
     for pool in map(pool_of, pools() if device is None else [device]):
         pool.limit = size
         if pool.held > size:

@@ -1,4 +1,4 @@
-"""Which kernels run and for how long: `profile` listens to kernel calls, and costs nothing while nobody asks."""
+"""Kernel profiler, based on a listener to kernel calls; it has no overhead while inactive."""
 
 from __future__ import annotations
 
@@ -28,18 +28,18 @@ _NONE = Transfers(0, 0)
 
 @dataclass
 class _Row:
-    """How often a kernel ran on a device, for how many seconds, and how many bytes it read and wrote."""
+    """The totals of a kernel on a device: calls, seconds, and bytes read and written."""
 
     calls: int = 0
     seconds: float = 0.0
     read: int = 0
     written: int = 0
     new: int = 0
-    """Results in memory of their own: neither views nor written in place."""
+    """Results in newly allocated memory: neither views nor in-place."""
 
 
 class Ran(NamedTuple):
-    """One kernel call: when it began and how long it took, in seconds, and how many bytes it read and wrote."""
+    """One kernel call: start and duration in seconds, and bytes read and written."""
 
     op: str
     device: str
@@ -52,7 +52,7 @@ class Ran(NamedTuple):
 
 @dataclass
 class Profile(Effects):
-    """What ran inside a block of `profile`: each kernel call in order, and by kernel how often, how long, how much."""
+    """The kernel calls inside a `profile` block, in order, and their totals per kernel."""
 
     events: list[Ran] = field(default_factory=list)
     rows: dict[tuple[str, str], _Row] = field(default_factory=lambda: defaultdict(_Row))
@@ -61,7 +61,7 @@ class Profile(Effects):
 
     @property
     def new_tensors(self) -> int:
-        """How many results took memory of their own."""
+        """The number of results in newly allocated memory."""
         return sum(row.new for row in self.rows.values())
 
     def kernel_called(self, call: Call) -> None:
@@ -70,7 +70,7 @@ class Profile(Effects):
         results = call.result if isinstance(call.result, tuple) else (call.result,)
         new = sum(hasattr(x, "nbytes") and id(owner_of(x)) not in known for x in results)
         start, read, written = time.perf_counter() - call.seconds, _size(call.inputs), _size(call.result)
-        by = getattr(kernels_of(call.op).get(call.device), "by", "")  # where another device's kernel computes
+        by = getattr(kernels_of(call.op).get(call.device), "by", "")  # if another device's kernel computes
         device = f"{call.device} by {by}" if by else call.device
         self.events.append(Ran(call.op, device, start, call.seconds, read, written, new))
         row = self.rows[call.op, device]
@@ -91,9 +91,9 @@ class Profile(Effects):
     __repr__ = __str__
 
     def export(self, path: Any) -> None:
-        """Write the calls as JSON in Chrome's trace format, to open at https://ui.perfetto.dev or chrome://tracing.
+        """Write the calls to `path` in Chrome's trace format, for https://ui.perfetto.dev or chrome://tracing.
 
-        Each device is a thread there, with a call as a bar from its start to its end.
+        Each device is shown as a thread, and each call as a bar.
         """
         devices = sorted({event.device for event in self.events})
         first = min((event.start for event in self.events), default=0.0)
@@ -120,9 +120,9 @@ class Profile(Effects):
 
 @contextmanager
 def profile() -> Iterator[Profile]:
-    """A block in which each kernel call is written down: what, where, how long, bytes read and written, new tensors.
+    """Context manager that profiles kernel calls: op, device, duration, bytes read and written, new tensors.
 
-    It listens, so small operations take longer inside; their times are those of the kernels alone.
+    The listener adds overhead to small operations; the reported times are those of the kernels only.
 
     >>> import minigrad as mg
     >>> x = mg.ones(3, requires_grad=True)

@@ -1,7 +1,7 @@
-"""What computed this? `kernel_source` shows the text of the kernels that run for an operation, a tensor or a function.
+"""Kernel source inspection: `kernel_source` shows the kernels that run for an operation, a tensor or a function.
 
-Nothing is kept of a computation to answer that: what is asked about is computed again, while somebody listens to which
-kernels are launched. So a launch costs nothing more than its work, and the text is that which ran, just now.
+Nothing is stored during normal execution. The operation is executed again while a listener collects the launched
+kernels, so launches have no overhead and the source is the one that just ran.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ __all__ = ["Source", "kernel_source"]
 
 
 class Source(str):
-    """The text of kernels: ``print`` shows it, and a notebook, in colours."""
+    """Kernel source code, with syntax highlighting in notebooks."""
 
     __slots__ = ()
 
@@ -42,16 +42,16 @@ class Source(str):
 
 
 def kernel_source(of: str | Op | Node | Callable[..., Any], *operands: Any, **attrs: Any) -> Source:
-    """The text of the kernels that compute `of`, each below a line that says what it is for.
+    """Return the source code of the kernels that compute `of`, each with a comment that describes the call.
 
-    `of` is a tensor (or a Value): then the operation that made it is computed again, on what the graph kept of its
-    operands, or else on numbers of the same type and shape. Or it is an operation or its name, or any function, which
-    is called with `operands` and `attrs`. An elementwise operation needs no operands: it gets some.
+    `of` is a tensor or Value, whose operation is executed again on its saved operands, or else on placeholders of the
+    same dtype and shape; or an operation or its name; or any function. Operations and functions are called with
+    `operands` and `attrs`; elementwise operations have default operands.
 
-    On ``numpy`` and ``python`` a kernel is a Python function, or one of NumPy's. On the other devices it is a text that
-    minigrad wrote for operands of these types, and that Taichi compiled.
+    On ``numpy`` and ``python`` a kernel is a Python or NumPy function. On the other devices it is source code that
+    minigrad generated for these dtypes and that Taichi compiled.
 
-    Raises GraphError for a leaf, which nothing computed; ArgumentError for a name that no operation has.
+    Raises GraphError for a leaf, ArgumentError for an unknown operation.
 
     >>> import minigrad as mg
     >>> x = mg.tensor([1.0, 2.0], device="numpy", requires_grad=True)
@@ -68,7 +68,7 @@ def kernel_source(of: str | Op | Node | Callable[..., Any], *operands: Any, **at
     if isinstance(of, Op) and not operands:
         operands = _some(of)
     if not callable(of):
-        raise DTypeError(f"kernel_source: {of!r:.100} is {a_kind(of)}, no tensor, operation or function.")
+        raise DTypeError(f"kernel_source: {of!r:.100} is {a_kind(of)}; expected a tensor, operation or function.")
     calls: list[tuple[Call, list[Any]]] = []
     launched: list[Any] = []
 
@@ -77,7 +77,7 @@ def kernel_source(of: str | Op | Node | Callable[..., Any], *operands: Any, **at
         launched.clear()
 
     looking = no_grad() if isinstance(of, Op) else nullcontext()
-    with untapped(), tap(heard), arrays.launches(launched.append), looking:  # a profile of the reader's hears nothing
+    with untapped(), tap(heard), arrays.launches(launched.append), looking:  # hidden from the user's own profile
         of(*operands, **attrs)
     return Source("\n\n".join([_described(*one) for one in calls]) or "# No kernel ran.")
 
@@ -86,42 +86,42 @@ def _named(name: str) -> Op:
     if name not in OPS:
         near = difflib.get_close_matches(name, OPS, 1)
         raise ArgumentError(
-            f"kernel_source: no operation is called {name!r}{f'; there is {near[0]!r}' if near else ''}.\n"
-            "  `minigrad ops` lists them. Of a function give the function, and what to call it with: "
+            f"kernel_source: unknown operation {name!r}{f'; did you mean {near[0]!r}?' if near else '.'}\n"
+            "  `minigrad ops` lists them. For a function, pass the function and its arguments: "
             "mg.kernel_source(mg.functional.linear, x, w)."
         )
     return OPS[name]
 
 
 def _some(op: Op) -> tuple[Tensor, ...]:
-    """Operands for an elementwise operation, of the default type and on the default device."""
+    """Return operands for an elementwise operation, of the default dtype on the default device."""
     if not op.domain:
         shown = ", ".join([*op.inputs, *(f"{name}=…" for name in op.attrs if name not in op.defaults)])
         raise ArgumentError(
-            f"kernel_source: which text computes {op.name} depends on its operands, of which none is given.\n"
-            f"  Give them: mg.kernel_source({op.name!r}, {shown}); or a tensor that it computed: mg.kernel_source(y)."
+            f"kernel_source: the source of {op.name} depends on its operands, but none were given.\n"
+            f"  Pass them: mg.kernel_source({op.name!r}, {shown}); or a tensor that it computed: mg.kernel_source(y)."
         )
     rows = [np.linspace(domain.low, domain.high, 64, dtype=get_default_dtype().name) for domain in op.domain]
     return tuple([wrap(memory(get_default_device()).copied(row)) for row in rows])
 
 
 def _again(node: Node) -> tuple[Op, tuple[Any, ...], dict[str, Any]]:
-    """The operation that gave `node`, its operands as far as the graph knows them, and its attributes."""
+    """Return the operation that computed `node`, its operands as far as saved, and its attributes."""
     step = node.grad_fn if isinstance(node, Tensor) else node
     if step is not None and step._op is OPS["pick"]:  # one of several outputs
         step = step._inputs[0]
     if step is None or step._op is None:
         raise GraphError(
-            "kernel_source: no recorded operation made this: it is a leaf, whose numbers were given, or was computed "
-            "where nothing is recorded.\n"
-            "  Ask of a result, mg.kernel_source(x.exp()) where x has requires_grad=True, or of the operation, "
+            "kernel_source: this tensor is a leaf, with no grad_fn: it was created from data, or computed "
+            "in no-grad mode.\n"
+            "  Pass a result, mg.kernel_source(x.exp()) where x has requires_grad=True, or the operation, "
             'mg.kernel_source("exp", x).'
         )
     op, operands = step._op, step._inputs
     if op.name not in OPS:
         raise GraphError(
-            f"kernel_source: {op.name} is a Function, whose forward pass is Python that may do anything.\n"
-            f"  See what runs in it: mg.kernel_source({op.name}.apply, …) with its operands."
+            f"kernel_source: {op.name} is a Function, whose forward pass is arbitrary Python code.\n"
+            f"  Inspect the kernels that it runs: mg.kernel_source({op.name}.apply, …) with its operands."
         )
     if isinstance(node, Tensor):
         saved = (cast(Step, step)._saved or (None,) * (1 + len(operands)))[1:]
@@ -132,21 +132,21 @@ def _again(node: Node) -> tuple[Op, tuple[Any, ...], dict[str, Any]]:
 
 
 def _operand(op: Op, slot: int, saved: Any, constant: Any, edge: Any, result: Tensor) -> Any:
-    """An operand as it was saved; else the leaf or constant that it is; else ones of the same type and shape."""
+    """Return the saved operand, else the leaf or constant, else ones of the same dtype and shape."""
     if saved is not None:
         return saved
-    if constant is not None or edge is None or isinstance(edge, Tensor):  # None: an operand that was left out
+    if constant is not None or edge is None or isinstance(edge, Tensor):  # None: an omitted operand
         return edge if constant is None else wrap(constant) if constant.__class__ in PLACES else constant
     if isinstance(edge, Node):
         return wrap(memory(result.device).copied(np.ones(edge._shape, edge._dtype)))  # type: ignore[attr-defined]
     raise GraphError(
-        f"kernel_source: operand number {slot} of {op.name}, a large tensor without a gradient, has been freed.\n"
-        f"  Give the operands: mg.kernel_source({op.name!r}, {', '.join(op.inputs)})."
+        f"kernel_source: operand {slot} of {op.name}, a large tensor that does not require grad, has been freed.\n"
+        f"  Pass the operands: mg.kernel_source({op.name!r}, {', '.join(op.inputs)})."
     )
 
 
 def _described(call: Call, launched: list[Any]) -> str:
-    """The texts that a kernel launched, or its own, below lines that say what it computed and from what."""
+    """Format the source of a kernel call, the launched kernels or the function, below a description."""
     given = [_kind(x) for x in call.inputs] + [f"{name}={value!r:.40}" for name, value in call.attrs.items()]
     results = call.result if isinstance(call.result, tuple) else (call.result,)
     title = f"# {call.op} on {call.device}: {', '.join(given)} -> {', '.join(map(_kind, results))}"
@@ -158,11 +158,11 @@ def _described(call: Call, launched: list[Any]) -> str:
         return f"{title}, in {len(launched)} launches\n\n" + "\n".join(texts).rstrip()
     if call.device not in ("numpy", "python") and function.__module__.startswith("minigrad."):
         return (
-            f"{title}\n# Nothing is launched: there is nothing to compute, or the result is a view of the same memory."
+            f"{title}\n# No kernel launched: there is nothing to compute, or the result is a view of the same memory."
         )
     try:
         return f"{title}\n{dedent(inspect.getsource(function)).rstrip()}"
-    except (TypeError, OSError):  # not written in Python, or its source is gone
+    except (TypeError, OSError):  # not a Python function, or its source is not available
         return f"{title}\n{_place(function)}"
 
 

@@ -1,4 +1,4 @@
-"""Reports as text."""
+"""Formatting of reports."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ __all__ = ["moved", "table"]
 
 
 def moved(uploads: Transfers, downloads: Transfers) -> list[str]:
-    """A line each of what went to a device, and what came back."""
+    """Format the uploads and downloads as one line each."""
     ways = {"uploads": uploads, "downloads": downloads}
     return [f"{way}: {times:,}, {size_text(size)}" for way, (times, size) in ways.items()]
 
 
 def table(rows: list[list[str]]) -> list[str]:
-    """Rows of texts as lines; the first column to the left, the others to the right."""
+    """Format rows of strings as lines, the first column left-aligned, the others right-aligned."""
     widths = [max(len(row[k]) for row in rows) for k in range(len(rows[0]))]
     return [
         "  ".join(x.ljust(w) if not k else x.rjust(w) for k, (x, w) in enumerate(zip(row, widths, strict=True)))

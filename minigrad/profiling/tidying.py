@@ -1,7 +1,7 @@
-"""Tidying up: `tidy` gives back, at the end of a block, the memory of the tensors that were made in it and not kept.
+"""Tidying: `tidy` frees, at the end of a block, the memory of the tensors that were created in it and not kept.
 
-Python frees a tensor once nobody knows it. But a notebook knows much for long: ``_``, ``Out[3]``, the variables of a
-cell that ran an hour ago, the traceback of its last error; and graphs in cycles wait for the collector.
+Python frees a tensor when its last reference is dropped. But a notebook holds many references: ``_``, ``Out[3]``, the
+variables of old cells, the traceback of the last error; and graphs with reference cycles wait for the collector.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ __all__ = ["Freed", "keep", "tidy"]
 
 
 class Freed:
-    """What a tensor has in place of its numbers when they were given back: whoever asks is told so."""
+    """Placeholder for the array of a freed tensor; any access raises TidiedError."""
 
     __slots__ = ("_what",)
 
@@ -36,24 +36,24 @@ class Freed:
     def __getattr__(self, name: str) -> NoReturn:
         raise TidiedError(
             f"{self._what}\n  Keep what you need after the block: y = mg.keep(y) in it, or return it from a function "
-            "under @mg.tidy; of a single number, y.item()."
+            "under @mg.tidy; for a scalar, y.item()."
         )
 
-    __class__ = property(lambda self: self.__getattr__("__class__"))  # which devices ask for
+    __class__ = property(lambda self: self.__getattr__("__class__"))  # read when the device is looked up
 
 
 class _Here(threading.local):
     def __init__(self) -> None:
-        self.blocks: list[_Block] = []  # that are open in this thread, the innermost last
+        self.blocks: list[_Block] = []  # the open blocks of this thread, innermost last
 
 
 _here = _Here()
 _lock, _plain = threading.Lock(), tensor._new
-_open = 0  # blocks, in all threads: while there are none, making a tensor costs nothing more
+_open = 0  # open blocks in all threads: while there are none, creating a tensor has no overhead
 
 
 def _noted(kind: type[Tensor]) -> Tensor:
-    """A new tensor, which the innermost block knows."""
+    """Return a new tensor that is tracked by the innermost block."""
     out = _plain(kind)
     if _here.blocks:
         _here.blocks[-1].note(out)
@@ -61,13 +61,13 @@ def _noted(kind: type[Tensor]) -> Tensor:
 
 
 def tidy(function: Callable[..., Any] | None = None) -> Any:
-    """A block, or a function that it decorates, which frees at its end what was made in it and is not kept.
+    """Context manager or decorator that frees on exit the tensors that were created in it and not kept.
 
-    Kept are: what `keep` was given, what the function returns (also in lists, tuples and dicts), the `grad` of tensors
-    from before, and what the graphs of all these need. Parameters and other tensors from before are left alone, and so
-    are those of other threads. Where a freed one is used, TidiedError says where it was freed. An error that leaves the
-    block tidies too. It costs a look at all objects of Python's, some milliseconds: do it for a cell or an epoch, and
-    not for each step.
+    Kept are: tensors passed to `keep`, the return value of the function (also in lists, tuples and dicts), the `grad`
+    of older tensors, and what the graphs of these need. Tensors from before, such as parameters, and those of other
+    threads are not affected. Using a freed tensor raises TidiedError with the line of the block. Tensors are also freed
+    if an exception leaves the block. It inspects all Python objects, which takes some milliseconds: use it per cell or
+    epoch, not per step.
 
     >>> import minigrad as mg
     >>> w = mg.ones(3, requires_grad=True)
@@ -92,7 +92,7 @@ def tidy(function: Callable[..., Any] | None = None) -> Any:
 
 
 def keep(x: Any) -> Any:
-    """`x`, a tensor or lists, tuples and dicts of them, not to be freed by the blocks of `tidy` around here."""
+    """Exclude `x`, a tensor or nested lists, tuples and dicts, from the enclosing `tidy` blocks, and return it."""
     found = list(_tensors_in(x))
     for block in _here.blocks:
         block.kept += found
@@ -107,7 +107,7 @@ class _Block:
 
     def note(self, x: Tensor) -> None:
         self._made.append(weakref.ref(x))
-        if len(self._made) > self._many:  # most are gone by now
+        if len(self._made) > self._many:  # drop the dead references, usually most of them
             self._made = [one for one in self._made if one() is not None]
             self._many = 2 * len(self._made) + 1024
 
@@ -143,14 +143,14 @@ def _free(x: Tensor, line: str) -> None:
 
 
 def _gradients(made: Mapping[int, Tensor]) -> Iterator[Tensor]:
-    """Those that are the gradient of a tensor which was there before."""
+    """Yield the tensors that are the gradient of an older tensor."""
     for holder in gc.get_referrers(*made.values()) if made else ():
         if issubclass(type(holder), Tensor) and id(holder) not in made and id(holder._grad) in made:
             yield holder._grad
 
 
 def _needed(roots: Iterable[Tensor]) -> set[int]:
-    """The identities of `roots` and of what these cannot do without: bases, gradients, what rules will read."""
+    """Return the ids of `roots` and of all tensors that they depend on: bases, gradients, saved tensors."""
     found: dict[int, Tensor] = {}
     waiting = list(roots)
     while waiting:

@@ -1,23 +1,23 @@
-"""Random tensors, from generators that count: PyTorch's functions, with numbers that are the same on every device.
+"""Random tensors with PyTorch's functions, from a counter-based generator that is identical on every device.
 
-A generator is a seed and a count of the numbers used so far, and number k of a seed is a function of k. So
-``rand(6)`` draws what ``rand(2)`` and then ``rand(4)`` do, and a state is two numbers.
+A generator consists of a seed and a counter, and the k-th random number is a function of seed and k. So ``rand(6)``
+returns the same elements as ``rand(2)`` followed by ``rand(4)``, and the state is two integers.
 
 That function is Philox4x32-10 (Salmon, Moraes, Dror, Shaw 2011, "Parallel random numbers: as easy as 1, 2, 3"). It
-makes of the seed, a key of 64 bits, and of a counter of 128, four words of 32 bits. Number k is word k mod 4 of the
-counter whose lower half is ⌊k / 4⌋; the upper half says which kind of number is drawn, so that no two kinds share any.
-A float32 is the upper 24 bits of a word times 2⁻²⁴; a float64 takes two words, the lower first, and 53 bits; a normal
-number takes two even ones (Box, Muller 1958); a whole number is 64 bits modulo how many there are:
-
+maps the seed, a 64-bit key, and a 128-bit counter to four 32-bit words. Number k is word k mod 4 for the counter whose
+lower half is ⌊k / 4⌋; the upper half identifies the distribution, so that distributions have separate streams. A
+float32 is the upper 24 bits of a word times 2⁻²⁴. A float64 takes two words, the lower first, and 53 bits; a normal
+sample two even ones (Box, Muller 1958); an integer is 64 bits modulo the size of the range:
 >>> from minigrad.backends.numpy.random import philox
->>> words = philox((0, 0, 0, 0), 7)  # of the counter's four words the lowest comes first
+>>> words = philox((0, 0, 0, 0), 7)  # the counter's four words, lowest first
 >>> [(word >> 8) * 2.0**-24 for word in words] == rand(4, generator=Generator(7)).tolist()
 True
 
-`minigrad.random.generators` has two of another kind, to look at: Park and Miller's, and xoroshiro64*.
+`minigrad.random.generators` has two textbook generators: Park and Miller's, and xoroshiro64*.
 
-`sizes`, `size`, `dtype`, `device` and `requires_grad` are as in `creation`; `generator` is the default one for None. No
-gradient flows into parameters of a distribution. The distributions are PyTorch's, the elements drawn are not.
+`sizes`, `size`, `dtype`, `device` and `requires_grad` are as in `creation`; `generator` None is the default generator.
+Samples are not differentiable with respect to the parameters of a distribution. The distributions are those of PyTorch,
+the samples are not.
 """
 
 from minigrad.random.generator import (

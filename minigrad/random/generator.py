@@ -1,4 +1,4 @@
-"""Generators of random numbers: a seed and a count of the numbers used so far."""
+"""Counter-based random number generators: a seed and the number of random numbers drawn."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ __all__ = [
 ]
 
 
-FAR = 2**32  # places between the draws of one row and the next
+FAR = 2**32  # offset between the streams of consecutive rows
 draw_lock = threading.Lock()  # held while the state of a generator is read or changed
 
 
 class Generator:
-    """Where random numbers come from: a seed, and how many have been drawn. Threads may share one.
+    """A random number generator: a seed and a counter. Thread-safe.
 
     >>> Generator(7).initial_seed() == Generator().manual_seed(7).initial_seed()
     True
@@ -48,9 +48,9 @@ class Generator:
         self.manual_seed(seed)
 
     def manual_seed(self, seed: Any) -> Generator:
-        """Begin the numbers of `seed`, from -2**63 up to 2**64; a negative one counts from 2**64. Returns itself."""
+        """Set the seed, in [-2**63, 2**64), where negative seeds are modulo 2**64, and return the generator."""
         if not isinstance(seed, int) or not -(2**63) <= seed < 2**64:
-            raise DTypeError(f"manual_seed: {seed!r} is not an int from -2**63 up to 2**64.")
+            raise DTypeError(f"manual_seed: expected an int in [-2**63, 2**64), but got {seed!r}.")
         with draw_lock:
             self._seed, self._drawn = seed % 2**64, 0
         for listener in modes.generator_seeded:
@@ -58,12 +58,12 @@ class Generator:
         return self
 
     def seed(self) -> int:
-        """Begin with a seed that nobody can guess, and return it."""
+        """Set a nondeterministic seed, and return it."""
         self._asked("seed")
         return self.manual_seed(secrets.randbits(64)).initial_seed()
 
     def initial_seed(self) -> int:
-        """The seed that its numbers began with."""
+        """Return the seed."""
         self._asked("initial_seed")
         return self._seed
 
@@ -72,7 +72,7 @@ class Generator:
             listener.generator_state_read(what)
 
     def draw(self, count: int, shared: bool = False) -> tuple[int, int]:
-        """Use up `count` numbers: the key of the stream and the place of the first, as the ops of random numbers ask.
+        """Advance by `count` random numbers, and return the key of the stream and the offset of the first.
 
         >>> generator = Generator(5)
         >>> generator.draw(3), generator.draw(1)
@@ -87,34 +87,34 @@ class Generator:
         return found
 
     def next_key(self, shared: bool = False) -> int:
-        """A key of 64 bits, another each time, also for each of `rows` if not `shared`: a stream of its own."""
+        """Return a new 64-bit key, for an independent stream; also distinct per row of `rows` unless `shared`."""
         key, place = self.draw(1, shared)
         return cast(int, symbolic.apply(_key_at, key, place))
 
     def rows(self, first: int = 0, count: int = 0) -> None:
-        """Draw from now on for `count` rows, from `first` on, of a batch whose others are elsewhere; 0, 0 for none.
+        """Draw for `count` rows from row `first` of a distributed batch from now on; 0, 0 for a non-distributed one.
 
-        `dropout` drops of them what it would drop in the whole batch. Other draws share no number with another row's.
+        `dropout` then drops what it would drop in the full batch. Other draws use separate streams per row.
         """
         self._rows = first, count
 
     def key_for(self, numbers: int) -> tuple[int, int]:
-        """A key for `numbers` numbers, and where they begin in its stream: within `rows` it is the whole batch's."""
+        """Return a key for `numbers` elements and their offset in its stream, within `rows` that of the full batch."""
         first, count = self._rows
         shared = bool(count) and not numbers % count
         return self.next_key(shared), first * (numbers // count) if shared else 0
 
     def get_state(self) -> Tensor:
-        """Its state as 16 numbers of type uint8, on "cpu": the seed, then how many were drawn, lowest byte first."""
+        """Return the state as a uint8 tensor of shape (16,) on "cpu": the seed and the counter, little-endian."""
         self._asked("get_state")
         with draw_lock:
             state = np.array([self._seed, self._drawn], "<u8")
         return wrap(memory(device("cpu")).copied(state.view(np.uint8)))
 
     def set_state(self, new_state: Any) -> Generator:
-        """Go on from a state that `get_state` returned. Raises DTypeError for anything else. Returns itself."""
+        """Restore a state from `get_state`, and return the generator. Raises DTypeError for anything else."""
         if not isinstance(new_state, Tensor) or (new_state.dtype.name, new_state.shape) != ("uint8", (16,)):
-            raise DTypeError("set_state: this is not a state; give what get_state() returned: 16 numbers of uint8.")
+            raise DTypeError("set_state: RNG state must be a uint8 tensor of shape (16,), as returned by get_state().")
         seed, drawn = np.frombuffer(host(new_state._array).tobytes(), "<u8").tolist()
         with draw_lock:
             self._seed, self._drawn = seed, drawn
@@ -125,17 +125,17 @@ class Generator:
 
 
 def _key_at(key: int, place: int) -> int:
-    """The key of 64 bits at a place of the stream of keys."""
+    """Return the 64-bit key at offset `place` of the key stream."""
     low, high, *_ = philox((place & 0xFFFFFFFF, place >> 32, KEYS, 0), key)
     return int(high << 32 | low)
 
 
 default_generator = Generator(secrets.randbits(64))
-"""Where numbers come from unless a generator is given. Its seed is another in each process, until `manual_seed`."""
+"""The default generator. Its seed is nondeterministic until `manual_seed`."""
 
 
 def manual_seed(seed: int) -> Generator:
-    """Begin the default generator's numbers of `seed`, so that a program draws the same numbers each time.
+    """Set the seed of the default generator, for reproducible results.
 
     >>> import minigrad as mg
     >>> _ = mg.manual_seed(0); a = mg.rand(3)
@@ -146,28 +146,28 @@ def manual_seed(seed: int) -> Generator:
 
 
 def seed() -> int:
-    """Begin the default generator with a seed that nobody can guess, and return it."""
+    """Set a nondeterministic seed for the default generator, and return it."""
     return default_generator.seed()
 
 
 def initial_seed() -> int:
-    """The seed that the default generator began with."""
+    """Return the seed of the default generator."""
     return default_generator.initial_seed()
 
 
 def get_rng_state() -> Tensor:
-    """The state of the default generator."""
+    """Return the state of the default generator."""
     return default_generator.get_state()
 
 
 def set_rng_state(new_state: Tensor) -> None:
-    """Let the default generator go on from a state that `get_rng_state` returned."""
+    """Restore a state of the default generator from `get_rng_state`."""
     default_generator.set_state(new_state)
 
 
 @contextmanager
 def fork_rng(enabled: bool = True) -> Iterator[None]:
-    """A block after which the default generator goes on as if the block had drawn nothing."""
+    """Context manager that restores the state of the default generator on exit."""
     state = get_rng_state()
     try:
         yield

@@ -1,7 +1,7 @@
-"""Two small generators of random numbers to look at, on plain ints. Tensors are drawn from a third, by `random`.
+"""Two small random number generators for demonstration, on Python ints. Tensors use the generator of `random`.
 
-Each is a state and a rule for the next: number k can be had only by way of those before it, where the generator of
-`random` makes number k from k. An instance is an iterator of whole numbers that never ends.
+Each consists of a state and a transition function: the k-th number requires all numbers before it, while the generator
+of `random` computes it from k. An instance is an infinite iterator of integers.
 
 >>> from itertools import islice
 >>> list(islice(ParkMiller(1), 3))
@@ -14,46 +14,46 @@ from minigrad.core.errors import ArgumentError
 
 __all__ = ["ParkMiller", "Xoroshiro64Star"]
 
-WORD = 0xFFFFFFFF  # of 32 bits
+WORD = 0xFFFFFFFF  # 32 bits
 PRIME = 2**31 - 1
 
 
 class ParkMiller:
-    """z = a z mod (2³¹ − 1): from 1 to 2³¹ − 2 it visits each number once, then begins again.
+    """z = a z mod (2³¹ − 1), with the full period: every integer from 1 to 2³¹ − 2 occurs once.
 
-    Lehmer's rule of 1951 with the numbers of Park, Miller 1988, "Random number generators: good ones are hard to find":
-    a is 16807, or 48271 as they recommended in 1993. From seed 1 the 10,000th number is 1043618065. The next number is
-    a multiple of this one, so a small one is followed by a small one, and pairs lie on lines: see it in a picture.
+    Lehmer's generator of 1951 with the constants of Park, Miller 1988, "Random number generators: good ones are hard to
+    find": a is 16807, or 48271 as they recommended in 1993. With seed 1 the 10,000th number is 1043618065. Each number
+    is a multiple of the previous one, so small numbers follow small ones, and pairs lie on lines, as a plot shows.
 
-    `seed` is from 1 to 2³¹ − 2; else ArgumentError, since 0 would stay 0.
+    `seed` is in [1, 2³¹ − 2]; ArgumentError otherwise, since 0 is a fixed point.
     """
 
     def __init__(self, seed: int = 1, multiplier: int = 16807) -> None:
         if not 1 <= seed < PRIME:
-            raise ArgumentError(f"ParkMiller: the seed is from 1 to {PRIME - 1}, not {seed}: 0 would only give 0.")
+            raise ArgumentError(f"ParkMiller: expected a seed in [1, {PRIME - 1}], but got {seed}; 0 only gives 0.")
         self.state, self.multiplier = seed, multiplier
 
     def __iter__(self) -> ParkMiller:
         return self
 
     def __next__(self) -> int:
-        """The next number, from 1 to 2³¹ − 2."""
+        """Return the next integer, in [1, 2³¹ − 2]."""
         self.state = self.multiplier * self.state % PRIME
         return self.state
 
     def random(self) -> float:
-        """The next number as a fraction of 2³¹ − 1, between 0 and 1 and neither."""
+        """Return the next integer divided by 2³¹ − 1, in (0, 1)."""
         return next(self) / PRIME
 
 
 class Xoroshiro64Star:
-    """xoroshiro64*: two words of 32 bits, mixed by exclusive or, rotation and shift; a multiple of the first comes out.
+    """xoroshiro64*: two 32-bit words, updated by xor, rotation and shift; the output is a multiple of the first.
 
-    Blackman, Vigna 2021, "Scrambled linear pseudorandom number generators", with the multiplier and distances of their
-    reference, xoroshiro64star.c. It visits each of the 2⁶⁴ − 1 states that are not 0. The lowest bits of what comes
-    out are the weakest, so fractions are made of the others.
+    Blackman, Vigna 2021, "Scrambled linear pseudorandom number generators", with the constants of the reference
+    implementation, xoroshiro64star.c. The period is 2⁶⁴ − 1, all states except 0. The lowest output bits are the
+    weakest, so floats use the others.
 
-    `seed` is the two words; ArgumentError where both are 0, which would stay 0, or one has more than 32 bits.
+    `seed` is the two words; ArgumentError if both are 0, a fixed point, or one has more than 32 bits.
 
     >>> generator = Xoroshiro64Star((1, 2))
     >>> next(generator), next(generator)
@@ -62,24 +62,24 @@ class Xoroshiro64Star:
 
     def __init__(self, seed: tuple[int, int] = (1, 2)) -> None:
         if not all(0 <= word <= WORD for word in seed) or not any(seed):
-            raise ArgumentError(f"Xoroshiro64Star: the seed is two words of 32 bits, not both 0; this is {seed}.")
+            raise ArgumentError(f"Xoroshiro64Star: expected a seed of two 32-bit words, not both 0, but got {seed}.")
         self.state = seed
 
     def __iter__(self) -> Xoroshiro64Star:
         return self
 
     def __next__(self) -> int:
-        """The next number, from 0 to 2³² − 1."""
+        """Return the next integer, in [0, 2³² − 1]."""
         a, b = self.state
         b ^= a
         self.state = _rotated(a, 26) ^ b ^ (b << 9 & WORD), _rotated(b, 13)
         return a * 0x9E3779BB & WORD
 
     def random(self) -> float:
-        """The upper 24 bits of the next number as a fraction, from 0 up to, and without, 1: a float32 holds it."""
+        """Return the upper 24 bits of the next integer as a float in [0, 1), exact in float32."""
         return (next(self) >> 8) * 2.0**-24
 
 
 def _rotated(word: int, by: int) -> int:
-    """What is pushed out of 32 bits on the left comes in on the right."""
+    """Rotate a 32-bit word left."""
     return (word << by | word >> (32 - by)) & WORD

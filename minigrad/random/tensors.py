@@ -1,4 +1,4 @@
-"""Random tensors: PyTorch's functions that draw from a generator."""
+"""Random tensors: PyTorch's sampling functions."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def rand(
     device: str | None = None,
     requires_grad: bool = False,
 ) -> Tensor:
-    """Numbers drawn evenly from [0, 1)."""
+    """Return a tensor of samples from the uniform distribution on [0, 1)."""
     return _made("random_uniform", "rand", size_of(sizes, "rand", size), generator, dtype, device, requires_grad)
 
 
@@ -54,7 +54,7 @@ def randn(
     device: str | None = None,
     requires_grad: bool = False,
 ) -> Tensor:
-    """Numbers drawn from the normal distribution of mean 0 and variance 1."""
+    """Return a tensor of samples from the standard normal distribution."""
     return _made("random_normal", "randn", size_of(sizes, "randn", size), generator, dtype, device, requires_grad)
 
 
@@ -68,14 +68,14 @@ def randint(
     device: str | None = None,
     requires_grad: bool = False,
 ) -> Tensor:
-    """Whole numbers drawn evenly from `low` up to, and without, `high`, as int64: also ``randint(high, size)``.
+    """Return a tensor of integers sampled uniformly from [`low`, `high`), int64 by default.
 
-    Raises ArgumentError if there are none, DTypeError where `dtype` cannot hold them.
+    Also ``randint(high, size)``. Raises ArgumentError for an empty range, DTypeError if `dtype` cannot represent it.
     """
     if size is None or high is None:
         low, high, size = 0, low, high if size is None else size
     if size is None:
-        raise DTypeError(f"randint: how many numbers below {high}?\n  Give a shape: randint({high}, (2, 3)).")
+        raise DTypeError(f"randint: missing the argument size.\n  Pass a shape: randint({high}, (2, 3)).")
     check_device(device, "randint")
     shape = size_of((size,), "randint")
     out = _whole("randint", shape, low, high, generator, int64 if dtype is None else as_dtype(dtype), device)
@@ -90,7 +90,7 @@ def randperm(
     device: str | None = None,
     requires_grad: bool = False,
 ) -> Tensor:
-    """The ints from 0 to ``n - 1`` in random order, each order as likely as another."""
+    """Return a random permutation of the integers from 0 to ``n - 1``."""
     check_device(device, "randperm")
     (count,) = size_of((n,), "randperm")
     out: Tensor = _drawn("random_permutation", count, generator, device, count=count).to(as_dtype(dtype))
@@ -107,16 +107,16 @@ def normal(
     device: str | None = None,
     requires_grad: bool = False,
 ) -> Tensor:
-    """Numbers drawn from normal distributions of `mean` and standard deviation `std`.
+    """Return a tensor of samples from normal distributions with `mean` and standard deviation `std`.
 
-    Both numbers, and a `size`; or one or both tensors, which broadcast, and without one. Raises ArgumentError for a
-    `std` below 0.
+    Either both are scalars and `size` is given, or one or both are tensors, which broadcast. Raises ArgumentError for a
+    negative `std`.
     """
     given = [x.detach() for x in (mean, std) if isinstance(x, Tensor)]
     if bool(given) == (size is not None):
-        raise ArgumentError("normal: of two numbers it takes a size, of tensors it does not: normal(0.0, 1.0, (2, 3)).")
+        raise ArgumentError("normal: scalars require a size, and tensors do not accept one: normal(0.0, 1.0, (2, 3)).")
     if np.any((host(std._array) if isinstance(std, Tensor) else np.asarray(std)) < 0):
-        raise ArgumentError(f"normal: a standard deviation is 0 or more, and std is {std!r}.")
+        raise ArgumentError(f"normal: expects all elements of std >= 0.0, but got {std!r}.")
     shape = broadcast_shapes(*[x.shape for x in given], op="normal") if given else size_of((size,), "normal")
     kind = given[0].dtype if given and dtype is None else dtype
     place = given[0].device if given and device is None else device
@@ -128,18 +128,18 @@ def normal(
 
 @register_method("bernoulli")
 def bernoulli(input: Tensor, p: float | None = None, *, generator: Generator | None = None) -> Tensor:
-    """1 with the probability in `input`, else 0, of its shape and type; with `p` in place of all its numbers.
+    """Return samples, 0 or 1, with the probabilities in `input`, in its shape and dtype; or all with probability `p`.
 
-    Raises ArgumentError for probabilities outside 0 to 1, DTypeError for ints without `p`.
+    Raises ArgumentError for probabilities outside [0, 1], DTypeError for integer dtypes without `p`.
     """
     if not isinstance(input, Tensor):
         raise DTypeError(
-            f"bernoulli: input is {a_kind(input)}, not a tensor.\n"
-            "  Write bernoulli(mg.full(size, p)), with the chance of each number."
+            f"bernoulli: input is {a_kind(input)}; expected a tensor.\n"
+            "  Write bernoulli(mg.full(size, p)), with the probability of each element."
         )
     chances = input.detach() if p is None else p
     if p is None and not input.dtype.is_floating_point:
-        raise DTypeError(f"bernoulli: probabilities are fractions, and this tensor holds {input.dtype.name}.")
+        raise DTypeError(f"bernoulli: expected a floating-point tensor of probabilities, but got {input.dtype.name}.")
     return _coins("bernoulli", input, chances, generator).to(input.dtype)
 
 
@@ -147,29 +147,30 @@ def bernoulli(input: Tensor, p: float | None = None, *, generator: Generator | N
 def multinomial(
     input: Tensor, num_samples: Any, replacement: bool = False, *, generator: Generator | None = None
 ) -> Tensor:
-    """Indices drawn with probabilities in proportion to `input`, (n,) or rows (m, n): (num_samples,) or (m, ditto).
+    """Return indices sampled with probabilities proportional to `input`.
 
-    Without `replacement` no index is drawn twice. Raises ArgumentError for weights below 0, not finite or all 0,
-    ShapeError for more samples than there are weights above 0, DTypeError for ints.
+    `input` has shape (n,) or (m, n), the result (num_samples,) or (m, num_samples). Without `replacement` indices are
+    distinct. Raises ArgumentError for weights that are negative, not finite or all 0, ShapeError for more samples than
+    positive weights, DTypeError for integer dtypes.
 
     >>> import minigrad as mg
     >>> mg.multinomial(mg.tensor([0.0, 1.0, 0.0]), 4, replacement=True).tolist()
     [1, 1, 1, 1]
     """
     if not input.dtype.is_floating_point:
-        raise DTypeError(f"multinomial: weights are fractions, and this tensor holds {input.dtype.name}.")
+        raise DTypeError(f"multinomial: only supports floating-point dtypes for input, got: {input.dtype.name}.")
     if input.ndim not in (1, 2) or not input._array.size:
-        raise ShapeError(f"multinomial: weights are (n,) or (m, n), at least one a row, not {input.shape}.")
+        raise ShapeError(f"multinomial: prob_dist must be 1 or 2 dim and not empty, but got shape {input.shape}.")
     if not isinstance(num_samples, int) or num_samples < 1:
-        raise ShapeError(f"multinomial: num_samples={num_samples!r} is not an int of 1 or more.")
+        raise ShapeError(f"multinomial: expected num_samples to be an int > 0, but got {num_samples!r}.")
     weights = host(input._array)
     if not np.isfinite(weights).all() or (weights < 0).any() or not (weights > 0).any(-1).all():
-        raise ArgumentError("multinomial: weights are finite, 0 or more, and at least one of a row is above 0.")
+        raise ArgumentError("multinomial: probability tensor contains either inf, nan, element < 0 or a row of zeros.")
     available = int((weights > 0).sum(-1).min())
     if not replacement and num_samples > available:
         raise ShapeError(
-            f"multinomial: {num_samples} samples cannot be drawn from {available} weights above 0 without replacement."
-            "\n  Write replacement=True to draw an index more than once."
+            f"multinomial: cannot sample {num_samples} samples without replacement from {available} positive weights."
+            "\n  Write replacement=True to sample an index more than once."
         )
     rows = weights.size // weights.shape[-1]
     used = rows * num_samples if replacement else weights.size
@@ -179,62 +180,64 @@ def multinomial(
 
 
 def rand_like(input: Tensor, **options: Any) -> Tensor:
-    """`rand` of the shape of `input` and, unless said otherwise, its type and device."""
+    """Return `rand` with the shape of `input` and, by default, its dtype and device."""
     return rand(input.shape, **{"dtype": input.dtype, "device": input.device, **options})
 
 
 def randn_like(input: Tensor, **options: Any) -> Tensor:
-    """`randn` of the shape of `input` and, unless said otherwise, its type and device."""
+    """Return `randn` with the shape of `input` and, by default, its dtype and device."""
     return randn(input.shape, **{"dtype": input.dtype, "device": input.device, **options})
 
 
 def randint_like(input: Tensor, low: int = 0, high: int | None = None, **options: Any) -> Tensor:
-    """`randint` of the shape of `input` and, unless said otherwise, its type and device: ``randint_like(input, high)``
-    too."""
+    """Return `randint` with the shape of `input` and, by default, its dtype and device.
+
+    Also ``randint_like(input, high)``.
+    """
     low, high = (0, low) if high is None else (low, high)
     return randint(low, high, input.shape, **{"dtype": input.dtype, "device": input.device, **options})
 
 
-# --- in place ---
+# --- in-place ---
 
 
 @register_method("uniform_")
 def _uniform_(self: Tensor, from_: float = 0.0, to: float = 1.0, *, generator: Generator | None = None) -> Tensor:
-    """Overwrite these numbers by ones drawn evenly from `from_` up to `to`. Raises ArgumentError if there are none."""
+    """Fill in-place with samples from the uniform distribution on [`from_`, `to`). Raises ArgumentError if empty."""
     _check_target("uniform_", self, fractions=True)
     if not from_ <= to:
-        raise ArgumentError(f"uniform_: no number is from {from_} up to {to}.")
+        raise ArgumentError(f"uniform_: expects to return a [from, to) range, but found from={from_} > to={to}.")
     return self.copy_(rand_like(self, generator=generator) * (to - from_) + from_)
 
 
 @register_method("normal_")
 def _normal_(self: Tensor, mean: float = 0.0, std: float = 1.0, *, generator: Generator | None = None) -> Tensor:
-    """Overwrite these numbers by ones drawn from the normal distribution of `mean` and standard deviation `std`."""
+    """Fill in-place with samples from the normal distribution with `mean` and standard deviation `std`."""
     _check_target("normal_", self, fractions=True)
     return self.copy_(normal(mean, std, self.shape, generator=generator, dtype=self.dtype, device=self.device))
 
 
 @register_method("exponential_")
 def _exponential_(self: Tensor, lambd: float = 1.0, *, generator: Generator | None = None) -> Tensor:
-    """Overwrite these numbers by ones drawn from the exponential distribution of rate `lambd`, of mean 1 / `lambd`."""
+    """Fill in-place with samples from the exponential distribution with rate `lambd`, mean 1 / `lambd`."""
     _check_target("exponential_", self, fractions=True)
     if not lambd > 0:
-        raise ArgumentError(f"exponential_: a rate is above 0, and lambd is {lambd}.")
+        raise ArgumentError(f"exponential_: expects lambda > 0.0, but found lambda={lambd}.")
     return self.copy_(OPS["log1p"](-rand_like(self, generator=generator)) / -lambd)
 
 
 @register_method("bernoulli_")
 def _bernoulli_(self: Tensor, p: Tensor | float = 0.5, *, generator: Generator | None = None) -> Tensor:
-    """Overwrite these numbers by 1 with probability `p`, else 0; a tensor `p` broadcasts. Raises as `bernoulli`."""
+    """Fill in-place with 1 with probability `p`, else 0; a tensor `p` broadcasts. Raises like `bernoulli`."""
     _check_target("bernoulli_", self)
     return self.copy_(_coins("bernoulli_", self, p, generator))
 
 
 @register_method("random_")
 def _random_(self: Tensor, from_: int = 0, to: int | None = None, *, generator: Generator | None = None) -> Tensor:
-    """Overwrite these numbers by whole ones drawn evenly from `from_` up to `to`: also ``random_(to)``.
+    """Fill in-place with integers sampled uniformly from [`from_`, `to`). Also ``random_(to)``.
 
-    Without either from 0 up to the largest of the type, or what it counts to without gaps.
+    Without bounds the range is from 0 to the largest value of the dtype, or the largest exact integer of a float dtype.
     """
     if to is None:
         from_, to = 0, from_ or _ends(self.dtype)[1]
@@ -242,15 +245,17 @@ def _random_(self: Tensor, from_: int = 0, to: int | None = None, *, generator: 
     return self.copy_(_whole("random_", self.shape, from_, to, generator, self.dtype, self.device))
 
 
-# --- what they share ---
+# --- helpers ---
 
 
 def _drawn(
     name: str, used: int, generator: Generator | None, device: str | None, *operands: Tensor, **attrs: Any
 ) -> Tensor:
-    """What the op `name`, which uses up `used` numbers of `generator`, gives: on `device`, or where `operands` are."""
+    """Apply the random op `name`, which consumes `used` random numbers, on `device` or that of `operands`."""
     if not isinstance(generator, Generator | None):
-        raise DTypeError(f"{name}: generator is {a_kind(generator)}.\n  Write generator=mg.Generator(seed).")
+        raise DTypeError(
+            f"{name}: generator is {a_kind(generator)}; expected a Generator.\n  Write generator=mg.Generator(seed)."
+        )
     key, offset = (default_generator if generator is None else generator).draw(used)
     attrs = {"key": key, "offset": offset, **attrs}
     if not operands:
@@ -271,7 +276,7 @@ def _made(
     check_count(shape, check_device(device, asked), asked)
     kind = get_default_dtype() if dtype is None else as_dtype(dtype)
     if not kind.is_floating_point:
-        raise DTypeError(f"{asked}: it draws fractions, which {kind.name} does not hold; see randint.")
+        raise DTypeError(f"{asked}: expected a floating-point dtype, but got {kind.name}; see randint.")
     out = _drawn(op, prod(shape), generator, device, shape=shape, dtype=kind)
     return out.requires_grad_() if requires_grad else out
 
@@ -280,18 +285,18 @@ def _whole(
     name: str, shape: Shape, low: Any, high: Any, generator: Generator | None, dtype: DType, device: str | None
 ) -> Tensor:
     if not isinstance(low, int) or not isinstance(high, int):
-        raise DTypeError(f"{name}: from {low!r} up to {high!r}: both are ints.")
+        raise DTypeError(f"{name}: expected ints as bounds, but got {low!r} and {high!r}.")
     if low >= high:
-        raise ArgumentError(f"{name}: no whole number is from {low} up to, and without, {high}.")
+        raise ArgumentError(f"{name}: expects 'from' to be less than 'to', but got from={low} >= to={high}.")
     check_count(shape, check_device(device, name), name)
     least, end = _ends(dtype)
     if low < least or high > end:
-        raise DTypeError(f"{name}: numbers from {low} up to {high} do not all fit into {dtype.name}.")
+        raise DTypeError(f"{name}: the range [{low}, {high}) is out of bounds for {dtype.name}.")
     return _drawn("random_int", prod(shape), generator, device, shape=shape, low=low, high=high, dtype=dtype)
 
 
 def _ends(dtype: DType) -> tuple[int, int]:
-    """The least whole number of a type, and the one after the largest; of floats, where they are without gaps."""
+    """Return the half-open range of a dtype, for floats that of consecutive exact integers."""
     if dtype.is_floating_point:
         digits = 24 if dtype is float32 else 53
         return -(2**digits), 2**digits + 1
@@ -304,7 +309,7 @@ def _ends(dtype: DType) -> tuple[int, int]:
 def _coins(name: str, like: Tensor, p: Tensor | float, generator: Generator | None) -> Tensor:
     chances = host(p._array) if isinstance(p, Tensor) else np.asarray(p)
     if not ((chances >= 0) & (chances <= 1)).all():
-        raise ArgumentError(f"{name}: a probability is from 0 to 1, and p is {p!r}.")
+        raise ArgumentError(f"{name}: expects p to be in [0, 1], but got p={p!r}.")
     kind = p.dtype if isinstance(p, Tensor) else like.dtype
     drawn = rand(like.shape, generator=generator, dtype=kind if kind.is_floating_point else None, device=like.device)
     return drawn < p
@@ -312,5 +317,5 @@ def _coins(name: str, like: Tensor, p: Tensor | float, generator: Generator | No
 
 def _check_target(name: str, x: Tensor, fractions: bool = False) -> None:
     if fractions and not x.dtype.is_floating_point:
-        raise DTypeError(f"{name}: it draws fractions, which {x.dtype.name} does not hold; see random_.")
+        raise DTypeError(f"{name}: expected a floating-point tensor, but got {x.dtype.name}; see random_.")
     views.check_writable(x, x.shape, x.dtype.kind, name)

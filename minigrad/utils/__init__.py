@@ -1,4 +1,4 @@
-"""What PyTorch's programs import from `torch.utils`: `minigrad.utils.data`."""
+"""Counterpart of `torch.utils`: `minigrad.utils.data`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ __all__ = ["data"]
 
 
 def __getattr__(name: str) -> Any:
-    """`data` loads NumPy, so it comes when it is first asked for."""
+    """Import `data`, and so NumPy, on first use."""
     if name in __all__:
         return import_module(f"minigrad.utils.{name}")
     from minigrad.pytorch.modules import absent

@@ -1,4 +1,4 @@
-"""`minigrad.data` by the name that PyTorch's programs import: ``from minigrad.utils.data import DataLoader``."""
+"""Alias of `minigrad.data` for code written for PyTorch: ``from minigrad.utils.data import DataLoader``."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ __all__ = [
     "get_worker_info",
     "random_split",
 ]
-__path__: list[str] = []  # no folder: what is imported from here and is not here, `pytorch.modules` answers for
+__path__: list[str] = []  # not a folder: `pytorch.modules` handles imports of missing submodules
 
 
 def __getattr__(name: str) -> Any:

@@ -4,11 +4,11 @@ The functions have the names and signatures of ``torch.utils._pytree``. Containe
 
 - tuples, named tuples, lists, deques, dicts, OrderedDicts, defaultdicts, Counters, sets, frozensets and slices, and
   instances of subclasses, with their attributes; views of dicts, and None, which has no leaves;
-- instances of dataclasses, SimpleNamespaces and mappings of any other class, through their attributes, slots and
-  fields outside of ``__init__`` included. Neither ``__init__`` nor ``__new__`` is called to build them;
-- instances of the classes that `register_pytree_node` names.
+- instances of dataclasses, SimpleNamespaces and any other mapping class, through their attributes, including slots and
+  fields outside ``__init__``. They are rebuilt without calling ``__init__`` or ``__new__``;
+- instances of classes registered with `register_pytree_node`.
 
-Everything else is a leaf, members of enumerations too. A set is flattened in the order in which it iterates.
+Everything else is a leaf, including enum members. A set is flattened in its iteration order.
 """
 
 from __future__ import annotations
@@ -30,27 +30,27 @@ Leaves = list[Any]
 
 
 class _Node(NamedTuple):
-    """How instances of a class are flattened into (children, context), and built from (class, children, context)."""
+    """The flatten and unflatten functions of a container class: to (children, context), and back with the class."""
 
     flatten: Callable[[Any], tuple[Iterable[Any], Any]]
     build: Callable[[type, list[Any], Any], Any]
 
 
 class _Layout(NamedTuple):
-    """The context of a built-in container: what has to be equal beside the number of its children."""
+    """The context of a built-in container, which must be equal in addition to the number of children."""
 
     keys: tuple[Any, ...] | None = None
     extra: Any = None
     """The `default_factory` of a defaultdict, the `maxlen` of a deque."""
     attributes: tuple[tuple[type | None, str], ...] = ()
-    """Names of attributes, each with the class that has a slot for it, or None of one in ``__dict__``."""
+    """Attribute names, each with the class that defines its slot, or None if it is in ``__dict__``."""
 
 
 class TreeSpec:
     """The structure of a pytree: its containers without their leaves.
 
-    Two are equal if they have containers of the same types with the same keys in the same order, by type and value:
-    keys 1, 1.0 and True differ, and so do 0.0 and -0.0.
+    Specs are equal if their containers have the same types and the same keys in the same order. Keys are compared by
+    type and value: 1, 1.0 and True differ, and so do 0.0 and -0.0.
     """
 
     __slots__ = ("build", "children", "context", "num_leaves", "type")
@@ -60,7 +60,7 @@ class TreeSpec:
     ) -> None:
         self.type, self.build, self.context, self.children = type, build, context, children
         self.num_leaves: int = 1 if type is None else sum([child.num_leaves for child in children])
-        """How many leaves the structure has."""
+        """The number of leaves."""
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, TreeSpec) or self.type is not other.type or len(self.children) != len(other.children):
@@ -77,7 +77,7 @@ class TreeSpec:
         return f"{self.type.__name__}({', '.join([f'{name}: {child!r}' for name, child in self._named()])})"
 
     def _named(self) -> Iterator[tuple[str, TreeSpec]]:
-        """Each child, and how to get at it."""
+        """Yield each child with its access path."""
         layout = self.context if type(self.context) is _Layout else _Layout()
         count = len(self.children) - len(layout.attributes)
         keys: Iterable[Any] = range(count) if layout.keys is None else layout.keys
@@ -89,9 +89,9 @@ _LEAF = TreeSpec()
 
 
 def tree_flatten(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> tuple[Leaves, TreeSpec]:
-    """Return the leaves of a pytree, and its structure. What `is_leaf` is true of is not looked into.
+    """Return the leaves of a pytree and its structure. Nodes for which `is_leaf` returns true are leaves.
 
-    An object that is there twice is flattened twice. Raises ArgumentError for a container that is inside of itself.
+    An object that occurs twice is flattened twice. Raises ArgumentError for a container that contains itself.
 
     >>> tree_flatten({"w": [1.0, 2.0], "b": None})
     ([1.0, 2.0], dict(['w']: list([0]: *, [1]: *), ['b']: NoneType()))
@@ -100,9 +100,7 @@ def tree_flatten(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> tup
     try:
         return leaves, _flatten(tree, leaves, is_leaf, set())
     except RecursionError:
-        raise ArgumentError(
-            f"tree_flatten: {a_kind(tree)} has more containers in one another than Python goes into."
-        ) from None
+        raise ArgumentError(f"tree_flatten: {a_kind(tree)} is nested deeper than Python's recursion limit.") from None
 
 
 def _flatten(x: Any, leaves: Leaves, is_leaf: Callable[[Any], bool] | None, above: set[int]) -> TreeSpec:
@@ -112,8 +110,8 @@ def _flatten(x: Any, leaves: Leaves, is_leaf: Callable[[Any], bool] | None, abov
         return _LEAF
     if id(x) in above:
         raise ArgumentError(
-            f"tree_flatten: {a_kind(x)} is inside of itself, so that its leaves have no end.\n"
-            "  Take the reference back to it out of the structure."
+            f"tree_flatten: {a_kind(x)} contains itself, so that it has infinitely many leaves.\n"
+            "  Remove the circular reference."
         )
     above.add(id(x))
     children, context = node.flatten(x)
@@ -123,9 +121,9 @@ def _flatten(x: Any, leaves: Leaves, is_leaf: Callable[[Any], bool] | None, abov
 
 
 def tree_unflatten(leaves: Iterable[Any], treespec: TreeSpec) -> Any:
-    """Build a pytree of the structure `treespec` around `leaves`, in the order of `tree_flatten`; its inverse.
+    """Rebuild a pytree of the structure `treespec` from `leaves`; the inverse of `tree_flatten`.
 
-    Raises ShapeError unless there are as many leaves as the structure has.
+    Raises ShapeError if the number of leaves does not match.
 
     >>> leaves, structure = tree_flatten({"w": [1.0, 2.0], "b": None})
     >>> tree_unflatten([10 * x for x in leaves], structure)
@@ -133,7 +131,7 @@ def tree_unflatten(leaves: Iterable[Any], treespec: TreeSpec) -> Any:
     """
     given = list(leaves)
     if len(given) != treespec.num_leaves:
-        raise ShapeError(f"tree_unflatten: {len(given)} leaves for a structure of {treespec.num_leaves}: {treespec!r}.")
+        raise ShapeError(f"tree_unflatten: got {len(given)} leaves but expected {treespec.num_leaves}: {treespec!r}.")
     return _build(treespec, iter(given))
 
 
@@ -144,7 +142,7 @@ def _build(spec: TreeSpec, leaves: Iterator[Any]) -> Any:
 
 
 def tree_map(func: Callable[..., Any], tree: Any, *rests: Any, is_leaf: Callable[[Any], bool] | None = None) -> Any:
-    """Return `tree` with each leaf replaced by ``func(leaf, *leaves of the others there)``.
+    """Return `tree` with each leaf replaced by ``func(leaf, *corresponding leaves of rests)``.
 
     Raises ShapeError unless `rests` have the structure of `tree`.
 
@@ -154,12 +152,12 @@ def tree_map(func: Callable[..., Any], tree: Any, *rests: Any, is_leaf: Callable
     (leaves, spec), *others = [tree_flatten(x, is_leaf) for x in (tree, *rests)]
     for _, other in others:
         if other != spec:
-            raise ShapeError(f"tree_map: the structures {spec!r} and {other!r} differ.")
+            raise ShapeError(f"tree_map: the tree structures {spec!r} and {other!r} differ.")
     return _build(spec, map(func, leaves, *[found for found, _ in others]))
 
 
 def tree_paths(treespec: TreeSpec, name: str = "") -> list[str]:
-    """Return an expression for each leaf of a structure that `name` stands for.
+    """Return the access path of each leaf as an expression that starts with `name`.
 
     >>> tree_paths(tree_flatten({"w": [1.0, 2.0]})[1], "state")
     ["state['w'][0]", "state['w'][1]"]
@@ -174,13 +172,14 @@ def register_pytree_node(
     flatten_fn: Callable[[Any], tuple[Iterable[Any], Any]],
     unflatten_fn: Callable[[list[Any], Any], Any],
 ) -> None:
-    """Register `cls`, not its subclasses, as a container, as in PyTorch.
+    """Register `cls`, without its subclasses, as a container, as in PyTorch.
 
-    ``flatten_fn(x)`` returns what is in an instance, and a context, which is compared by ``==``;
-    ``unflatten_fn(children, context)`` builds one. `mg.jit` traces a step once for all arguments of equal structure,
-    and builds the containers that a step returns at each call.
+    ``flatten_fn(x)`` returns the children and a context, which is compared by ``==``; ``unflatten_fn(children,
+    context)`` rebuilds an instance. `mg.jit` traces a function once for all arguments of equal structure, and rebuilds
+    the containers that it returns on each call.
 
-    Raises DTypeError if `cls` is no class, or the others are no functions; ArgumentError if it is a container already.
+    Raises DTypeError if `cls` is not a class or the functions are not callable, ArgumentError if it is registered
+    already.
 
     >>> import minigrad as mg
     >>> class Pair:
@@ -192,16 +191,16 @@ def register_pytree_node(
     tensor(3.)
     """
     if not isinstance(cls, type):
-        raise DTypeError(f"register_pytree_node: {cls!r:.100} is {a_kind(cls)}, not a class.")
+        raise DTypeError(f"register_pytree_node: {cls!r:.100} is {a_kind(cls)}; expected a class.")
     check_function(flatten_fn, "register_pytree_node")
     check_function(unflatten_fn, "register_pytree_node")
     if cls in _NODES or cls in _BASES:
-        raise ArgumentError(f"register_pytree_node: {cls.__qualname__} is a container already.")
+        raise ArgumentError(f"register_pytree_node: {cls.__qualname__} is already registered as a pytree node.")
     _NODES[cls] = _Node(flatten_fn, lambda _, children, context: unflatten_fn(children, context))
 
 
 def exact(x: Any) -> Any:
-    """Return what is equal, by ``==``, for objects of the same type and value.
+    """Return a key that compares equal only for objects of the same type and value.
 
     1, 1.0 and True differ, and so do 0.0 and -0.0; nan is equal to itself.
 
@@ -215,27 +214,25 @@ def exact(x: Any) -> Any:
         return kind, x
     if isinstance(x, float | complex):
         return kind, pack("dd", x.real, x.imag)
-    if isinstance(x, Number) and not isinstance(x, int):  # a Decimal has zeros at its end; its nan is none of another
+    if isinstance(x, Number) and not isinstance(x, int):  # Decimals have trailing zeros, and their nans differ
         return (kind, x.as_tuple()) if hasattr(x, "as_tuple") else (kind, x, repr(x))
     return kind, frozenset(map(exact, x)) if kind is frozenset else x
 
 
-# --- what is a container ---
+# --- container types ---
 
-# A container that another derives from comes after it, in the order of methods.
+# In the method resolution order a subclass precedes its base.
 _BASES = frozenset((tuple, list, dict, OrderedDict, defaultdict, Counter, deque, set, frozenset))
-_SCALARS = frozenset(
-    (int, float, bool, complex, str, bytes, type, FunctionType)
-)  # so that most leaves are known at once
+_SCALARS = frozenset((int, float, bool, complex, str, bytes, type, FunctionType))  # fast path for most leaves
 
 
 def _base_of(cls: type) -> Any:
-    """The built-in container that a class is, or derives from; else object."""
+    """Return the built-in container class that a class is or derives from, else object."""
     return cls if cls in _BASES else next((base for base in cls.__mro__ if base in _BASES), object)
 
 
 def _node_of(x: Any) -> _Node | None:
-    """How `x` is flattened, None if it is a leaf."""
+    """Return the node type of `x`, None if it is a leaf."""
     cls = type(x)
     node = _NODES.get(cls)
     if node is not None or cls in _SCALARS or issubclass(cls, Enum):
@@ -261,7 +258,7 @@ def _flatten_object(x: Any) -> tuple[list[Any], _Layout]:
     for owner, name, slot in _slots(cls):
         try:
             found.append((owner, name, slot.__get__(x)))
-        except AttributeError:  # it is empty
+        except AttributeError:  # unset slot
             continue
     names = tuple([(owner, name) for owner, name, _ in found])
     return [*items, *[value for _, _, value in found]], _Layout(keys, extra, names)
@@ -290,19 +287,19 @@ def _build_object(cls: type, children: list[Any], layout: _Layout) -> Any:
 
 
 def _slots(cls: type) -> Iterator[tuple[type, str, Any]]:
-    """The slots of instances: the class of each, its name there, and what reads and writes it."""
+    """Yield the slots of a class: the defining class, the name, and the descriptor."""
     for owner in cls.__mro__:
         if "__slots__" in vars(owner):
             yield from ((owner, name, x) for name, x in vars(owner).items() if type(x) is MemberDescriptorType)
 
 
 def _view(name: str) -> _Node:
-    """Views of a dict: of a copy of it, so that they outlive changes to the one that they are of."""
+    """Return the node type of a dict view, which copies the dict to be independent of later changes."""
     return _Node(lambda x: ([x.mapping.copy()], None), lambda _, children, __: getattr(children[0], name)())
 
 
 _OBJECT = _Node(_flatten_object, _build_object)
-_BUILT = _Node(  # a mapping without attributes that Python sees, of an extension
+_BUILT = _Node(  # a mapping of an extension module, without visible attributes
     lambda x: (list(x.values()), _Layout(tuple(x))),
     lambda cls, children, layout: cls(dict(zip(layout.keys, children, strict=True))),
 )
