@@ -102,8 +102,9 @@ def finfo(type: DType | None = None) -> FloatInfo:
     """Return the limits of a floating-point dtype (IEEE 754), by default the default dtype.
 
     Raises DTypeError for other dtypes.
-        >>> finfo(float32).eps == 2.0**-23, finfo(float64).max
-        (True, 1.7976931348623157e+308)
+
+    >>> finfo(float32).eps == 2.0**-23, finfo(float64).max
+    (True, 1.7976931348623157e+308)
     """
     kind = _default if type is None else as_dtype(type)
     if not kind.is_floating_point:

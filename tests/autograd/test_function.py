@@ -100,9 +100,9 @@ def test_an_overwritten_saved_tensor_is_refused():
     with pytest.raises(GraphError) as error:
         y.backward(mg.ones(2))
     assert str(error.value) == (
-        "backward: Exp saved a tensor, number 0, of shape (2,), which has since been overwritten by "
+        "backward: Exp saved a tensor, number 0, of shape (2,), which has been modified by an inplace operation: "
         f"add_, at {__file__}:{line}: y.add_(1.0)\n"
-        "  Write out of place there (x = x + 1, not x += 1), or save a clone()."
+        "  Use an out-of-place operation there (x = x + 1, not x += 1), or save a clone()."
     )
     assert x.grad is None
 

@@ -74,13 +74,13 @@ def test_what_has_no_part_gets_zeros():
 
 def test_a_v_that_does_not_fit_is_refused():
     x = mg.tensor([1.0, 2.0])
-    with pytest.raises(ShapeError, match=r"vjp: v can be left out for a single number only, and the shape is \(2,\)"):
+    with pytest.raises(ShapeError, match=r"vjp: v can only be None for a single element, but the shape is \(2,\)"):
         vjp(lambda x: x * x, x)
-    with pytest.raises(ShapeError, match=r"jvp: v has shape \(3,\), but \(2,\) is needed"):
+    with pytest.raises(ShapeError, match=r"jvp: v has invalid size: should be \(2,\) but got \(3,\)"):
         jvp(lambda x: x * x, x, mg.ones(3))
-    with pytest.raises(DTypeError, match="hvp: v has 2 parts, and 1 are needed"):
+    with pytest.raises(DTypeError, match="hvp: v has 2 entries, but expected 1"):
         hvp(lambda x: x.sum(), x, (x, x))
-    with pytest.raises(ShapeError, match="hessian: the function must return one number"):
+    with pytest.raises(ShapeError, match="hessian: the function must return a tensor with one element"):
         hessian(lambda x: x * x, x)
 
 
@@ -89,7 +89,7 @@ def test_a_function_that_returns_no_tensor_is_refused(derivative):
     with pytest.raises(DTypeError) as error:
         derivative(lambda x: 3.0, mg.tensor([1.0, 2.0]))
     assert str(error.value) == (
-        "autograd: the function returned 3.0, a float, neither a tensor nor a Value.\n"
+        "autograd: the function returned 3.0, a float; expected a tensor or a Value.\n"
         "  Return what was computed from its arguments, or several of these in a tuple."
     )
 

@@ -46,7 +46,7 @@ def test_taps_nest_and_close_when_an_error_passes():
 def test_a_mutation_is_explicit_and_refused_where_numbers_cannot_be_written():
     with pytest.raises(DeviceError) as error:
         dispatch("add", "python", (1.0, 2.0), out=3.0)
-    assert str(error.value) == "add: out= was given on the device 'python', whose numbers cannot be written in place."
+    assert str(error.value) == "add: out= is not supported on the device 'python', whose values are immutable."
 
 
 def test_a_device_with_a_runner_decides_how_its_kernels_are_called():

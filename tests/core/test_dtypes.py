@@ -42,7 +42,7 @@ def test_a_type_can_be_named_in_python_s_and_numpy_s_words():
     with pytest.raises(DTypeError) as error:
         as_dtype("complex64")
     assert str(error.value) == (
-        "dtype: 'complex64' is not one of float64, float32, int64, int32, uint8, bool.\n"
+        "dtype: expected one of float64, float32, int64, int32, uint8, bool, but got 'complex64'.\n"
         "  Write mg.float32, for example."
     )
 

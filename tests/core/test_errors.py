@@ -30,7 +30,7 @@ def test_the_text_of_an_error_commands_no_terminal(kind):
 
 
 def test_an_operation_is_called_by_an_identifier():
-    with pytest.raises(DeclarationError, match=r"Op '<b>': its name must be an identifier"):
+    with pytest.raises(DeclarationError, match=r"Op '<b>': the name must be an identifier"):
         mg.Op("<b>", "{a}", vjp=(None,))
 
 

@@ -16,7 +16,7 @@ def test_a_kernel_that_is_missing_says_where_there_is_one():
     with pytest.raises(mg.errors.DeviceError) as error:
         mg.dispatch("counted", "abacus", (1.0,))
     assert str(error.value) == (
-        "counted: no kernel on the device 'abacus'; it has one on python.\n  Add one: @mg.kernel('counted', 'abacus')"
+        "counted: no kernel for the device 'abacus'; kernels exist for python.\n  Register one: @mg.kernel('counted', 'abacus')"
     )
 
 
@@ -271,8 +271,8 @@ def test_a_second_backward_through_a_freed_graph_says_how_to_keep_it():
     with pytest.raises(GraphError) as error:
         y.backward()
     assert str(error.value) == (
-        "backward: the graph behind tanh was freed by an earlier backward, to give its memory back.\n"
-        "  Write backward(retain_graph=True) the first time, or compute the expression again."
+        "backward: trying to backward through the graph a second time: tanh freed its saved tensors.\n"
+        "  Write backward(retain_graph=True) the first time, or recompute the expression."
     )
     assert a.grad.item() == before
 

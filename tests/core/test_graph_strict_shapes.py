@@ -17,8 +17,8 @@ def test_nothing_is_broadcast_in_strict_shapes():
         with pytest.raises(ShapeError) as error:
             a - b
         assert str(error.value) == (
-            "sub: in strict_shapes() nothing is broadcast, and shapes (3, 1) and (3,) differ.\n"
-            "  If you mean a result of shape (3, 3), write a.expand(3, 3) and b.expand(3, 3) for operands a and b."
+            "sub: strict_shapes() disables broadcasting, but shapes (3, 1) and (3,) differ.\n"
+            "  For a result of shape (3, 3), write a.expand(3, 3) and b.expand(3, 3) for operands a and b."
         )
         assert (a.expand(3, 3) - b.expand(3, 3)).shape == (3, 3)
     assert (a - b).shape == (3, 3)

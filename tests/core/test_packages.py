@@ -50,25 +50,25 @@ CASES = {
     "taichi too new": (
         "stub('taichi', (1, 8, 0))",
         TENSOR,
-        "kernels of Taichi: taichi 1.8.0 is installed, and minigrad works with taichi>=1.7.4,<1.8",
+        "kernels of Taichi: taichi 1.8.0 is installed, but minigrad requires  taichi>=1.7.4,<1.8",
         TAICHI,
     ),
     "taichi too old": (
         "stub('taichi', (1, 6, 0))",
         TENSOR,
-        "kernels of Taichi: taichi 1.6.0 is installed, and minigrad works with taichi>=1.7.4,<1.8",
+        "kernels of Taichi: taichi 1.6.0 is installed, but minigrad requires  taichi>=1.7.4,<1.8",
         TAICHI,
     ),
     "taichi changed": (
         "stub('taichi', (1, 7, 4))",
         TENSOR,
-        "add: taichi 1.7.4 has no lang, which minigrad uses; minigrad works with taichi==1.7.4",
+        "add: taichi 1.7.4 has no lang, which minigrad uses; minigrad requires taichi==1.7.4",
         TAICHI_AGAIN,
     ),
     "taichi changed inside": (
         "import taichi; del taichi.lang.impl.get_runtime",
         TENSOR,
-        "add: taichi 1.7.4 has no lang.impl.get_runtime, which minigrad uses; minigrad works with taichi==1.7.4",
+        "add: taichi 1.7.4 has no lang.impl.get_runtime, which minigrad uses; minigrad requires taichi==1.7.4",
         TAICHI_AGAIN,
     ),
     "taichi damaged": (
@@ -83,25 +83,25 @@ CASES = {
     "numpy too old": (
         "import numpy; numpy.__version__ = '1.26.4'",
         NUMPY,
-        "minigrad: numpy 1.26.4 is installed, and minigrad works with numpy>=2.1",
+        "minigrad: numpy 1.26.4 is installed, but minigrad requires  numpy>=2.1",
         'pip install "numpy>=2.1"',
     ),
     "numpy too old, a module of ours first": (
         "import numpy; numpy.__version__ = '2.0.2'",
         "import minigrad.functional",
-        "minigrad: numpy 2.0.2 is installed, and minigrad works with numpy>=2.1",
+        "minigrad: numpy 2.0.2 is installed, but minigrad requires  numpy>=2.1",
         'pip install "numpy>=2.1"',
     ),
     "numpy changed, a kernel": (
         "import numpy; numpy.__version__ = '3.0.0'; del numpy.tanh",
         "import minigrad as mg; mg.set_default_device('numpy'); mg.ones(2).tanh()",
-        "minigrad: numpy 3.0.0 has no tanh, which minigrad uses; minigrad works with numpy>=2.1,<=2.4.6",
+        "minigrad: numpy 3.0.0 has no tanh, which minigrad uses; minigrad requires numpy>=2.1,<=2.4.6",
         NUMPY_AGAIN,
     ),
     "numpy changed, inside a kernel": (
         "import numpy; numpy.__version__ = '3.0.0'; del numpy.argsort",
         "import minigrad as mg; mg.set_default_device('numpy'); mg.ones(2).argsort()",
-        "sort: numpy 3.0.0 has no argsort, which minigrad uses; minigrad works with numpy>=2.1,<=2.4.6",
+        "sort: numpy 3.0.0 has no argsort, which minigrad uses; minigrad requires numpy>=2.1,<=2.4.6",
         NUMPY_AGAIN,
     ),
     "numpy changed under taichi": (
@@ -110,7 +110,7 @@ CASES = {
             "exec('def __getattr__(name): import numpy; return numpy.bool8', stub('taichi', (1, 7, 4)).__dict__)"
         ),
         TENSOR,
-        "add: numpy 3.0.0 has no bool8, which taichi uses; minigrad works with numpy>=2.1,<=2.4.6",
+        "add: numpy 3.0.0 has no bool8, which taichi uses; minigrad requires numpy>=2.1,<=2.4.6",
         NUMPY_AGAIN,
     ),
     "numpy damaged": (
@@ -137,19 +137,19 @@ CASES = {
     "anywidget too old": (
         "stub('anywidget', '0.8.1')",
         PLAYER,
-        "players: anywidget 0.8.1 is installed, and minigrad works with anywidget>=0.9.9",
+        "players: anywidget 0.8.1 is installed, but minigrad requires  anywidget>=0.9.9",
         f'pip install "anywidget>=0.9.9"{PICTURE}',
     ),
     "ipywidgets too old": (
         "stub('ipywidgets', '7.6.5')",
         PLAYER,
-        "players: ipywidgets 7.6.5 is installed, and minigrad works with ipywidgets>=7.7",
+        "players: ipywidgets 7.6.5 is installed, but minigrad requires  ipywidgets>=7.7",
         f'pip install "ipywidgets>=7.7"{PICTURE}',
     ),
     "anywidget changed": (
         "stub('anywidget', '1.0.0')",
         PLAYER,
-        "players: anywidget 1.0.0 has no AnyWidget, which minigrad uses; minigrad works with anywidget>=0.9.9,<=0.11.0",
+        "players: anywidget 1.0.0 has no AnyWidget, which minigrad uses; minigrad requires anywidget>=0.9.9,<=0.11.0",
         f'pip install --force-reinstall "anywidget>=0.9.9,<=0.11.0"{PICTURE}',
     ),
     "a package of theirs missing": (
@@ -170,7 +170,7 @@ CASES = {
     "graphviz changed": (
         "stub('graphviz', '1.0')",
         DRAWN,
-        "to_graphviz: graphviz 1.0 has no Digraph, which minigrad uses; minigrad works with graphviz>=0.20,<=0.21",
+        "to_graphviz: graphviz 1.0 has no Digraph, which minigrad uses; minigrad requires graphviz>=0.20,<=0.21",
         'pip install --force-reinstall "graphviz>=0.20,<=0.21", or use draw(…), which needs none',
     ),
     "safetensors changed": (
@@ -191,13 +191,13 @@ CASES = {
     "ray too old": (
         "stub('ray', '2.9.3')",
         RAY,
-        "distributed.fit: ray 2.9.3 is installed, and minigrad works with ray>=2.60",
+        "distributed.fit: ray 2.9.3 is installed, but minigrad requires  ray>=2.60",
         "pip install 'seegrad[ray]'",
     ),
     "ray without its Tune": (
         "stub('ray', '2.60.0', __path__=[])",
         "from minigrad.core.packages import package; package('ray.tune', 'sweep')",
-        "sweep: ray 2.60.0 has no tune, which minigrad uses; minigrad works with ray>=2.60,<=2.60.0",
+        "sweep: ray 2.60.0 has no tune, which minigrad uses; minigrad requires ray>=2.60,<=2.60.0",
         "pip install 'seegrad[ray]' \"ray>=2.60,<=2.60.0\"",
     ),
     "typst missing": (
@@ -209,7 +209,7 @@ CASES = {
     "typst too old": (
         "stub('typst', '0.13.0')",
         DRAW + "save('y.pdf')",
-        "save: typst 0.13.0 is installed, and minigrad works with typst>=0.14.5",
+        "save: typst 0.13.0 is installed, but minigrad requires  typst>=0.14.5",
         "pip install 'seegrad[pictures]', or save as SVG, which needs none",
     ),
     "av missing": (
@@ -221,13 +221,13 @@ CASES = {
     "av changed": (
         "stub('av', '19.0')",
         "import minigrad as mg, minigrad_viz; minigrad_viz.play(mg.Value(2.0) * 3).save('y.gif')",
-        "save: av 19.0 has no CodecContext, which minigrad uses; minigrad works with av>=13.0,<=18.1.0",
+        "save: av 19.0 has no CodecContext, which minigrad uses; minigrad requires av>=13.0,<=18.1.0",
         "pip install 'seegrad[pictures]' \"av>=13.0,<=18.1.0\", or save as SVG, which needs none",
     ),
     "tqdm too old": (
         "stub('tqdm', '4.50.0', __path__=[]); stub('tqdm.auto')",
         FITTED,
-        "fit, its progress: tqdm 4.50.0 is installed, and minigrad works with tqdm>=4.60",
+        "fit, its progress: tqdm 4.50.0 is installed, but minigrad requires  tqdm>=4.60",
         'pip install "tqdm>=4.60", or fit(…, progress=False)',
     ),
 }
@@ -327,7 +327,7 @@ def test_the_command_says_it_in_one_line_without_a_traceback(tmp_path):
     assert (child.returncode, child.stderr.splitlines()) == (
         2,
         [
-            "minigrad tour: tqdm 4.50.0 is installed, and minigrad works with tqdm>=4.60.",
+            "minigrad tour: tqdm 4.50.0 is installed, but minigrad requires  tqdm>=4.60.",
             '  Write: pip install "tqdm>=4.60"',
         ],
     )

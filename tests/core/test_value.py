@@ -209,20 +209,20 @@ def test_repr_shows_label_and_gradient_when_there_are_any():
 def test_a_leaf_whose_gradient_carries_a_graph_says_so_when_it_is_copied():
     x = Value(3.0)
     (x * x).backward(create_graph=True)
-    with pytest.raises(GraphError, match="the gradient of this Value carries a graph"):
+    with pytest.raises(GraphError, match="the gradient of this Value has a graph"):
         copy.deepcopy(x)
 
 
 def test_a_computed_value_cannot_be_given_a_number():
     y = Value(2.0) * 3
-    with pytest.raises(GraphError, match="data: this Value was computed by mul, so it cannot be given a number"):
+    with pytest.raises(GraphError, match="data: cannot assign to a Value computed by mul"):
         y.data = 1.0
     assert y.data == 6.0
 
 
 def test_requires_grad_is_set_on_leaves_only():
     y = Value(2.0) * 3
-    with pytest.raises(GraphError, match="only a leaf's can be set, and this Value was computed by mul"):
+    with pytest.raises(GraphError, match="you can only change requires_grad of a leaf; this Value was computed by mul"):
         y.requires_grad = False
 
 
@@ -237,7 +237,7 @@ def test_no_gradient_flows_through_detach():
 
 def test_backward_from_what_needs_no_gradient_is_refused():
     y = Value(2.0).detach() * 3
-    with pytest.raises(GraphError, match="backward: this Value needs no gradient: it was made by detach"):
+    with pytest.raises(GraphError, match="backward: this Value does not require grad and does not have a grad_fn: it was created by detach"):
         y.backward()
 
 
@@ -254,7 +254,7 @@ def test_a_leaf_copies_and_pickles_with_its_gradient():
 def test_a_computed_value_refuses_to_be_copied_and_says_detach(attempt):
     with pytest.raises(
         GraphError,
-        match=r"computed by mul and carries its graph with it\.\n  Take its number along with detach",
+        match=r"computed by mul and is not a leaf\.\n  Only leaves support copying and pickling\. Use detach",
     ):
         attempt(Value(2.0) * 3)
 

@@ -61,18 +61,18 @@ def test_a_value_is_a_number_to_float_bool_and_format():
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
-        ("3", "Value: '3' is a str, not a real number.\n  A Value holds one number: give an int or a float."),
+        ("3", "Value: '3' is a str; expected a real scalar, an int or a float."),
         (
             None,
-            "Value: None is a NoneType, not a real number.\n  A Value holds one number: give an int or a float.",
+            "Value: None is a NoneType; expected a real scalar, an int or a float.",
         ),
         (
             1j,
-            "Value: 1j is a complex, not a real number.\n  A Value holds one number: give an int or a float.",
+            "Value: 1j is a complex; expected a real scalar, an int or a float.",
         ),
         (
             [1.0],
-            "Value: [1.0] is a list, not a real number.\n  A Value holds one number: give an int or a float.",
+            "Value: [1.0] is a list; expected a real scalar, an int or a float.",
         ),
     ],
 )
@@ -84,7 +84,7 @@ def test_what_is_not_a_real_number_is_refused(wrong, message):
 
 def test_a_value_of_a_value_is_refused_with_advice():
     with pytest.raises(
-        DTypeError, match=r"Value: Value\(2\.0\) is a Value, not a real number.\n  Give its number: x.data, or float"
+        DTypeError, match=r"Value: Value\(2\.0\) is a Value; expected a real scalar.\n  Pass x.data or float"
     ):
         Value(Value(2.0))
 
@@ -92,7 +92,7 @@ def test_a_value_of_a_value_is_refused_with_advice():
 def test_numbers_beyond_a_float_and_numpy_s_other_scalars_are_refused():
     import numpy as np
 
-    with pytest.raises(DTypeError, match=r"mul: the number is too large for a float, which ends at 1\.8e308"):
+    with pytest.raises(DTypeError, match=r"mul: the integer is too large to convert to float; the maximum is 1\.8e308"):
         Value(1.0) * 10**400
     for wrong in (np.complex128(2 + 1j), np.str_("3"), np.array([1.0])):
         with pytest.raises(DTypeError, match="not a real number"):
@@ -168,7 +168,7 @@ def test_a_value_and_a_tensor_do_not_meet(expression, shape):
 @pytest.mark.parametrize("expression", MEETINGS)
 @pytest.mark.parametrize("shape", [(), (2,)])
 def test_a_value_and_a_tensor_of_pytorch_do_not_meet(torch, expression, shape):
-    assert "is a torch.Tensor, not a real number.\n  A Value holds one number" in refusal(expression, torch.ones(shape))
+    assert "is a torch.Tensor; expected a real scalar, an int or a float" in refusal(expression, torch.ones(shape))
 
 
 @merge_cases

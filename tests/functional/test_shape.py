@@ -145,15 +145,15 @@ def test_a_view_that_cannot_be_says_to_reshape():
 @pytest.mark.parametrize(
     ("wrong", "kind", "message"),
     [
-        (lambda x: x.view(1.5), DTypeError, r"view: expected ints, or one sequence of ints, but got 1\.5\."),
-        (lambda x: x.reshape(5), ShapeError, r"reshape: 6 elements do not fill the shape \(5,\), which has 5"),
-        (lambda x: x.expand(2, 4), ShapeError, r"expand: shapes \(2, 3\) and \(2, 4\) do not broadcast"),
-        (lambda x: x.expand(3), ShapeError, r"expand: the expanded size \(3,\) must match the existing size"),
-        (lambda x: x.select(1, 3), ShapeError, r"select: index 3 out of range for tensor of size \(2, 3\) at"),
-        (lambda x: x.narrow(1, 2, 2), ShapeError, r"narrow: start \(2\) \+ length \(2\) exceeds dimension 1"),
-        (lambda x: x.split([1, 2]), ShapeError, r"split: expected split sizes to sum exactly to 2 .* \[1, 2\]"),
-        (lambda x: x.unsqueeze(3), ShapeError, "unsqueeze: there is no dimension 3: the operand has 3"),
-        (lambda x: x[None].t(), ShapeError, r"t: expects a tensor with <= 2 dim.* \(1, 2, 3\).\n  Write x.mT"),
+        (lambda x: x.view(1.5), DTypeError, "view: it takes ints, or one sequence of them, not 1.5"),
+        (lambda x: x.reshape(5), ShapeError, r"reshape: shape \(5,\), of 5 elements, is invalid for input of size 6"),
+        (lambda x: x.expand(2, 4), ShapeError, r"expand: shapes \(2, 3\) and \(2, 4\) cannot be broadcast together"),
+        (lambda x: x.expand(3), ShapeError, r"expand: \(2, 3\) does not expand to \(3,\): only sizes of 1 can grow"),
+        (lambda x: x.select(1, 3), ShapeError, r"select: there is no index 3 along dimension 1 of shape \(2, 3\)"),
+        (lambda x: x.narrow(1, 2, 2), ShapeError, "narrow: 2 places from 2 on are not there along dimension 1"),
+        (lambda x: x.split([1, 2]), ShapeError, r"split: parts of sizes \[1, 2\] do not make up the 2 places of dim"),
+        (lambda x: x.unsqueeze(3), ShapeError, "unsqueeze: dimension out of range (expected to be in range of [-3, 2], but got 3) for a 3-d tensor"),
+        (lambda x: x[None].t(), ShapeError, r"t: it takes a matrix, not shape \(1, 2, 3\).\n  Write x.mT"),
         (
             lambda x: mg.cat([x, x.T]),
             ShapeError,
@@ -238,7 +238,7 @@ TWICE = {
 def test_a_view_in_which_a_number_stands_twice_cannot_be_written(view):
     """Unlike in PyTorch, where writing to overlapping windows is undefined."""
     x = mg.zeros(3)
-    with pytest.raises(ShapeError, match=r"one number stands in several places, so it cannot be written\.\n  clone"):
+    with pytest.raises(ShapeError, match=r"unsupported operation: more than one element of the written-to tensor refers to a single memory location\.\n  clone"):
         TWICE[view](x).add_(1.0)
     assert (x.tolist(), x._version) == ([0.0, 0.0, 0.0], 0)
     x.unfold(0, 1, 2).add_(1.0)

@@ -128,7 +128,7 @@ def test_a_snippet_for_cpu_computes_beside_it():
 
 def test_devices_do_not_mix_and_numbers_go_both_ways():
     x, y = mg.ones(3), mg.ones(3, device="cpu")
-    with pytest.raises(DeviceError, match="one tensor is on the device"):
+    with pytest.raises(DeviceError, match="expected all tensors to be on the same device"):
         x + y
     assert (x + y.to(GPU)).tolist() == (x.cpu() + y).tolist() == [2, 2, 2]
     assert x.to(GPU, non_blocking=True) is x

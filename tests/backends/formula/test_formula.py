@@ -211,5 +211,5 @@ def test_attributes_and_constants_are_in_a_product():
 
 
 def test_what_is_shown_may_name_only_what_there_is():
-    with pytest.raises(DeclarationError, match=re.escape("a rule asks for ['w'], but there is only ['a', 'g', 'y']")):
+    with pytest.raises(DeclarationError, match=re.escape("a rule reads unknown names ['w']; expected ['a', 'g', 'y']")):
         mg.Op("test_shown", "{a}", vjp=(lambda g: g,), shown=(r"\operatorname{sum} {g} {w}",))
