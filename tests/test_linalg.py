@@ -1,4 +1,4 @@
-"""PyTorch's `linalg`, as far as it is here: its numbers and gradients, and words for the rest."""
+"""PyTorch's `linalg`: values, gradients, and advice for the missing functions."""
 
 from math import inf
 
@@ -60,18 +60,22 @@ def test_numbers_and_gradients_are_pytorch_s(torch, call):
         (
             lambda a: mg.linalg.matrix_norm(a, 3),
             ArgumentError,
-            "matrix_norm: ord=3 is none of 'fro', 'nuc', 1, -1, 2, -2",
+            "matrix_norm: order 3 not supported; use 'fro', 'nuc', 1, -1, 2, -2",
         ),
         (
             lambda a: mg.linalg.svdvals(a[0, 0]),
             ShapeError,
-            r"svdvals: A holds matrices, \(…, m, n\), and has shape \(3,\)",
+            r"svdvals: A must be batches of matrices \(…, m, n\), but has shape \(3,\)",
         ),
-        (lambda a: mg.linalg.svdvals(a * inf), mg.linalg.LinAlgError, "thin_svd: the input matrix contains non-finite"),
-        (lambda a: mg.linalg.vander(a, N=1), ShapeError, r"vander: N is 2 or more, and of x, \(2, 3, 3\), it is 1"),
-        (lambda a: mg.linalg.norm(a, 1), ShapeError, "norm: ord=1 needs a matrix, or a vector"),
-        (lambda a: mg.linalg.matrix_power(a[0, :2], 2), ShapeError, r"matrix_power: A holds square matrices"),
-        (lambda a: mg.linalg.multi_dot([a]), ArgumentError, "multi_dot: a product has two factors or more"),
+        (lambda a: mg.linalg.svdvals(a * inf), mg.linalg.LinAlgError, "thin_svd: a matrix holds inf or nan"),
+        (lambda a: mg.linalg.vander(a, N=1), ShapeError, r"vander: N must be greater than 1, but got 1"),
+        (lambda a: mg.linalg.norm(a, 1), ShapeError, "norm: ord=1 requires a matrix, or a vector"),
+        (
+            lambda a: mg.linalg.matrix_power(a[0, :2], 2),
+            ShapeError,
+            r"matrix_power: A must be batches of square matrices",
+        ),
+        (lambda a: mg.linalg.multi_dot([a]), ArgumentError, "multi_dot: expected at least 2 tensors but got 1"),
     ],
 )
 def test_what_cannot_be_is_said(call, kind, text):
@@ -85,7 +89,7 @@ def test_a_name_that_is_not_here_says_what_to_write_instead():
 
 
 def vectors(A):
-    """U, the singular values and Vᵀ, of the operation that `svdvals` has the values of."""
+    """Return U, the singular values and Vᵀ of the operation behind `svdvals`."""
     return [x.numpy() for x in mg.ops.thin_svd(A)]
 
 

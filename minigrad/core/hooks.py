@@ -40,7 +40,7 @@ def replaced_by(hook: Callable[[Any], Any], gradient: Any, wrap: Callable[[Any],
     if found is None:
         found = given
     else:
-        check_gradient(found, given._array, "register_hook: the hook's result", "the gradient")
+        check_gradient(found, given._array, "register_hook: the result of the hook", "the gradient")
     if modes.grad:  # create_graph: the result will be differentiated
         return found
     fresh = copy_of(found._array)  # a copy, since the hook may store it and gradients accumulate in-place

@@ -1,4 +1,4 @@
-"""detect_anomaly: the first operation that makes a NaN or an infinity is named, with its pass and its line."""
+"""detect_anomaly reports the first operation that returns a NaN or an infinity, with its pass and source line."""
 
 import math
 from pathlib import Path
@@ -13,7 +13,7 @@ needs("numpy")
 
 
 def line_of(text):
-    """The number of the line of this file that says `text` first."""
+    """Return the number of the first line of this file that equals `text`."""
     lines = Path(__file__).read_text(encoding="utf-8").splitlines()
     return next(number for number, line in enumerate(lines, 1) if line.strip() == text)
 
@@ -32,7 +32,7 @@ def test_the_forward_pass():
     with mg.detect_anomaly(), pytest.raises(GraphError) as error:
         logarithm(mg.tensor([1.0, -1.0, 0.0]))
     assert str(error.value) == (
-        "anomaly: log made 1 infinity in 3 numbers, in the forward pass\n"
+        "anomaly: log returned 1 infinity in 3 elements, in the forward pass\n"
         f"  at {__file__}:{line_of('return y.log()')}: return y.log()"
     )
 
@@ -44,7 +44,7 @@ def test_the_backward_pass_names_the_line_of_the_forward_pass():
         with pytest.raises(GraphError) as error:
             y.backward()
     assert str(error.value) == (
-        "anomaly: div made 1 infinity in 2 numbers, in the backward pass, in the derivative of sqrt, which was "
+        "anomaly: div returned 1 infinity in 2 elements, in the backward pass, in the derivative of sqrt, which was "
         f"computed\n  at {__file__}:{line_of('y = x.sqrt()')}: y = x.sqrt()"
     )
     assert x.grad is None
@@ -52,7 +52,7 @@ def test_the_backward_pass_names_the_line_of_the_forward_pass():
 
 def test_a_value_is_watched_too():
     with (
-        pytest.raises(GraphError, match=r"anomaly: div made 1 NaN in 1 number, in the forward pass"),
+        pytest.raises(GraphError, match=r"anomaly: div returned 1 NaN in 1 element, in the forward pass"),
         mg.detect_anomaly(),
     ):
         mg.Value(0.0) / mg.Value(0.0)
@@ -64,7 +64,7 @@ def test_numbers_that_were_there_before_are_not_blamed_on_who_passes_them_on():
         y = (x * 2.0).exp()
         mg.where(mg.tensor([True, False, True]), x, -math.inf)
     assert math.isnan(y[0].item())
-    with pytest.raises(GraphError, match="sub made 1 NaN in 1 number"), mg.detect_anomaly():
+    with pytest.raises(GraphError, match="sub returned 1 NaN in 1 element"), mg.detect_anomaly():
         x[1] - x[1]
 
 
@@ -76,11 +76,14 @@ def test_outside_the_block_nobody_watches():
 
 def test_a_write_in_place_is_judged_by_what_was_there_before():
     x = mg.tensor([4.0, -1.0])
-    with mg.detect_anomaly(), pytest.raises(GraphError, match="anomaly: sqrt made 1 NaN in 2 numbers, in the forward"):
+    with (
+        mg.detect_anomaly(),
+        pytest.raises(GraphError, match="anomaly: sqrt returned 1 NaN in 2 elements, in the forward"),
+    ):
         x.sqrt_()
     with mg.detect_anomaly():
         mg.tensor([math.nan, 1.0]).mul_(2.0)
-        with mg.no_grad(), pytest.raises(GraphError, match="div made 1 infinity"):
+        with mg.no_grad(), pytest.raises(GraphError, match="div returned 1 infinity"):
             mg.tensor([1.0]).div_(mg.tensor([0.0]))
 
 

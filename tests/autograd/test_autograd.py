@@ -56,15 +56,17 @@ def test_several_outputs_add_up_each_with_its_weight():
 def test_only_what_leads_to_the_inputs_is_computed():
     a, b = Value(2.0), Value(3.0)
     y = a * b
-    a.data = 9.0  # the derivative by b would need the 2; the one by a does not
+    a.data = 9.0  # only the derivative with respect to b reads a
     assert mg.grad(y, a) == (3.0,)
-    with pytest.raises(GraphError, match="was given another number after mul had used it"):
+    with pytest.raises(GraphError, match="an operand of mul that its derivative reads, was modified"):
         mg.grad(y, b)
 
 
 def test_an_input_that_needs_no_gradient_is_told_from_one_that_has_no_part():
     a = Value(2.0).detach()
-    with pytest.raises(GraphError, match=r"grad: input 0, Value\(2\.0\), does not require grad: it was created by detach"):
+    with pytest.raises(
+        GraphError, match=r"grad: input 0, Value\(2\.0\), does not require grad: it was created by detach"
+    ):
         mg.grad(a * Value(3.0), a)
 
 
@@ -101,7 +103,9 @@ def test_what_was_not_followed_is_not_freed():
 
 def test_an_unused_tensor_is_named_or_none():
     a, b = tensors([1.0, 2.0], [3.0, 4.0])
-    with pytest.raises(GraphError, match=r"grad: input 1, tensor\(\[3\., 4\.\].*\), appears to not have been used in the graph"):
+    with pytest.raises(
+        GraphError, match=r"grad: input 1, tensor\(\[3\., 4\.\].*\), appears to not have been used in the graph"
+    ):
         mg.grad(a.sum(), [a, b])
     by_a, by_b = mg.grad(a.sum(), [a, b], allow_unused=True)
     assert (by_a.tolist(), by_b) == ([1.0, 1.0], None)
@@ -111,7 +115,7 @@ def test_an_input_that_needs_no_gradient_is_refused_before_the_graph_is_freed_al
     x, y = mg.ones(2, requires_grad=True), mg.ones(2)
     out = (x * x).sum()
     for more in ({}, {"allow_unused": True}):
-        with pytest.raises(GraphError, match=r"input 1, .* needs no gradient"):
+        with pytest.raises(GraphError, match=r"input 1, .* does not require grad"):
             mg.grad(out, [x, y], **more)
     assert mg.grad(out, x)[0].tolist() == [2.0, 2.0]
 
@@ -146,7 +150,9 @@ def test_hooks_see_whole_gradients_replace_them_and_can_be_removed():
     on_leaf.remove()
     y.sum().backward()
     assert (len(seen), a.grad.tolist()) == (1, [42.0, 42.0])
-    with pytest.raises(GraphError, match="register_hook: cannot register a hook on a tensor that doesn't require gradient"):
+    with pytest.raises(
+        GraphError, match="register_hook: cannot register a hook on a tensor that doesn't require gradient"
+    ):
         a.detach().register_hook(print)
 
 
@@ -205,7 +211,7 @@ def test_backward_says_what_it_cannot_begin_with_and_writes_nothing():
         mg.autograd.backward([a * 2, a], [1.0])
     with pytest.raises(GraphError, match=r"backward: input 0, Value\(1\.0\), does not require grad"):
         mg.autograd.backward(a * 2, inputs=[other])
-    with pytest.raises(GraphError, match="backward: there is nothing to differentiate, or nothing to differentiate by"):
+    with pytest.raises(GraphError, match="backward: expected at least one output and one input"):
         mg.autograd.backward(a * 2, inputs=[])
     with pytest.raises(
         DTypeError, match=r"backward: 3\.0 is a float.*\n  Write mg\.autograd\.backward\(\[output, …\]\)"
@@ -224,13 +230,13 @@ def test_what_is_no_tensor_is_named():
     x = Value(1.0)
     with pytest.raises(DTypeError, match="hvp: v is a str; expected a tensor or a Value"):
         mg.autograd.hvp(lambda x: x * x, x, "v")
-    with pytest.raises(DTypeError, match=r"events: 3 is an int, .*\n  Write mg\.autograd\.events\(output\)"):
+    with pytest.raises(DTypeError, match=r"events: 3 is an int; .*\n  Write mg\.autograd\.events\(output\)"):
         mg.autograd.events(3)
 
 
 @pytest.mark.parity
 def test_whatever_gives_tensors_one_by_one_is_taken_as_in_pytorch(torch):
-    """Generators, lists of parameters, values of dicts, sets of one, iterators of weights."""
+    """Generators, parameter lists, dict values, single-element sets, iterators of weights."""
     found = []
     for library in (mg, torch):
         layer = library.nn.Linear(2, 1)

@@ -1,4 +1,4 @@
-"""autograd.Function: forward and backward passes written by hand."""
+"""autograd.Function: hand-written forward and backward passes."""
 
 import gc
 import inspect
@@ -12,7 +12,7 @@ from minigrad.core.errors import DTypeError, GraphError, ShapeError
 
 
 class Exp(mg.autograd.Function):
-    """e to a power, whose rule reads the result."""
+    """The exponential, with a rule that reads the result."""
 
     @staticmethod
     def forward(ctx, x):
@@ -26,7 +26,7 @@ class Exp(mg.autograd.Function):
 
 
 class Scaled(mg.autograd.Function):
-    """A product with a plain number, in the newer style."""
+    """A product with a Python scalar, in the setup_context style."""
 
     @staticmethod
     def forward(x, factor):
@@ -42,7 +42,7 @@ class Scaled(mg.autograd.Function):
 
 
 class Both(mg.autograd.Function):
-    """The sum and the product of two operands, and which is larger."""
+    """The sum and the product of two operands, and which operand is larger."""
 
     @staticmethod
     def forward(ctx, a, b):
@@ -100,7 +100,7 @@ def test_an_overwritten_saved_tensor_is_refused():
     with pytest.raises(GraphError) as error:
         y.backward(mg.ones(2))
     assert str(error.value) == (
-        "backward: Exp saved a tensor, number 0, of shape (2,), which has been modified by an inplace operation: "
+        "backward: Exp saved tensor 0, of shape (2,), which has been modified by an inplace operation: "
         f"add_, at {__file__}:{line}: y.add_(1.0)\n"
         "  Use an out-of-place operation there (x = x + 1, not x += 1), or save a clone()."
     )
@@ -111,7 +111,7 @@ def test_a_second_backward_finds_what_was_saved_given_up():
     x = numbers(1.0)
     y = Exp.apply(x)
     y.backward()
-    with pytest.raises(GraphError, match="the graph behind Exp was freed"):
+    with pytest.raises(GraphError, match="a second time: Exp freed"):
         y.backward()
 
 
@@ -127,12 +127,15 @@ def test_wrong_gradients_are_refused():
     with pytest.raises(GraphError) as error:
         Few.apply(numbers(1.0), numbers(2.0)).backward()
     assert str(error.value) == (
-        "backward: Few.backward returned 1 gradients for 2 operands of forward.\n"
-        "  Return one for each, in their order; None for what has no gradient."
+        "backward: function Few returned an incorrect number of gradients (expected 2, got 1).\n"
+        "  Return one per operand of forward, None if it has none."
     )
-    with pytest.raises(ShapeError, match=r"Wide.backward returned a gradient of shape \(3, 2\) for operand 0"):
+    with pytest.raises(
+        ShapeError,
+        match=r"function Wide returned an invalid gradient at index 0: got shape \(3, 2\), but expected \(2,\)",
+    ):
         Wide.apply(numbers(1.0, 2.0)).backward(mg.ones(2))
-    with pytest.raises(GraphError, match=r"Bad.forward returned 3, not a tensor"):
+    with pytest.raises(GraphError, match=r"Bad.forward returned 3; expected a tensor"):
         type("Bad", (mg.autograd.Function,), {"forward": staticmethod(lambda ctx, x: 3)}).apply(numbers(1.0))
 
 
@@ -142,7 +145,7 @@ def test_functions_do_not_enter_the_op_table():
 
 
 class Same(mg.autograd.Function):
-    """Returns its operand as it is, and three times the gradient."""
+    """Return the operand unchanged, and three times the gradient."""
 
     @staticmethod
     def forward(ctx, x):
@@ -156,7 +159,7 @@ class Same(mg.autograd.Function):
 
 
 class Kept(mg.autograd.Function):
-    """Computes its gradient in forward, as fused losses do, and counts its calls."""
+    """Compute the gradient in forward, as fused losses do, and count the calls."""
 
     calls = 0
     gradient = None
@@ -236,8 +239,8 @@ def test_a_gradient_that_is_no_tensor_is_refused(returned, name):
     with pytest.raises(DTypeError) as error:
         Wrong.apply(x).sum().backward()
     assert str(error.value) == (
-        f"backward: Wrong.backward returned a {name} for operand 0.\n"
-        "  Return a tensor, or None for what has no gradient; a tuple of these for several operands."
+        "backward: function Wrong returned an invalid gradient at index 0: expected a tensor or None, but got "
+        f"a {name}.\n  For several operands, return a tuple of these."
     )
 
 
@@ -247,7 +250,7 @@ def test_a_function_that_is_called_says_how_it_is_applied():
         def forward(ctx, x):
             return x * 2
 
-    with pytest.raises(DTypeError, match=r"Twice: a Function is not made, but applied: Twice\.apply\(x\)"):
+    with pytest.raises(DTypeError, match=r"Twice: Functions should not be instantiated; use Twice\.apply\(x\)"):
         Twice(mg.ones(2))
 
 
@@ -263,6 +266,6 @@ def test_a_gradient_of_another_size_is_refused():
 
     y = Longer.apply(mg.ones(2, requires_grad=True))
     with pytest.raises(
-        ShapeError, match=r"Longer.backward returned a gradient of shape \(3,\) for operand 0, .* \(2,\)"
+        ShapeError, match=r"function Longer returned an invalid gradient at index 0: .* \(3,\), .* \(2,\)"
     ):
         y.sum().backward()

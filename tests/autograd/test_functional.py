@@ -1,4 +1,4 @@
-"""vjp, jvp, hvp, jacobian and hessian, against PyTorch and by hand."""
+"""vjp, jvp, hvp, jacobian and hessian, against PyTorch and hand-computed results."""
 
 import numpy as np
 import pytest
@@ -90,7 +90,7 @@ def test_a_function_that_returns_no_tensor_is_refused(derivative):
         derivative(lambda x: 3.0, mg.tensor([1.0, 2.0]))
     assert str(error.value) == (
         "autograd: the function returned 3.0, a float; expected a tensor or a Value.\n"
-        "  Return what was computed from its arguments, or several of these in a tuple."
+        "  Return what was computed from the arguments, several results as a tuple."
     )
 
 

@@ -1,4 +1,4 @@
-"""gradcheck and gradgradcheck: they pass what is right, and say of what is wrong where and by how much."""
+"""gradcheck and gradgradcheck accept correct rules, and report where and by how much others are wrong."""
 
 import pytest
 
@@ -10,7 +10,7 @@ from needs import needs
 
 @pytest.fixture
 def wrong_square():
-    """x**2 with a rule that forgets the factor 2, and one that is detached: right, but not differentiable again."""
+    """x**2 with a rule that lacks the factor 2, and with a detached rule: correct, but not differentiable again."""
     mg.kernel("wrong_square", "python")(lambda a: a * a)
     mg.kernel("detached_square", "python")(lambda a: a * a)
     yield (
@@ -27,9 +27,9 @@ def test_a_wrong_rule_is_reported_with_output_input_and_both_numbers(wrong_squar
     with pytest.raises(GradcheckError) as error:
         mg.gradcheck(both, [1.0, 4.0])
     assert str(error.value) == (
-        "gradcheck of both: the derivative of output 1 by input 1 (= 4.0)\n"
-        "  is 4 by the rules, but 8 by a central difference; they differ by 4.\n"
-        "  One of the rules on the way is wrong, or the function has a kink or a jump at this point."
+        "gradcheck of both: Jacobian mismatch for output 1 with respect to input 1 (= 4.0)\n"
+        "  analytical: 4, numerical: 8; they differ by 4.\n"
+        "  A derivative rule is incorrect, or the function has a kink or a jump at this point."
     )
 
 
@@ -45,13 +45,15 @@ def test_a_function_of_ones_own_is_reported_by_the_name_of_its_class():
         def backward(ctx, g):
             return g
 
-    with pytest.raises(GradcheckError, match=r"^gradcheck of Halved\.apply: the derivative of output 0 "):
+    with pytest.raises(GradcheckError, match=r"^gradcheck of Halved\.apply: Jacobian mismatch for output 0 "):
         mg.gradcheck(Halved.apply, [mg.tensor(3.0, dtype=mg.float64)])
 
 
 def test_a_detached_rule_passes_the_first_order_and_fails_the_second(wrong_square):
     assert mg.gradcheck(wrong_square[1], [3.0])
-    with pytest.raises(GradcheckError, match=r"output 0 by input 0 \(= 3.0\)\n  is 0 by the rules, but 2 "):
+    with pytest.raises(
+        GradcheckError, match=r"output 0 with respect to input 0 \(= 3.0\)\n  analytical: 0, numerical: 2;"
+    ):
         mg.gradgradcheck(lambda x: wrong_square[1](x) * 1.0 + x * 0.0 * x, [3.0])
 
 
@@ -65,14 +67,14 @@ def test_a_step_grows_with_the_number_it_nudges():
 
 
 def test_nothing_to_compare_is_not_a_pass():
-    with pytest.raises(GradcheckError, match="there is nothing to check without inputs and outputs"):
+    with pytest.raises(GradcheckError, match="there are no inputs or no outputs to check"):
         mg.gradcheck(lambda x: [], [1.0])
-    with pytest.raises(GradcheckError, match=r"is 0 by the rules, but 6 by"):
+    with pytest.raises(GradcheckError, match=r"analytical: 0, numerical: 6;"):
         mg.gradgradcheck(lambda x: x.detach() * x.detach(), [3.0])
 
 
 def test_each_output_counts_in_the_second_order(wrong_square):
-    """Weights of the outputs that were equal would let two mistakes cancel."""
+    """Equal weights of the outputs would let two errors cancel."""
 
     def both(x):
         wrong = wrong_square[1](x)

@@ -159,8 +159,8 @@ def test_doctor_says_what_is_there(run):
 def test_doctor_says_which_versions_work_where_another_is_installed(monkeypatch):
     monkeypatch.setattr(doctor, "_version", lambda package: "1.26.4")
     found = doctor._package("numpy", "NumPy", "")
-    assert (found.state, found.what) == ("missing", "NumPy 1.26.4, but minigrad requires  numpy>=2.1")
-    assert doctor._taichi() == ("no", "Taichi 1.26.4, but minigrad requires  taichi>=1.7.4,<1.8", "")
+    assert (found.state, found.what) == ("missing", "NumPy 1.26.4, but minigrad requires numpy>=2.1")
+    assert doctor._taichi() == ("no", "Taichi 1.26.4, but minigrad requires taichi>=1.7.4,<1.8", "")
 
 
 def test_doctor_says_what_makes_pictures_or_how_to_get_it(monkeypatch):
@@ -170,7 +170,7 @@ def test_doctor_says_what_makes_pictures_or_how_to_get_it(monkeypatch):
     versions["av"] = "9.0"
     assert doctor._pictures()[:2] == (
         "no",
-        "typst and av, for PNG, PDF, GIF and MP4: typst 0.15.2, av 9.0, but minigrad requires  av>=13.0",
+        "typst and av, for PNG, PDF, GIF and MP4: typst 0.15.2, av 9.0, but minigrad requires av>=13.0",
     )
     versions.clear()
     state, what, advice = doctor._pictures()

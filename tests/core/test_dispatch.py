@@ -1,4 +1,4 @@
-"""The registry and dispatch, the one way in."""
+"""The kernel registry and dispatch."""
 
 import pytest
 

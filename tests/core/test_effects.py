@@ -1,4 +1,4 @@
-"""Effects: what the engine reports, in which order, and to whom."""
+"""Effects: which ones the engine reports, in which order, and to which listeners."""
 
 import pytest
 
@@ -8,7 +8,7 @@ from minigrad.core.modes import leave_all, modes
 
 
 def names_of(*effects):
-    """A listener to these effects, which writes down their names in `seen`; of kernels also which."""
+    """A listener that appends the names of these effects to `seen`, and for kernels also the op."""
 
     def heard(name):
         def method(self, *args):

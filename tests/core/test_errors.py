@@ -1,4 +1,4 @@
-"""Errors: which built-ins they are; and that names in their texts, and in what is printed, command no terminal."""
+"""Errors: their built-in base classes, and the escaping of control characters in messages and printed output."""
 
 import builtins
 import copy
@@ -77,7 +77,7 @@ def test_the_command_says_names_and_folders_without_commands(tmp_path, capsys, m
     assert capsys.readouterr().err.endswith(" has no a\\x1b[2Jb\n")
 
 
-# Ten typical mistakes a class: the call, and the built-in that PyTorch raises for it.
+# Ten typical mistakes per class: the call, and the built-in exception that PyTorch raises.
 MISTAKES = {
     "ShapeError": """
         t.ones(2) + t.ones(3)                                        RuntimeError

@@ -1,4 +1,4 @@
-"""What is recorded in a thread: as a call, as a block, as a decorator, and after an error."""
+"""Grad mode per thread: as a function, a context manager and a decorator, and after an exception."""
 
 import pytest
 

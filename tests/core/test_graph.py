@@ -1,4 +1,4 @@
-"""The order of the graph, the chain rule's events, modes."""
+"""Topological order, backward events, and modes."""
 
 import threading
 
@@ -16,7 +16,8 @@ def test_a_kernel_that_is_missing_says_where_there_is_one():
     with pytest.raises(mg.errors.DeviceError) as error:
         mg.dispatch("counted", "abacus", (1.0,))
     assert str(error.value) == (
-        "counted: no kernel for the device 'abacus'; kernels exist for python.\n  Register one: @mg.kernel('counted', 'abacus')"
+        "counted: no kernel for the device 'abacus'; kernels exist for python.\n"
+        "  Register one: @mg.kernel('counted', 'abacus')"
     )
 
 
@@ -145,11 +146,11 @@ def test_a_mode_can_be_entered_again_and_decorates_with_or_without_brackets():
 
     @mg.no_grad
     def square(x):
-        """The square."""
+        """Return the square."""
         return x * x
 
     assert square(Value(3.0)).inputs == ()
-    assert square.__doc__ == "The square."
+    assert square.__doc__ == "Return the square."
 
 
 def test_a_scope_that_decorates_is_joined_to_the_one_around_the_call():
@@ -208,9 +209,9 @@ def test_modes_belong_to_their_thread():
 def test_record_lines_remembers_where_each_op_was_written():
     a = Value(2.0)
     with mg.record(lines=True):
-        y = a * a  # the line in question
+        y = a * a  # the line that the test looks up
     assert y.line is not None
-    assert y.line.endswith("y = a * a  # the line in question")
+    assert y.line.endswith("y = a * a  # the line that the test looks up")
     assert "test_graph.py:" in y.line
     assert (a * a).line is None
 
@@ -223,8 +224,8 @@ def test_a_number_replaced_after_its_use_is_refused_before_any_gradient_is_writt
     with pytest.raises(GraphError) as error:
         z.backward()
     assert str(error.value) == (
-        "backward: Value(7.0, label='a') was given another number after mul had used it, and the derivative of mul "
-        "needs the number of then.\n  Compute the expression again after changing `data`."
+        "backward: Value(7.0, label='a'), an operand of mul that its derivative reads, was modified since the "
+        "forward pass.\n  Recompute the expression after changing `data`."
     )
     assert (a.grad, b.grad, y.grad, z.grad) == (None, None, None, None)
 

@@ -1,4 +1,4 @@
-"""Inside `mg.record()` a graph of tensors keeps all; a pass to look at changes nothing; scopes are told apart."""
+"""`mg.record()` retains the graph, `events` has no side effects, and scopes are distinguished."""
 
 import copy
 import pickle
@@ -51,7 +51,7 @@ def test_recorded_pass_frees_nothing_and_keeps_gradients_of_intermediates():
     assert y.grad_fn.grad.tolist() == [4.0, 16.0]
     assert y.grad is None
     z.backward(retain_graph=False)
-    with pytest.raises(GraphError, match="was freed"):
+    with pytest.raises(GraphError, match="freed its saved tensors"):
         z.backward()
 
 
@@ -60,7 +60,7 @@ def test_free_is_still_to_be_had_inside_a_recording():
     with mg.record():
         y = x * x
         y.backward(retain_graph=False)
-        with pytest.raises(GraphError, match="was freed"):
+        with pytest.raises(GraphError, match="freed its saved tensors"):
             y.backward()
 
 
@@ -108,7 +108,7 @@ def test_a_small_constant_leaves_its_array_behind_and_makes_no_cycle():
     y = x + state
     step, (_, found) = y.grad_fn, y.grad_fn.constants
     assert found is state
-    state.copy_(y)  # now the state knows the step
+    state.copy_(y)  # now the state refers to the step
     watched = weakref.ref(step)
     del step, found, y
     assert watched() is not None
@@ -145,7 +145,7 @@ def test_anomaly_mode_keeps_no_graph():
         y = x * x
         y.backward()
     assert y.grad_fn.output is None
-    with pytest.raises(GraphError, match="was freed"):
+    with pytest.raises(GraphError, match="freed its saved tensors"):
         y.backward()
 
 
@@ -159,7 +159,7 @@ def test_step_tells_its_scope_and_line():
     assert (x * x).grad_fn.scope == ""
 
 
-# --- a pass to look at ---
+# --- events ---
 
 
 def test_events_change_nothing():

@@ -1,4 +1,4 @@
-"""Blocks, and an interrupt that comes when one is entered or left."""
+"""Mode contexts, and interrupts during their entry and exit."""
 
 import dis
 import subprocess
@@ -14,7 +14,7 @@ from needs import needs
 
 @pytest.mark.parametrize(("method", "last"), [("__enter__", "RETURN"), ("__exit__", "DELETE_SUBSCR")])
 def test_nothing_is_called_while_modes_change(method, last):
-    """Python lets an interrupt in where a function begins, and after a call."""
+    """Raise at function entry and after calls, where Python checks for interrupts."""
     names = [x.opname for x in dis.get_instructions(getattr(modes.Block, method))]
     changes = names.index("BINARY_OP"), max(k for k, name in enumerate(names) if name.startswith(last))
     assert not [name for name in names[changes[0] : changes[1]] if "CALL" in name or "JUMP_BACKWARD" in name]
@@ -29,13 +29,13 @@ def test_after_a_cell_that_was_interrupted_all_blocks_are_left(monkeypatch):
     modes.listen()
     open_, before = "mg.no_grad().__enter__(); mg.scope('s').__enter__()", len(detour.reasons)
     shell.run_cell("import minigrad as mg; " + open_)
-    assert not mg.is_grad_enabled()  # a cell that ends as it should leaves open what it opened
+    assert not mg.is_grad_enabled()  # a cell without an interrupt leaves its contexts open
     shell.run_cell("raise ValueError")
     assert not mg.is_grad_enabled()
     shell.run_cell(f"{open_}; raise KeyboardInterrupt")
     assert mg.is_grad_enabled()
     shell.run_cell("def waits():\n    with mg.no_grad():\n        yield\nw = waits(); next(w); raise KeyboardInterrupt")
-    shell.run_cell("next(w, None)")  # its block was left already
+    shell.run_cell("next(w, None)")  # its context was exited already
     assert mg.is_grad_enabled()
     assert (modes.modes.scope, modes.modes.before, len(detour.reasons)) == ("", [], before)
 

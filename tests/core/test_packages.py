@@ -1,4 +1,4 @@
-"""A package that is missing, too old or new, or has changed: what its first use says, in one sentence."""
+"""The error on first use of a package that is missing, incompatible or broken."""
 
 import ast
 import re
@@ -50,13 +50,13 @@ CASES = {
     "taichi too new": (
         "stub('taichi', (1, 8, 0))",
         TENSOR,
-        "kernels of Taichi: taichi 1.8.0 is installed, but minigrad requires  taichi>=1.7.4,<1.8",
+        "kernels of Taichi: taichi 1.8.0 is installed, but minigrad requires taichi>=1.7.4,<1.8",
         TAICHI,
     ),
     "taichi too old": (
         "stub('taichi', (1, 6, 0))",
         TENSOR,
-        "kernels of Taichi: taichi 1.6.0 is installed, but minigrad requires  taichi>=1.7.4,<1.8",
+        "kernels of Taichi: taichi 1.6.0 is installed, but minigrad requires taichi>=1.7.4,<1.8",
         TAICHI,
     ),
     "taichi changed": (
@@ -76,20 +76,20 @@ CASES = {
         TENSOR,
         (
             "kernels of Taichi: taichi 1.7.4 cannot be imported: libtaichi._lib.so: not found; "
-            "minigrad works with taichi==1.7.4"
+            "minigrad requires taichi==1.7.4"
         ),
         TAICHI_AGAIN,
     ),
     "numpy too old": (
         "import numpy; numpy.__version__ = '1.26.4'",
         NUMPY,
-        "minigrad: numpy 1.26.4 is installed, but minigrad requires  numpy>=2.1",
+        "minigrad: numpy 1.26.4 is installed, but minigrad requires numpy>=2.1",
         'pip install "numpy>=2.1"',
     ),
     "numpy too old, a module of ours first": (
         "import numpy; numpy.__version__ = '2.0.2'",
         "import minigrad.functional",
-        "minigrad: numpy 2.0.2 is installed, but minigrad requires  numpy>=2.1",
+        "minigrad: numpy 2.0.2 is installed, but minigrad requires numpy>=2.1",
         'pip install "numpy>=2.1"',
     ),
     "numpy changed, a kernel": (
@@ -118,7 +118,7 @@ CASES = {
         NUMPY,
         (
             "minigrad: numpy {numpy} cannot be imported: libnumpy._core.so: not found; "
-            "minigrad works with numpy>=2.1,<=2.4.6"
+            "minigrad requires numpy>=2.1,<=2.4.6"
         ),
         NUMPY_AGAIN,
     ),
@@ -137,13 +137,13 @@ CASES = {
     "anywidget too old": (
         "stub('anywidget', '0.8.1')",
         PLAYER,
-        "players: anywidget 0.8.1 is installed, but minigrad requires  anywidget>=0.9.9",
+        "players: anywidget 0.8.1 is installed, but minigrad requires anywidget>=0.9.9",
         f'pip install "anywidget>=0.9.9"{PICTURE}',
     ),
     "ipywidgets too old": (
         "stub('ipywidgets', '7.6.5')",
         PLAYER,
-        "players: ipywidgets 7.6.5 is installed, but minigrad requires  ipywidgets>=7.7",
+        "players: ipywidgets 7.6.5 is installed, but minigrad requires ipywidgets>=7.7",
         f'pip install "ipywidgets>=7.7"{PICTURE}',
     ),
     "anywidget changed": (
@@ -157,7 +157,7 @@ CASES = {
         PLAYER,
         (
             "players: anywidget {anywidget} cannot be imported: libpsygnal.so: not found; "
-            "minigrad works with anywidget>=0.9.9,<=0.11.0"
+            "minigrad requires anywidget>=0.9.9,<=0.11.0"
         ),
         f'pip install --force-reinstall "anywidget>=0.9.9,<=0.11.0"{PICTURE}',
     ),
@@ -178,7 +178,7 @@ CASES = {
         SAVED,
         (
             "save and load: safetensors 1.0 has no numpy, which minigrad uses; "
-            "minigrad works with safetensors>=0.5,<=0.8.0"
+            "minigrad requires safetensors>=0.5,<=0.8.0"
         ),
         'pip install --force-reinstall "safetensors>=0.5,<=0.8.0"',
     ),
@@ -191,7 +191,7 @@ CASES = {
     "ray too old": (
         "stub('ray', '2.9.3')",
         RAY,
-        "distributed.fit: ray 2.9.3 is installed, but minigrad requires  ray>=2.60",
+        "distributed.fit: ray 2.9.3 is installed, but minigrad requires ray>=2.60",
         "pip install 'seegrad[ray]'",
     ),
     "ray without its Tune": (
@@ -209,7 +209,7 @@ CASES = {
     "typst too old": (
         "stub('typst', '0.13.0')",
         DRAW + "save('y.pdf')",
-        "save: typst 0.13.0 is installed, but minigrad requires  typst>=0.14.5",
+        "save: typst 0.13.0 is installed, but minigrad requires typst>=0.14.5",
         "pip install 'seegrad[pictures]', or save as SVG, which needs none",
     ),
     "av missing": (
@@ -227,14 +227,14 @@ CASES = {
     "tqdm too old": (
         "stub('tqdm', '4.50.0', __path__=[]); stub('tqdm.auto')",
         FITTED,
-        "fit, its progress: tqdm 4.50.0 is installed, but minigrad requires  tqdm>=4.60",
+        "fit, its progress: tqdm 4.50.0 is installed, but minigrad requires tqdm>=4.60",
         'pip install "tqdm>=4.60", or fit(…, progress=False)',
     ),
 }
 
 
 def ended(code: str) -> str:
-    """What a program that fails says."""
+    """Return the stderr of a program that fails."""
     child = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=300)
     assert child.returncode == 1, child.stdout
     return child.stderr
@@ -247,9 +247,9 @@ def test_the_first_use_names_the_package_its_version_what_works_and_the_command(
     for name in re.findall(r"import (taichi|numpy)|fails\('(taichi)|stub\('(safetensors|av)", before):
         needs("".join(name))
     told = ended(BROKEN + before + "\n" + use)
-    assert told.count("Traceback") == 1, told  # nothing of what the package said
+    assert told.count("Traceback") == 1, told  # no chained traceback of the package
     said = said.format(**{name: metadata.version(name) for name in PACKAGES if f"{{{name}}}" in said})
-    assert told.endswith(f"minigrad.core.errors.MissingPackageError: {said}.\n  Write: {command}\n"), told
+    assert told.endswith(f"minigrad.core.errors.MissingPackageError: {said}.\n  Run: {command}\n"), told
 
 
 def test_ranges_are_those_of_pyproject_and_the_newest_that_were_tested():
@@ -327,7 +327,7 @@ def test_the_command_says_it_in_one_line_without_a_traceback(tmp_path):
     assert (child.returncode, child.stderr.splitlines()) == (
         2,
         [
-            "minigrad tour: tqdm 4.50.0 is installed, but minigrad requires  tqdm>=4.60.",
-            '  Write: pip install "tqdm>=4.60"',
+            "minigrad tour: tqdm 4.50.0 is installed, but minigrad requires tqdm>=4.60.",
+            '  Run: pip install "tqdm>=4.60"',
         ],
     )

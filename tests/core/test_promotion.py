@@ -1,4 +1,4 @@
-"""Promotion: types of results are PyTorch's, and gradients come back in the type of their tensor."""
+"""Type promotion as in PyTorch; gradients have the dtype of their tensor."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""How functions become methods: names, operators, and methods in place. What they compute is tested by samples."""
+"""Registration of functions as methods: names, operators, in-place forms. The op samples test their results."""
 
 import pytest
 
@@ -43,11 +43,15 @@ def test_the_gradient_of_a_function_in_place_needs_the_numbers_that_were_overwri
 
 def test_a_result_that_does_not_fit_is_refused_by_the_name_that_was_called():
     x = mg.ones(3)
-    with pytest.raises(ShapeError, match=r"addmm_: output with shape \(3,\) doesn't match the broadcast shape \(3, 3\)"):
+    with pytest.raises(
+        ShapeError, match=r"addmm_: output with shape \(3,\) doesn't match the broadcast shape \(3, 3\)"
+    ):
         x.addmm_(mg.ones(3, 3), mg.ones(3, 3))
     with pytest.raises(DTypeError, match="cumsum_: the result type can't be cast to the desired output type int64"):
         mg.ones(3, dtype=mg.int64).cumsum_(0, dtype=mg.float32)
-    with pytest.raises(GraphError, match="nan_to_num_: a leaf that requires grad is being used in an in-place operation"):
+    with pytest.raises(
+        GraphError, match="nan_to_num_: a leaf that requires grad is being used in an in-place operation"
+    ):
         mg.ones(3, requires_grad=True).nan_to_num_()
     assert x.tolist() == [1.0, 1.0, 1.0]
 

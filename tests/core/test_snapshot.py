@@ -1,4 +1,4 @@
-"""The public look at a graph: a record of each node, and nothing changed."""
+"""The public snapshot of a graph: one record per node, without side effects."""
 
 import minigrad as mg
 from minigrad.core.snapshot import FREED, snapshot

@@ -1,4 +1,4 @@
-"""Source that is compiled for one case, in `minigrad.core.specialise`."""
+"""Compilation of generated source in `minigrad.core.specialise`."""
 
 import gc
 import weakref

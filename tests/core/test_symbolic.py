@@ -1,4 +1,4 @@
-"""Symbolic scalars: they compute as the scalars that they stand for, and what is computed is right for others too."""
+"""Symbolic scalars compute like the scalars that they represent, and recompute correctly for other values."""
 
 import copy
 import math
@@ -21,13 +21,13 @@ from tiers import NIGHTLY, choose_cases
 
 
 def struct_of(x):
-    """A value and its type, with the sign of a zero."""
+    """Return a value and its type, distinguishing the sign of zero."""
     return (type(x), [struct_of(y) for y in x]) if isinstance(x, tuple) else (type(x), repr(x))
 
 
 def replayed(function, first, values):
-    """What `function` gives of a symbolic scalar that is `first`, and then for each value: None where a condition that
-    was noted does not hold."""
+    """Return the results of `function` for a symbolic scalar with the value `first`, then for each of `values`; None if
+    a guard fails."""
     box, book = [first], Book()
     found = function(book.source(lambda: box[0], "x"))
     made = list(found) if isinstance(found, tuple) else [found]
@@ -175,13 +175,13 @@ def test_scalars_and_arrays_of_numpy_keep_their_types():
         assert book.conditions == ["x"]
 
 
-# --- every operation and every optimizer takes the floats of a recorded step's arguments as such ---
+# --- every operation and optimizer accepts symbolic floats ---
 
 FACTORS = (1.0, 0.75, 0.5, 1.0)
 
 
 def exchange(x, number):
-    """A function of a sample with ``number(x)`` for each float in its code, its closure and its defaults."""
+    """Return a sample's function with ``number(x)`` for each float in its code, closure and defaults."""
     if type(x) is float:
         return number(x)
     if isinstance(x, tuple | list | dict):
@@ -202,7 +202,7 @@ def floats_of(call):
 
 
 SAMPLES = {key: sample for key, sample in all_samples().items() if floats_of(sample.call)}
-LOOKED_AT = {  # where a size or a choice depends on the value, or a kernel is written for it: traced for each
+LOOKED_AT = {  # a size, a branch or a kernel depends on the value: one trace each
     "cdist, p, stacked",
     "triplet_margin_loss, swap, sum",
     "multi_margin_loss, p, weights, none",
@@ -233,7 +233,7 @@ def step_of(sample):
 
 
 def outcome(step, sample, floats):
-    """What a step gives: outputs and gradients, or what it raises."""
+    """Return the outputs and gradients of a step, or its exception."""
     mg.manual_seed(1)
     made = [mg.tensor(parity.cast(array, parity.FLOATS[-1])) for array in sample.inputs]
     leaves = [x.requires_grad_() if x.dtype.is_floating_point else x for x in made]
@@ -256,7 +256,7 @@ def test_a_call_traced_with_some_floats_is_right_for_others(key):
         given = tuple([x * factor for x in floats])
         expected, found = outcome(step, sample, given), outcome(jitted, sample, given)
         if found is None:
-            return  # it looks at elements of tensors: see `test_capture`
+            return  # it reads elements of tensors: see `test_capture`
         assert type(found) is type(expected)
         if isinstance(expected, str):
             assert found == expected
@@ -272,7 +272,7 @@ def test_a_call_traced_with_some_floats_is_right_for_others(key):
 
 
 def options():
-    """Each option of each optimizer that is a float, or a tuple that begins with one."""
+    """Yield each float option of each optimizer, and each tuple that starts with a float."""
     for kind in ("SGD", "Adam", "AdamW", "NAdam", "RAdam", "Adamax", "RMSprop", "Adagrad", "Adadelta", "Lion", "Muon"):
         group = getattr(mg.optim, kind)([mg.ones(2, 2, requires_grad=True)], lr=0.1).param_groups[0]
         for name, x in group.items():
@@ -307,4 +307,4 @@ def test_an_option_of_an_optimizer_that_is_an_argument_is_read_at_each_call(kind
     *plain, _ = run(lambda step: step)
     *found, function = run(mg.jit)
     assert found == plain
-    assert function.trace_count <= (4 if kind == "Muon" else 2)  # one to make its memory; Muon looks at the value
+    assert function.trace_count <= (4 if kind == "Muon" else 2)  # one allocates state; Muon reads the value

@@ -1,4 +1,4 @@
-"""Tensor: the op table on arrays, views and writes in place, and what is refused; against PyTorch where it can be."""
+"""Tensor: the ops on arrays, views, in-place writes and errors; against PyTorch where possible."""
 
 import inspect
 import itertools
@@ -15,7 +15,7 @@ from tiers import cross
 
 
 def arrays(op, dtype, shape=(4, 5)):
-    """An array for each operand of `op`, from its domain."""
+    """Return an array for each operand of `op`, sampled from its domain."""
     samples = np.array(points(op, count=int(np.prod(shape)))).T.reshape(len(op.inputs), *shape)
     return [
         sample > 0 if rule is None and op.name == "where" else sample.astype(dtype)
@@ -36,8 +36,8 @@ LAYOUTS = {
 @merge_cases(by="name")
 @cross(1, name=[op.name for op in ELEMENTWISE], dtype=["float64", "float32"], layout=LAYOUTS)
 def test_values_and_gradients_are_pytorch_s_in_every_layout(torch, name, dtype, layout):
-    """The types are those of PyTorch; the numbers are what it gives in float64, because its own float32 may be further
-    off: gelu_backward by 2.1e-6 where ours is within 2.2e-7."""
+    """The dtypes are compared with PyTorch's; the values with its float64 results, because its float32 ones may be less
+    accurate: gelu_backward is off by 2.1e-6 where minigrad's is within 2.2e-7."""
     op = mg.OPS[name]
     theirs, attrs = pytorch(op), ATTRS.get(op.name, {})
     given = arrays(op, dtype)
@@ -51,7 +51,7 @@ def test_values_and_gradients_are_pytorch_s_in_every_layout(torch, name, dtype, 
     z = theirs(*[arranged(t, layout) for t in twins], **attrs)
     its = theirs(*[arranged(torch.tensor(x), layout) for x in given], **attrs)
     assert (y.dtype.name, y.shape) == (str(its.dtype)[6:], tuple(its.shape))
-    # CUDA's and Vulkan's own divisions and powers of e are not rounded right: a sum of 1 and less shows that near 0.
+    # The divisions and exponentials of CUDA and Vulkan are not correctly rounded, which shows near 0.
     beside = RELATIVE[dtype] if ON_GPU and op.name.endswith("_backward") else 0
     np.testing.assert_allclose(y.detach().numpy(), z.detach().numpy(), rtol=RELATIVE[dtype], atol=beside)
     if op.differentiable:
@@ -67,7 +67,7 @@ def test_values_and_gradients_are_pytorch_s_in_every_layout(torch, name, dtype, 
 
 
 def arranged(x, layout):
-    """`x`, a tensor of either library, in a layout; ours has no steps in slices of its own names for .T and ranges."""
+    """Return `x`, of either library, in a layout. minigrad has its own names for .T and ranges, and no slice steps."""
     return LAYOUTS[layout](x)
 
 
@@ -135,7 +135,7 @@ def test_writes_in_place_have_pytorch_s_values_and_gradients(torch, write):
     for ours, theirs in zip(*found, strict=True):
         np.testing.assert_allclose(
             ours, theirs, rtol=RELATIVE["float64"], atol=RELATIVE["float64"]
-        )  # 1 - tanh² cancels
+        )  # cancellation in 1 - tanh²
 
 
 def test_gradients_accumulate_in_memory_of_their_own():
@@ -156,7 +156,7 @@ def test_an_overwritten_number_that_a_rule_needs_is_refused_before_any_gradient_
     with pytest.raises(GraphError) as error:
         y.backward(mg.ones(2))
     assert str(error.value) == (
-        "backward: exp needs its result, of shape (2,), which has been modified by an inplace operation: "
+        "backward: exp saved its result of shape (2,), which has been modified by an inplace operation: "
         f"add_, at {__file__}:{line}: y.add_(1.0)\n"
         "  Use an out-of-place operation there (x = x + 1, not x += 1), or give exp a clone()."
     )
@@ -168,31 +168,39 @@ def test_an_overwritten_number_that_a_rule_needs_is_refused_before_any_gradient_
     ("wrong", "kind", "message"),
     [
         (lambda a: a.add_(1.0), GraphError, "add_: a leaf that requires grad is being used in an in-place operation"),
-        (lambda a: a[0].add_(1.0), GraphError, "add_: a view of a leaf that requires a gradient"),
-        (lambda a: mg.ones(2).sin_(1.0), DTypeError, r"sin\(…, …\): it takes sin\(a\)"),
-        (lambda a: mg.ones(2).add_(), DTypeError, r"add\(…\): it takes add\(a, b\)"),
-        (lambda a: mg.ones(2).mul_(2.0, alpha=3.0), DTypeError, r"mul\(…, …, alpha=…\): it takes mul\(a, b\)"),
+        (lambda a: a[0].add_(1.0), GraphError, "add_: a view of a leaf that requires grad"),
+        (lambda a: mg.ones(2).sin_(1.0), DTypeError, r"sin\(\) received .*: got \(…, …\) but expected \(a\)"),
+        (lambda a: mg.ones(2).add_(), DTypeError, r"add\(\) received .*: got \(…\) but expected \(a, b\)"),
+        (
+            lambda a: mg.ones(2).mul_(2.0, alpha=3.0),
+            DTypeError,
+            r"mul\(\) received .* \(…, …, alpha=…\) but expected \(a, b\)",
+        ),
         (
             lambda a: mg.ones(2).add_(mg.ones(3, 2)),
             ShapeError,
-            r"add_: the result has shape \(3, 2\), which does not fit",
+            r"add_: output with shape \(2,\) doesn't match the broadcast shape \(3, 2\)",
         ),
-        (lambda a: mg.ones(1).expand(3).add_(1.0), ShapeError, "one number stands in several places"),
-        (lambda a: mg.ones(5).unfold(0, 2, 1).add_(1.0), ShapeError, "add_: in this view, expanded or of windows"),
-        (lambda a: mg.tensor([1, 2]).add_(0.5), DTypeError, "does not fit into numbers of type int64"),
+        (lambda a: mg.ones(1).expand(3).add_(1.0), ShapeError, "more than one element of the written-to tensor"),
+        (lambda a: mg.ones(5).unfold(0, 2, 1).add_(1.0), ShapeError, "add_: unsupported operation"),
+        (lambda a: mg.tensor([1, 2]).add_(0.5), DTypeError, "can't be cast to the desired output type int64"),
         (
             lambda a: a + mg.ones(3),
             ShapeError,
-            r"add: shapes \(2,\) and \(3,\) cannot be broadcast together: the sizes 2 and 3 differ at non-singleton dimension -1",
+            r"add: shapes \(2,\) and \(3,\) cannot be broadcast together: the sizes 2 and 3 differ at non-singleton",
         ),
         (lambda a: a[5], ShapeError, r"index: \[5\] is invalid for shape \(2,\)"),
         (lambda a: a["x"], DTypeError, "index: 'x' is a str"),
-        (lambda a: a + np.ones(2), DTypeError, "ndarray is neither a tensor nor a number"),
+        (lambda a: a + np.ones(2), DTypeError, "ndarray is not supported; expected a tensor or a Python scalar"),
         (lambda a: a.numpy(), GraphError, "numpy: this tensor requires a gradient"),
         (lambda a: a.item(), ShapeError, "item: there are 2 numbers in shape"),
         (lambda a: a.backward(), ShapeError, "grad can be implicitly created only for scalar outputs"),
-        (lambda a: a.detach().backward(), GraphError, "backward: this tensor does not require grad and does not have a grad_fn"),
-        (lambda a: mg.tensor([1, 2], requires_grad=True), DTypeError, "this tensor holds int64"),
+        (lambda a: a.detach().backward(), GraphError, "does not require grad and does not have a grad_fn"),
+        (
+            lambda a: mg.tensor([1, 2], requires_grad=True),
+            DTypeError,
+            "only floating-point tensors can require gradients",
+        ),
         (lambda a: mg.tensor([[1.0], [1.0, 2.0]]), ShapeError, "rows of different lengths"),
         (lambda a: mg.tensor("x"), DTypeError, "not numbers"),
         (lambda a: a.permute(0, 0), ShapeError, "does not name each of the 1 dimensions once"),
@@ -243,7 +251,7 @@ def test_repr_shows_type_and_place_in_the_graph():
 @merge_cases
 @pytest.mark.parametrize("op", DIFFERENTIABLE, ids=lambda op: op.name)
 def test_what_runs_inlined_is_what_runs_while_somebody_looks(op):
-    """Inlined, by way of `dispatch`, and with rules on tensors instead of arrays: equal bits, graphs and versions."""
+    """Compare the fast path, `dispatch`, and rules on tensors instead of arrays: equal bits, graphs and versions."""
     given, attrs = arrays(op, "float32"), ATTRS.get(op.name, {})
 
     def run():
@@ -277,9 +285,9 @@ def test_writes_in_place_are_checked_like_the_functions():
         x %= mg.tensor([2, 0])
     with pytest.raises(DTypeError, match="pow: integers to negative integer powers are not allowed"):
         x **= -1
-    with pytest.raises(DTypeError, match=r"mul\(…, …, alpha=…\): it takes mul\(a, b\)"):
+    with pytest.raises(DTypeError, match=r"mul\(\) received .*: got \(…, …, alpha=…\) but expected \(a, b\)"):
         x.mul_(3, alpha=2)
-    with pytest.raises(DTypeError, match=r"add\(…\): it takes add\(a, b\)"):
+    with pytest.raises(DTypeError, match=r"add\(\) received .*: got \(…\) but expected \(a, b\)"):
         x.add_()
     assert x.tolist() == [7, 9]
     same = x
@@ -315,7 +323,7 @@ def test_detach_in_place_ends_the_graph_there_and_nowhere_else():
     assert not (h * x.detach()).requires_grad
     z.sum().backward()
     assert x.grad.tolist() == [6.0, 6.0]
-    with pytest.raises(GraphError, match=r"detach_: a view gets its gradient by way of its base"):
+    with pytest.raises(GraphError, match=r"detach_: can't detach views in-place"):
         (x * 2)[0].detach_()
 
 
@@ -326,7 +334,7 @@ def test_detach_in_place_ends_the_graph_there_and_nowhere_else():
 @pytest.mark.parametrize("in_place", [False, True])
 def test_an_int_too_large_for_the_type_is_refused(dtype, number, in_place):
     x = mg.tensor([1, 2], dtype=getattr(mg, dtype))
-    with pytest.raises(DTypeError, match=rf"^add: value cannot be converted to type into the others' type, {dtype}: "):
+    with pytest.raises(DTypeError, match=rf"^add: value cannot be converted to type {dtype} without overflow: "):
         x.add_(number) if in_place else x + number
     assert x.tolist() == [1, 2]
 
@@ -336,16 +344,16 @@ def test_a_tensor_equals_neither_none_nor_text():
     assert (x == None) is False  # noqa: E711 -- the comparison is the subject
     assert (x != None) is True  # noqa: E711
     assert (x == "mean") is False
-    with pytest.raises(DTypeError, match=r"^eq: a list is neither a tensor nor a number"):
+    with pytest.raises(DTypeError, match=r"^eq: a list is not supported; expected a tensor"):
         x == [1.0]  # noqa: B015
 
 
 @pytest.mark.parametrize(
     ("write", "text"),
     [
-        (lambda x: x.copy_("abc"), "^copy: a str is neither a tensor nor a number"),
-        (lambda x: x.copy_([1.0, 2.0]), "^copy: a list is neither a tensor nor a number"),
-        (lambda x: x.clamp_("a"), "^clamp: min='a' is a str, not a number"),
+        (lambda x: x.copy_("abc"), "^copy: a str is not supported; expected a tensor"),
+        (lambda x: x.copy_([1.0, 2.0]), "^copy: a list is not supported; expected a tensor"),
+        (lambda x: x.clamp_("a"), "^clamp: min='a' is a str; expected a Python scalar"),
         (lambda x: x.requires_grad_("no"), "^requires_grad_: expected True or False, but got 'no'"),
     ],
 )
@@ -360,14 +368,14 @@ def test_a_wrong_argument_of_a_write_changes_nothing(write, text):
 @pytest.mark.parametrize(
     ("call", "text"),
     [
-        (lambda x: mg.clamp(x, "0", "1"), "clamp: min='0' is a str, not a number"),
-        (lambda x: mg.leaky_relu(x, "0.1"), "leaky_relu: negative_slope='0.1' is a str, not a number"),
-        (lambda x: mg.functional.elu(x, alpha=[1.0]), r"elu: alpha=\[1\.0\] is a list, not a number"),
+        (lambda x: mg.clamp(x, "0", "1"), "clamp: min='0' is a str; expected a Python scalar"),
+        (lambda x: mg.leaky_relu(x, "0.1"), "leaky_relu: negative_slope='0.1' is a str; expected a Python scalar"),
+        (lambda x: mg.functional.elu(x, alpha=[1.0]), r"elu: alpha=\[1\.0\] is a list; expected a Python scalar"),
         (lambda x: mg.add(x, x, alpha="2"), "add: alpha='2' is a str, not a number"),
         (lambda x: mg.round(x, decimals="2"), "round: decimals='2' is a str, not an int"),
-        (lambda x: mg.allclose(x, "y"), "isclose: other must be a tensor, not a str"),
-        (lambda x: mg.equal(x, [1.0]), "equal: other must be a tensor, not a list"),
-        (lambda x: x.register_hook("print"), "register_hook: 'print' is a str, not a function"),
+        (lambda x: mg.allclose(x, "y"), "isclose: other is a str, not a tensor"),
+        (lambda x: mg.equal(x, [1.0]), "equal: other is a list, not a tensor"),
+        (lambda x: x.register_hook("print"), "register_hook: 'print' is a str; expected a callable"),
         (lambda x: mg.functional.layer_norm(x, (2,), eps="small"), "layer_norm: eps='small' is a str, not a number"),
     ],
 )
@@ -378,5 +386,5 @@ def test_options_of_another_type_are_named(call, text):
 
 def test_a_gradient_that_two_leaves_get_is_not_added_to_in_place():
     a, b, w = mg.ones(3, requires_grad=True), mg.ones(3, requires_grad=True), mg.tensor([2.0, 3.0, 4.0])
-    (a[0] * 5.0 + ((a + b) * w).sum()).backward()  # the sum hands on one array to both, then the index adds its part
+    (a[0] * 5.0 + ((a + b) * w).sum()).backward()  # the sum returns one array for both, then the index accumulates
     assert (a.grad.tolist(), b.grad.tolist()) == ([7.0, 3.0, 4.0], [2.0, 3.0, 4.0])

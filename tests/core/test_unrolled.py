@@ -1,4 +1,4 @@
-"""The fast path of Values beside the general one: equal bits, equal graphs, of every operation and every order."""
+"""The fast path of Values against the general one: equal bits and equal graphs, for every op and order."""
 
 import itertools
 import math
@@ -25,13 +25,13 @@ OPS = [op for op in DIFFERENTIABLE if op in ELEMENTWISE]
 
 
 def bits(x):
-    """The bits of a float, or of the one in a Value; nan is nan, whatever its sign."""
+    """Return the bits of a float or a Value; nan equals nan regardless of its sign."""
     x = float(x)
     return "nan" if math.isnan(x) else struct.pack(">d", x)
 
 
 def both(run):
-    """What `run` gives on the fast path, and on the general one: in a scope each node is to remember."""
+    """Return the results of `run` on the fast path, and on the general one, which a scope selects."""
     found = []
     for block in (nullcontext(), mg.scope("seen")):
         with block:
@@ -90,14 +90,14 @@ def test_other_operands_are_taken_or_refused_alike(other):
 
 
 def orders(op, xs, attrs):
-    """The value of `op`, and its derivatives by each operand of the first three orders, as bits."""
+    """Return the value of `op` and its derivatives up to third order with respect to each operand, as bits."""
     leaves = [Value(x) for x in xs]
     y = op(*leaves, **attrs)
     found = [bits(y)]
     for order in (1, 2, 3):
         for leaf in leaves:
             leaf.grad = None
-        y.backward()  # by floats
+        y.backward()  # the fast path
         found += [None if leaf.grad is None else bits(leaf.grad) for leaf in leaves]
         if order < 3:
             grads = [g for g in mg.grad(y, leaves, create_graph=True, allow_unused=True) if g is not None]

@@ -1,4 +1,4 @@
-"""Value: its gradients, to every order, and its graph."""
+"""Value: gradients to every order, and the graph."""
 
 import copy
 import math
@@ -178,7 +178,7 @@ def test_a_value_is_stale_once_an_operand_was_given_another_number():
     a, b = Value(2.0), Value(3.0)
     c = a + b
     d = c * 2.0
-    a.data = 2.0  # the same number: nothing has changed
+    a.data = 2.0  # the same value: no change
     assert c.stale == ()
     a.data = 7.0
     assert [v.stale for v in (a, b, c, d, a + b)] == [(), (), (a,), (), ()]
@@ -237,7 +237,9 @@ def test_no_gradient_flows_through_detach():
 
 def test_backward_from_what_needs_no_gradient_is_refused():
     y = Value(2.0).detach() * 3
-    with pytest.raises(GraphError, match="backward: this Value does not require grad and does not have a grad_fn: it was created by detach"):
+    with pytest.raises(
+        GraphError, match="this Value does not require grad and does not have a grad_fn: it was created by detach"
+    ):
         y.backward()
 
 
@@ -285,7 +287,7 @@ def test_random_graphs_agree_with_central_differences_to_second_order():
             return random_expression(random.Random(seed + 1000), leaves, 12)
 
         assert mg.gradcheck(function, point)
-        assert mg.gradgradcheck(function, point, atol=1e-5, rtol=1e-5)  # kinked pieces, and numbers up to a thousand
+        assert mg.gradgradcheck(function, point, atol=1e-5, rtol=1e-5)  # kinks, and values up to a thousand
 
 
 @pytest.mark.parity
@@ -309,7 +311,7 @@ def test_random_graphs_agree_with_pytorch(torch):
 
 
 class TorchValue:
-    """A PyTorch scalar under the names that `random_expression` uses."""
+    """A PyTorch scalar with the method names that `random_expression` calls."""
 
     def __init__(self, t):
         self.t = t

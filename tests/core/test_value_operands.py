@@ -1,4 +1,4 @@
-"""What may stand beside a Value, and be one: numbers; what is refused: other types, and tensors."""
+"""Operands and data of a Value: scalars are accepted, other types and tensors are rejected."""
 
 import re
 
@@ -95,9 +95,9 @@ def test_numbers_beyond_a_float_and_numpy_s_other_scalars_are_refused():
     with pytest.raises(DTypeError, match=r"mul: the integer is too large to convert to float; the maximum is 1\.8e308"):
         Value(1.0) * 10**400
     for wrong in (np.complex128(2 + 1j), np.str_("3"), np.array([1.0])):
-        with pytest.raises(DTypeError, match="not a real number"):
+        with pytest.raises(DTypeError, match="expected a real scalar"):
             Value(wrong)
-    with pytest.raises(DTypeError, match="not a real number"):
+    with pytest.raises(DTypeError, match="expected a real scalar"):
         Value(1.0) * np.array([1.0, 2.0])
 
 
@@ -108,9 +108,9 @@ def test_plus_and_int_are_a_number_s():
 
 
 def test_an_operand_of_a_foreign_type_is_refused_by_name():
-    with pytest.raises(DTypeError, match="mul: 'x' is a str, not a real number"):
+    with pytest.raises(DTypeError, match="mul: 'x' is a str; expected a real scalar"):
         Value(2.0) * "x"
-    with pytest.raises(DTypeError, match=r"sub: \[1\] is a list, not a real number"):
+    with pytest.raises(DTypeError, match=r"sub: \[1\] is a list; expected a real scalar"):
         [1] - Value(2.0)
 
 
@@ -160,7 +160,7 @@ def refusal(expression, tensor):
 def test_a_value_and_a_tensor_do_not_meet(expression, shape):
     needs("numpy")
     said = refusal(expression, mg.ones(*shape))
-    assert re.search(r"tensor\(.*\) is a Tensor, not a real number|Value\(1\.0\) is a Value, not a real number", said)
+    assert re.search(r"tensor\(.*\) is a Tensor; expected a real|Value\(1\.0\) is a Value; expected a real", said)
 
 
 @merge_cases
@@ -176,6 +176,6 @@ def test_a_value_and_a_tensor_of_pytorch_do_not_meet(torch, expression, shape):
 def test_a_value_is_not_written_into_a_tensor(expression):
     needs("numpy")
     space = {"t": mg.ones(2), "v": Value(2.0)}
-    with pytest.raises(DTypeError, match=r"Value\(2\.0\) is a Value, not a real number"):
+    with pytest.raises(DTypeError, match=r"Value\(2\.0\) is a Value; expected a real scalar"):
         exec(expression, space)
     assert space["t"].tolist() == [1.0, 1.0]

@@ -1,4 +1,4 @@
-"""Views and writes in place against PyTorch: random sequences of both, by a state machine, in values and gradients."""
+"""Views and in-place writes against PyTorch: a state machine compares values and gradients of random sequences."""
 
 import numpy as np
 import pytest
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.parity
 
 REFUSALS = (RuntimeError, IndexError, ValueError, TypeError)
 
-# Each makes a view of x, of either library, from three small ints that choose dimensions, places and sizes.
+# Each returns a view of x, of either library; three small ints select dimensions, indices and sizes.
 VIEWS = {
     "view": lambda x, a, b, c: x.view(-1),
     "view as rows": lambda x, a, b, c: x.view(2, -1),
@@ -44,7 +44,7 @@ VIEWS = {
     "detach": lambda x, a, b, c: x.detach(),
 }
 
-# Each writes into x; w needs a gradient or not, and may be of a shape that does not fit.
+# Each writes into x; w may or may not require grad, and its shape may be incompatible.
 WRITES = {
     "add_": lambda x, w: x.add_(w),
     "sub_": lambda x, w: x.sub_(0.25),
@@ -69,13 +69,13 @@ TOLERANCE = PARITY["float32"] if NARROW else PYTORCH
 
 
 class Twin:
-    """The same tensor in both libraries. `whole`: all the memory is in it, so that as_strided leaves nothing out."""
+    """The same tensor in both libraries. `whole`: it covers its memory, so that as_strided sees the same elements."""
 
     def __init__(self, ours, theirs, whole):
         self.ours, self.theirs, self.whole = ours, theirs, whole
 
     def overlaps(self):
-        """Whether one number stands in several places, which PyTorch leaves to chance unless a stride is 0."""
+        """Return whether elements share a memory location; PyTorch only rejects that reliably for a stride of 0."""
         t = self.theirs
         places = torch.arange(t.untyped_storage().size() // t.element_size()).as_strided(
             t.size(), t.stride(), t.storage_offset()
@@ -84,7 +84,7 @@ class Twin:
 
 
 class Views(RuleBasedStateMachine):
-    """What is alive are twins: a base computed from a leaf, and views of it and of each other. All are compared."""
+    """Pairs of tensors of both libraries: a base computed from a leaf, and views of it and of each other."""
 
     @initialize(base=st.sampled_from(sorted(BASES)))
     def begin(self, base):
@@ -138,7 +138,7 @@ class Views(RuleBasedStateMachine):
         self.compare()
 
     def both(self, function, *twins, modes=None):
-        """What `function` gives in both libraries; None where both refuse."""
+        """Return the results of `function` in both libraries; None if both raise."""
         modes = modes or (mg.enable_grad, torch.enable_grad)
         try:
             with modes[1]():
@@ -166,7 +166,7 @@ class Views(RuleBasedStateMachine):
                 assert all(one == other for size, one, other in steps if size > 1)
 
     def teardown(self):
-        """Compare the derivatives, to second order, of a weighted sum of the tanh of all that is alive."""
+        """Compare the derivatives, to second order, of a weighted sum of the tanh of all live tensors."""
         ours = [x.ours for x in self.leaves if x.ours.requires_grad]
         theirs = [x.theirs for x in self.leaves if x.theirs.requires_grad]
         mine, its = weighted(mg, [x.ours for x in self.live]), weighted(torch, [x.theirs for x in self.live])
@@ -195,7 +195,7 @@ def close(ours, theirs, tolerance):
 
 
 def weighted(library, tensors):
-    """The sum of all numbers' tanh, each with a weight of its own."""
+    """Return the sum of the tanh of all elements, each with its own weight."""
     total = library.tensor(0.0, dtype=getattr(library, FLOATS[0]))
     for x in tensors:
         weights = np.cos(np.arange(float(np.prod(x.shape)))).reshape(tuple(x.shape)).astype(FLOATS[0])
@@ -204,7 +204,7 @@ def weighted(library, tensors):
 
 
 def gradients(grad, output, inputs):
-    """Those of the library that `grad` is from; None where it refuses, since a number that it needs was overwritten."""
+    """Return the gradients from `grad`; None if it raises because a saved tensor was modified."""
     try:
         return grad(output, inputs, create_graph=True, allow_unused=True)
     except RuntimeError as refusal:

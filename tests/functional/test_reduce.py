@@ -284,7 +284,11 @@ def test_functions_are_methods_too_and_max_takes_a_tensor():
 @pytest.mark.parametrize(
     ("wrong", "kind", "message"),
     [
-        (lambda x: x.sum(2), ShapeError, r"sum: dimension out of range (expected to be in range of [-2, 1], but got 2) for a 2-d tensor"),
+        (
+            lambda x: x.sum(2),
+            ShapeError,
+            r"sum: dimension out of range (expected to be in range of [-2, 1], but got 2) for a 2-d tensor",
+        ),
         (lambda x: x.sum((0, -2)), ShapeError, r"sum: dim=\(0, -2\) names a dimension twice"),
         (lambda x: x.sum(0.5), DTypeError, r"sum: dim must be an int or a tuple of ints, not 0\.5\."),
         (lambda x: x.prod((0, 1)), DTypeError, r"prod: dim must be a single int, not \(0, 1\)\."),

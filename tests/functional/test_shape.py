@@ -152,7 +152,11 @@ def test_a_view_that_cannot_be_says_to_reshape():
         (lambda x: x.select(1, 3), ShapeError, r"select: there is no index 3 along dimension 1 of shape \(2, 3\)"),
         (lambda x: x.narrow(1, 2, 2), ShapeError, "narrow: 2 places from 2 on are not there along dimension 1"),
         (lambda x: x.split([1, 2]), ShapeError, r"split: parts of sizes \[1, 2\] do not make up the 2 places of dim"),
-        (lambda x: x.unsqueeze(3), ShapeError, "unsqueeze: dimension out of range (expected to be in range of [-3, 2], but got 3) for a 3-d tensor"),
+        (
+            lambda x: x.unsqueeze(3),
+            ShapeError,
+            "unsqueeze: dimension out of range (expected to be in range of [-3, 2], but got 3) for a 3-d tensor",
+        ),
         (lambda x: x[None].t(), ShapeError, r"t: it takes a matrix, not shape \(1, 2, 3\).\n  Write x.mT"),
         (
             lambda x: mg.cat([x, x.T]),
@@ -238,7 +242,10 @@ TWICE = {
 def test_a_view_in_which_a_number_stands_twice_cannot_be_written(view):
     """Unlike in PyTorch, where writing to overlapping windows is undefined."""
     x = mg.zeros(3)
-    with pytest.raises(ShapeError, match=r"unsupported operation: more than one element of the written-to tensor refers to a single memory location\.\n  clone"):
+    with pytest.raises(
+        ShapeError,
+        match=r"more than one element of the written-to tensor refers to a single memory location\.\n  clone",
+    ):
         TWICE[view](x).add_(1.0)
     assert (x.tolist(), x._version) == ([0.0, 0.0, 0.0], 0)
     x.unfold(0, 1, 2).add_(1.0)

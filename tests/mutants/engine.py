@@ -197,7 +197,7 @@ MUTANTS = (
     Mutant(
         "hook results of another shape are taken",
         "minigrad/core/hooks.py",
-        '        check_gradient(found, given._array, "register_hook: the hook's result", "the gradient")\n',
+        '        check_gradient(found, given._array, "register_hook: the result of the hook", "the gradient")\n',
         "        pass\n",
         ("core/test_tensor.py", "core/test_accumulation.py", "core/test_graph_recording.py"),
     ),

@@ -1,4 +1,4 @@
-"""What the process is doing: memory, profile, default device; and what a device refuses."""
+"""Memory report, profiler, default device, and device errors."""
 
 import functools
 import gc
@@ -70,7 +70,7 @@ def test_moves_on_the_processor_are_no_transfers():
     assert x.device == "cpu"
     assert x.to("cpu") is x
     assert x.to("numpy").tolist() == [1.0] * 10
-    after = mg.memory()  # between the processor's own devices nothing is transferred
+    after = mg.memory()  # no transfer between devices of the processor
     assert after.uploads.since(before.uploads) == after.downloads.since(before.downloads) == (0, 0)
 
 
@@ -146,12 +146,13 @@ def test_an_empty_profile_is_a_table_and_a_trace_too(tmp_path):
 
 def test_tensors_of_two_devices_do_not_mix():
     with pytest.raises(
-        mg.errors.DeviceError, match=r"^add: expected all tensors to be on the same device, but found at least two devices, 'cpu' and 'numpy'\.\n.*'cpu'"
+        mg.errors.DeviceError,
+        match=r"^add: expected all tensors to be on the same device, but found at least two devices, 'cpu' and 'numpy'",
     ):
         cpu(2) + mg.zeros(2, device="numpy")
-    with pytest.raises(mg.errors.DeviceError, match="add_: expected all tensors to be on the same device, but found at least two devices, 'cpu' and 'numpy'"):
+    with pytest.raises(mg.errors.DeviceError, match="add_: expected all tensors to be on the same device"):
         cpu(2).add_(mg.zeros(2, device="numpy"))
-    with pytest.raises(mg.errors.DeviceError, match="there is no device 'tpu'"):
+    with pytest.raises(mg.errors.DeviceError, match="device 'tpu' is not available"):
         mg.zeros(2, device="tpu")
 
 
@@ -197,9 +198,9 @@ def test_a_tensor_that_is_not_on_the_default_device_says_so():
 
 def test_a_gradient_from_another_device_is_refused():
     x = mg.ones(2, device="numpy", requires_grad=True)
-    with pytest.raises(mg.errors.DeviceError, match="gradient: expected all tensors to be on the same device, but found at least two devices, 'numpy' and"):
+    with pytest.raises(mg.errors.DeviceError, match="gradient: expected all tensors to be on the same device"):
         (x * x).backward(cpu(2))
-    with pytest.raises(mg.errors.DeviceError, match="grad: expected all tensors to be on the same device, but found at least two devices, 'numpy' and 'cpu'"):
+    with pytest.raises(mg.errors.DeviceError, match="grad: expected all tensors to be on the same device"):
         x.grad = cpu(2)
 
 
@@ -224,7 +225,7 @@ def _in_a_child(queue):
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 @pytest.mark.usefixtures("compiled_on_cpu")
 def test_a_forked_child_is_told_to_spawn_and_does_not_hang():
-    cpu(4) + 1.0  # this process computes on the device
+    cpu(4) + 1.0  # this process uses the device
     context = multiprocessing.get_context("fork")
     queue = context.Queue()
     child = context.Process(target=_in_a_child, args=(queue,))
@@ -253,7 +254,7 @@ def test_threads_may_compute_at_once():
 
 
 def test_threads_may_all_be_the_first_to_compute():
-    """Taichi wants what it makes at its first kernel to be made by the thread that started it."""
+    """Taichi requires that the thread that started it creates what its first kernel needs."""
     code = (
         "import threading, minigrad as mg\nmg.set_default_device('cpu')\nbarrier, found = threading.Barrier(6), []\n"
         "def work():\n    barrier.wait()\n    found.append(mg.softmax(mg.zeros(2, 2), 1).sum().item())\n"
@@ -266,5 +267,7 @@ def test_threads_may_all_be_the_first_to_compute():
 
 
 def test_the_limit_of_a_pool_is_a_number_of_bytes():
-    with pytest.raises(mg.errors.ArgumentError, match="set_pool_limit: 'big' is not a number of bytes"):
+    with pytest.raises(
+        mg.errors.ArgumentError, match="set_pool_limit: expected a nonnegative number of bytes, but got 'big'"
+    ):
         mg.set_pool_limit("big")

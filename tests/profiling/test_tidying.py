@@ -1,4 +1,4 @@
-"""tidy: what a block made and did not keep is given back at its end, though somebody still knows it by name."""
+"""tidy frees the tensors that a block created and did not keep, even if they are still referenced."""
 
 import gc
 import threading
@@ -50,7 +50,7 @@ def test_memory_goes_back_to_the_pool_at_once_also_that_of_graphs_in_cycles():
     out = {}
     with mg.tidy():
         y = (w * 2.0).exp()
-        y.register_hook(lambda g, y=y: g)  # the graph knows itself
+        y.register_hook(lambda g, y=y: g)  # a reference cycle
         out[3] = y.sum()
     after = mg.memory()["cpu"]
     assert (after.tensors, after.bytes) == (used.tensors, used.bytes)
@@ -66,14 +66,14 @@ def test_what_is_kept_or_returned_survives_also_in_containers():
 
     @mg.tidy
     def step(x, *, scale):
-        """Its own words."""
+        """Its docstring."""
         hidden.append(x * scale)
         return {"loss": hidden[-1].sum(), "all": (x + 1.0,)}
 
     hidden = []
     found = step(mg.ones(2), scale=3.0)
     assert (found["loss"].item(), found["all"][0].tolist(), freed(hidden[0])) == (6.0, [2.0, 2.0], True)
-    assert step.__doc__ == "Its own words."
+    assert step.__doc__ == "Its docstring."
 
 
 def trained(block):

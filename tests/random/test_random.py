@@ -1,4 +1,4 @@
-"""Random numbers: the published bits, one stream however it is cut, the distributions that were asked for."""
+"""Random tensors: published bits, one stream for any split into calls, and the distributions."""
 
 import math
 import subprocess
@@ -15,8 +15,8 @@ from minigrad.core.dispatch import tap
 from minigrad.core.errors import ArgumentError, DTypeError, GraphError, ShapeError
 
 N = 100_000
-# Fixed seeds make these tests certain; of honest numbers one seed in a thousand would fall outside these bounds.
-KOLMOGOROV = 1.95 / math.sqrt(N)  # the largest distance between the share of numbers below x and the probability
+# The seeds are fixed; a correct generator would exceed these bounds for one seed in a thousand.
+KOLMOGOROV = 1.95 / math.sqrt(N)  # bound on the Kolmogorov-Smirnov statistic
 CHI_SQUARE = {1: 10.8, 3: 16.3, 9: 27.9, 23: 49.7}  # by degrees of freedom
 DEVIATIONS = 3.3
 
@@ -26,7 +26,7 @@ def seeded(seed=0):
 
 
 def distance(sample, probability):
-    """Kolmogorov's distance between numbers and a distribution, given as the probability of being below x."""
+    """Return the Kolmogorov-Smirnov statistic of samples and a distribution, given as its CDF."""
     row = np.sort(sample.numpy().ravel())
     exact = np.vectorize(probability)(row.astype(float))
     steps = np.arange(row.size + 1) / row.size
@@ -192,7 +192,7 @@ def test_without_replacement_no_index_comes_twice_and_the_first_follows_the_weig
     assert (np.sort(drawn, axis=1) == [0, 1, 3, 4]).all()
     counts = np.bincount(drawn[:, 0], minlength=5)[[0, 1, 3, 4]]
     assert chi_square(counts, 2000 * np.array([4, 3, 2, 1]))
-    after_zero = drawn[drawn[:, 0] == 0, 1]  # what is left after it has weights 3, 2 and 1
+    after_zero = drawn[drawn[:, 0] == 0, 1]  # the remaining weights are 3, 2 and 1
     assert abs((after_zero == 1).mean() - 0.5) < DEVIATIONS * 0.5 / math.sqrt(len(after_zero))
 
 
@@ -259,7 +259,7 @@ def test_threads_draw_different_numbers_of_one_generator():
     assert sorted(places) == list(range(0, 3 * 16_000, 3))
 
 
-# --- types, graph, refusals ---
+# --- dtypes, graph, errors ---
 
 
 @pytest.mark.parity
@@ -323,31 +323,51 @@ def test_a_write_in_place_counts_and_a_leaf_refuses_it_before_a_number_is_drawn(
 @pytest.mark.parametrize(
     ("wrong", "kind", "message"),
     [
-        (lambda: mg.rand(2, dtype=mg.int64), DTypeError, "rand: it draws fractions, which int64 does not hold"),
-        (lambda: mg.zeros(2, dtype=mg.int64).uniform_(), DTypeError, "uniform_: it draws fractions, which int64 does"),
-        (lambda: mg.randint(3, 3, (2,)), ArgumentError, "randint: no whole number is from 3 up to, and without, 3"),
-        (lambda: mg.randint(0, 300, (2,), dtype=mg.uint8), DTypeError, "from 0 up to 300 do not all fit into uint8"),
-        (lambda: mg.randint(0, 2.5, (2,)), DTypeError, "randint: from 0 up to 2.5: both are ints"),
-        (lambda: mg.normal(0.0, 1.0), ArgumentError, "normal: of two numbers it takes a size"),
-        (lambda: mg.normal(mg.zeros(2), 1.0, (2,)), ArgumentError, "of tensors it does not"),
-        (lambda: mg.normal(0.0, -1.0, (2,)), ArgumentError, "a standard deviation is 0 or more, and std is -1.0"),
-        (lambda: mg.bernoulli(mg.tensor([0.5, 1.5])), ArgumentError, "bernoulli: a probability is from 0 to 1"),
-        (lambda: mg.bernoulli(mg.tensor([1])), DTypeError, "probabilities are fractions, and this tensor holds int64"),
-        (lambda: mg.multinomial(mg.tensor([1, 2]), 1), DTypeError, "weights are fractions"),
-        (lambda: mg.multinomial(mg.ones(2, 2, 2), 1), ShapeError, r"weights are \(n,\) or \(m, n\)"),
-        (lambda: mg.multinomial(mg.ones(2), 0), ShapeError, "num_samples=0 is not an int of 1 or more"),
-        (lambda: mg.multinomial(mg.tensor([0.5, -0.5]), 1), ArgumentError, "weights are finite, 0 or more"),
-        (lambda: mg.multinomial(mg.zeros(2), 1), ArgumentError, "at least one of a row is above 0"),
+        (lambda: mg.rand(2, dtype=mg.int64), DTypeError, "rand: expected a floating-point dtype, but got int64"),
+        (
+            lambda: mg.zeros(2, dtype=mg.int64).uniform_(),
+            DTypeError,
+            "uniform_: expected a floating-point tensor, but got int64",
+        ),
+        (
+            lambda: mg.randint(3, 3, (2,)),
+            ArgumentError,
+            "randint: expects 'from' to be less than 'to', but got from=3 >= to=3",
+        ),
+        (
+            lambda: mg.randint(0, 300, (2,), dtype=mg.uint8),
+            DTypeError,
+            r"the range \[0, 300\) is out of bounds for uint8",
+        ),
+        (lambda: mg.randint(0, 2.5, (2,)), DTypeError, "randint: expected ints as bounds, but got 0 and 2.5"),
+        (lambda: mg.normal(0.0, 1.0), ArgumentError, "normal: scalars require a size"),
+        (lambda: mg.normal(mg.zeros(2), 1.0, (2,)), ArgumentError, "tensors do not accept one"),
+        (lambda: mg.normal(0.0, -1.0, (2,)), ArgumentError, "expects all elements of std >= 0.0, but got -1.0"),
+        (lambda: mg.bernoulli(mg.tensor([0.5, 1.5])), ArgumentError, r"bernoulli: expects p to be in \[0, 1\]"),
+        (lambda: mg.bernoulli(mg.tensor([1])), DTypeError, "floating-point tensor of probabilities, but got int64"),
+        (
+            lambda: mg.multinomial(mg.tensor([1, 2]), 1),
+            DTypeError,
+            "only supports floating-point dtypes for input, got: int64",
+        ),
+        (lambda: mg.multinomial(mg.ones(2, 2, 2), 1), ShapeError, "prob_dist must be 1 or 2 dim"),
+        (lambda: mg.multinomial(mg.ones(2), 0), ShapeError, "expected num_samples to be an int > 0, but got 0"),
+        (lambda: mg.multinomial(mg.tensor([0.5, -0.5]), 1), ArgumentError, "either inf, nan, element < 0"),
+        (lambda: mg.multinomial(mg.zeros(2), 1), ArgumentError, "or a row of zeros"),
         (
             lambda: mg.multinomial(mg.tensor([1.0, 0.0]), 2),
             ShapeError,
-            "2 samples cannot be drawn from 1 weights above 0 without replacement.\n  Write replacement=True",
+            "cannot sample 2 samples without replacement from 1 positive weights.\n  Write replacement=True",
         ),
-        (lambda: mg.zeros(2).uniform_(1.0, 0.0), ArgumentError, "uniform_: no number is from 1.0 up to 0.0"),
-        (lambda: mg.zeros(2).exponential_(0.0), ArgumentError, "exponential_: a rate is above 0, and lambd is 0.0"),
-        (lambda: mg.manual_seed(0.5), DTypeError, "manual_seed: 0.5 is not an int"),
-        (lambda: mg.manual_seed(2**64), DTypeError, r"is not an int from -2\*\*63 up to 2\*\*64"),
-        (lambda: mg.set_rng_state(mg.zeros(16)), DTypeError, "set_state: this is not a state"),
+        (lambda: mg.zeros(2).uniform_(1.0, 0.0), ArgumentError, "but found from=1.0 > to=0.0"),
+        (
+            lambda: mg.zeros(2).exponential_(0.0),
+            ArgumentError,
+            "exponential_: expects lambda > 0.0, but found lambda=0.0",
+        ),
+        (lambda: mg.manual_seed(0.5), DTypeError, r"manual_seed: expected an int in .*, but got 0.5"),
+        (lambda: mg.manual_seed(2**64), DTypeError, r"expected an int in \[-2\*\*63, 2\*\*64\), but got"),
+        (lambda: mg.set_rng_state(mg.zeros(16)), DTypeError, "set_state: RNG state must be a uint8 tensor"),
     ],
 )
 def test_a_wrong_call_is_refused_in_words(wrong, kind, message):
@@ -362,9 +382,11 @@ def test_random_numbers_can_be_the_first_tensors_of_a_program():
 
 
 def test_a_generator_and_chances_of_another_type_are_named():
-    with pytest.raises(DTypeError, match=r"generator is an int\.\n  Write generator=mg\.Generator\(seed\)"):
+    with pytest.raises(
+        DTypeError, match=r"generator is an int; expected a Generator\.\n  Write generator=mg\.Generator\(seed\)"
+    ):
         mg.rand(2, generator=3)
-    with pytest.raises(DTypeError, match="bernoulli: input is a float, not a tensor"):
+    with pytest.raises(DTypeError, match="bernoulli: input is a float; expected a tensor"):
         mg.bernoulli(0.5)
 
 

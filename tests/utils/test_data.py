@@ -1,4 +1,4 @@
-"""What PyTorch's programs import from torch.utils.data is here by the same way, and is what `minigrad.data` has."""
+"""The names of torch.utils.data can be imported from minigrad.utils.data, and are those of `minigrad.data`."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""Pytrees: every container comes apart and is built again, and structures are equal where all but leaves is."""
+"""Pytrees: every container round-trips, and structures are equal if everything but the leaves is."""
 
 import collections
 import dataclasses
@@ -28,7 +28,7 @@ class Point(NamedTuple):
 
 
 class Noted(Point):
-    """A named tuple that has attributes beside."""
+    """A named tuple with additional attributes."""
 
 
 @dataclasses.dataclass
@@ -63,7 +63,7 @@ class Base:
 
 @dataclasses.dataclass
 class Both(Base):
-    """Slots of its base, and a dict; its `__init__` cannot be called with what is in it."""
+    """Slots of its base, and a dict; its `__init__` cannot be called with its contents."""
 
     total: dataclasses.InitVar[int]
 
@@ -86,7 +86,7 @@ class Table(Mapping):
 
 
 class Hiding(dict):
-    """A dict whose own methods neither write nor show what is in it: they are not asked."""
+    """A dict with overridden methods that must not be called, since they hide its contents."""
 
     def __setitem__(self, key, value):
         pass
@@ -273,18 +273,18 @@ def test_an_object_that_is_there_twice_is_flattened_twice():
 def test_what_is_inside_of_itself_is_refused():
     x = [1]
     x.append({"again": x})
-    with pytest.raises(ArgumentError, match=r"tree_flatten: a list is inside of itself.*\n  Take the reference"):
+    with pytest.raises(ArgumentError, match=r"tree_flatten: a list contains itself.*\n  Remove the circular"):
         tree_flatten((x,))
     views = {}
     views["keys"] = views.values()
-    with pytest.raises(ArgumentError, match="tree_flatten: a dict_values is inside of itself"):
+    with pytest.raises(ArgumentError, match="tree_flatten: a dict_values contains itself"):
         tree_flatten(views)
     deep = []
     for _ in range(100_000):
         deep = [deep]
-    with pytest.raises(ArgumentError, match="tree_flatten: a list has more containers in one another than"):
+    with pytest.raises(ArgumentError, match="tree_flatten: a list is nested deeper than"):
         tree_flatten(deep)
-    while deep:  # to free it all at once would take as deep a recursion
+    while deep:  # freeing it at once would recurse as deeply
         deep = deep.pop()
 
 
@@ -300,9 +300,11 @@ def test_paths_are_expressions():
 
 def test_maps_take_several_trees_of_one_structure():
     assert tree_map(lambda *x: sum(x), {"a": [1]}, {"a": [10]}, {"a": [100]}) == {"a": [111]}
-    with pytest.raises(ShapeError, match=r"tree_map: the structures list\(\[0\]: \*\) and tuple\(\[0\]: \*\) differ"):
+    with pytest.raises(
+        ShapeError, match=r"tree_map: the tree structures list\(\[0\]: \*\) and tuple\(\[0\]: \*\) differ"
+    ):
         tree_map(lambda x, y: x, [1], (1,))
-    with pytest.raises(ShapeError, match=r"tree_unflatten: 1 leaves for a structure of 2: tuple"):
+    with pytest.raises(ShapeError, match=r"tree_unflatten: got 1 leaves but expected 2: tuple"):
         tree_unflatten([1], tree_flatten((1, 2))[1])
 
 
@@ -311,13 +313,13 @@ def test_only_classes_are_registered_and_once():
         pass
 
     for cls in (Registered, dict, tuple, collections.deque):
-        with pytest.raises(ArgumentError, match=f"register_pytree_node: {cls.__name__} is a container already"):
+        with pytest.raises(ArgumentError, match=f"register_pytree_node: {cls.__name__} is already registered"):
             register_pytree_node(cls, len, len)
-    with pytest.raises(DTypeError, match="register_pytree_node: 3 is an int, not a class"):
+    with pytest.raises(DTypeError, match="register_pytree_node: 3 is an int; expected a class"):
         register_pytree_node(3, len, len)
-    with pytest.raises(DTypeError, match="register_pytree_node: 3 is an int, not a function"):
+    with pytest.raises(DTypeError, match="register_pytree_node: 3 is an int; expected a callable"):
         register_pytree_node(Own, 3, len)
-    with pytest.raises(DTypeError, match="register_pytree_node: 3 is an int, not a function"):
+    with pytest.raises(DTypeError, match="register_pytree_node: 3 is an int; expected a callable"):
         register_pytree_node(Own, len, 3)
     assert tree_flatten(Own())[1].type is None
     assert mg.register_pytree_node is register_pytree_node
