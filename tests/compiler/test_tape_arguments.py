@@ -66,7 +66,7 @@ def test_only_values_of_a_graph_make_a_tape():
         mg.Tape([])
     with pytest.raises(ArgumentError, match=r"parameters: .* is not on this tape"):
         mg.Tape(Value(1.0) * 2.0, parameters=[Value(1.0)])
-    with pytest.raises(DeviceError, match="there is no device 'tpu'"):
+    with pytest.raises(DeviceError, match="device 'tpu' is not available"):
         mg.Tape(Value(1.0) * 2.0, device="tpu")
 
 

@@ -180,7 +180,7 @@ def test_batches_are_pytorchs(torch, options):
 def test_what_is_no_data_set_and_no_function_is_named():
     with pytest.raises(DTypeError, match=r"DataLoader: expected a dataset, but got an int: 3\.\n  Pass"):
         DataLoader(3)
-    with pytest.raises(DTypeError, match="DataLoader: collate_fn: 3 is an int, not a function"):
+    with pytest.raises(DTypeError, match="DataLoader: collate_fn: 3 is an int; expected a callable"):
         DataLoader(Squares(3), collate_fn=3)
 
 

@@ -269,5 +269,5 @@ def test_an_elementwise_function_of_two_takes_a_number_for_either(name):
 @pytest.mark.parametrize("name", ["xlogy", "fmod", "float_power", "hypot", "logaddexp", "fmax", "fmin"])
 def test_a_function_that_takes_numbers_names_what_is_none(name):
     for wrong in (None, "4", [4.0]):
-        with pytest.raises(DTypeError, match=f"{name}: a .* is neither a tensor nor a number|{name}: None"):
+        with pytest.raises(DTypeError, match=f"{name}: a .* (is not supported|is neither)|{name}: None"):
             getattr(mg.functional, name)(mg.ones(2), wrong)

@@ -98,7 +98,7 @@ def test_what_was_saved_of_it_is_refused_and_not_taken_in_another_shape():
     y = x * 1.0
     z = (y * y).sum()
     y.transpose_(1, 2)
-    with pytest.raises(GraphError, match="overwritten by transpose_"):
+    with pytest.raises(GraphError, match="modified by an inplace operation: transpose_"):
         z.backward()
 
 

@@ -163,7 +163,7 @@ def written_between(library, statement):
 @pytest.mark.parametrize("statement", WRITES)
 def test_a_write_through_data_is_noticed_where_a_gradient_needs_the_old_values(statement):
     with pytest.raises(
-        GraphError, match=r"mul needs its operand a, of shape \(2,\), which has since been overwritten by"
+        GraphError, match=r"mul saved its operand a of shape \(2,\), which has been modified by an inplace operation"
     ):
         written_between(mg, statement)
 
@@ -210,7 +210,7 @@ def test_asarray_of_a_tensor_shares_or_copies_as_it_is_told():
 def test_numpy_leaves_its_operators_to_tensors(name):
     x, function = mg.tensor([1.0, 2.0]), getattr(operator, name)
     for array in (np.ones(2), np.ones(2, np.int64)):
-        with pytest.raises(DTypeError, match="ndarray is neither a tensor nor a number"):
+        with pytest.raises(DTypeError, match="ndarray is not supported; expected a tensor"):
             function(array, x)
     for number in (np.float64(2.0), np.float32(2.0), np.int64(2)):
         assert function(number, x).tolist() == function(2.0, x).tolist()
@@ -261,9 +261,7 @@ def test_what_may_only_be_read_is_shared_and_not_written():
         assert (shared + 1.0).tolist()[-1] == 3.0
         with pytest.raises(GraphError) as error:
             shared.add_(1.0)
-        assert str(error.value) == (
-            "add_: its memory is shared with an array that may only be read.\n  clone() it first."
-        )
+        assert str(error.value) == ("add_: the tensor shares memory with a read-only array.\n  clone() it first.")
         assert shared._version == 0
         assert shared.clone().add_(1.0).tolist()[-1] == 3.0
 
@@ -277,7 +275,7 @@ def test_dlpack_refuses_in_words():
         mg.from_dlpack(mg.zeros(2, requires_grad=True))
     with pytest.raises(DTypeError, match="from_dlpack: list cannot be shared"):
         mg.from_dlpack([1.0])
-    with pytest.raises(DTypeError, match="is not one of float64"):
+    with pytest.raises(DTypeError, match="expected one of float64"):
         mg.from_dlpack(np.zeros(2, np.int8))
 
 

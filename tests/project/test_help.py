@@ -40,10 +40,10 @@ def test_every_operation_has_help_and_a_signature(op):
 
 def test_help_of_an_operation_says_what_it_computes():
     assert mg.sin.__doc__ == (
-        "The operation $\\sin a$, of floats, Values, and tensors number by number.\n\n"
-        "It can be differentiated by a. Ints and bools become the default float."
+        "The operation $\\sin a$ on floats, Values, and tensors, elementwise.\n\n"
+        "It is differentiable with respect to a. Ints and bools are promoted to the default float dtype."
     )
-    assert mg.OPS["eq"].__doc__.endswith("It has no derivative.")
+    assert mg.OPS["eq"].__doc__.endswith("It is not differentiable.")
     assert mg.Op.__doc__.startswith("One operation, declared once.")
 
 

@@ -19,7 +19,7 @@ __all__ = ["CAMPAIGNS"]
 TIMES = 16.0  # as far as our kernels move a number when they round otherwise, so many times may another library
 SEVERAL = "returns multiple views"
 RUNS = 5  # of a recorded step: recorded, recorded as launches, and run
-OVERWRITTEN = ("overwritten by", "modified by an inplace operation")  # as either says it
+OVERWRITTEN = ("modified by an inplace operation", "modified by an inplace operation")  # minigrad's and PyTorch's
 # After how many runs launches are joined, and how many at most: none is, loops are fused alone, all are. It takes long.
 HOW = ((2 * RUNS, 0), (1, 0), (2 * RUNS, 0), (1, 1024))
 

@@ -165,9 +165,9 @@ def test_a_pool_keeps_no_more_than_its_limit():
 
 
 def test_a_limit_that_is_none_is_refused():
-    with pytest.raises(ArgumentError, match="set_pool_limit: -1 is not a number of bytes"):
+    with pytest.raises(ArgumentError, match="set_pool_limit: expected a nonnegative number of bytes, but got -1"):
         mg.set_pool_limit(-1)
-    with pytest.raises(ArgumentError, match=r"the device 'numpy' keeps no memory; cpu.* do"):
+    with pytest.raises(ArgumentError, match=r"the device 'numpy' has no memory pool; cpu.* have one"):
         mg.set_pool_limit(1, "numpy")
 
 

@@ -44,7 +44,7 @@ DEPARTED = {
 def test_an_old_path_gives_the_module_itself_with_a_warning(name, monkeypatch):
     monkeypatch.delitem(sys.modules, f"minigrad.{name}", raising=False)
     vars(mg).pop(name, None)
-    with pytest.warns(DeprecationWarning, match=rf"minigrad\.{name} is minigrad\.{MOVED[name]} now") as warned:
+    with pytest.warns(DeprecationWarning, match=rf"minigrad\.{name} has moved to minigrad\.{MOVED[name]};") as warned:
         found = import_module(f"minigrad.{name}")
     assert len(warned) == 1
     assert found is import_module(f"minigrad.{MOVED[name]}")
@@ -61,7 +61,7 @@ def test_a_statement_is_named_as_the_place():
     child = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert 'File "<string>", line 1, in <module>' in child.stderr
     assert child.stderr.endswith(
-        f"minigrad.graph is minigrad.{MOVED['graph']} now; the old name goes with the next release.\n"
+        f"minigrad.graph has moved to minigrad.{MOVED['graph']}; the old name will be removed in the next release.\n"
     )
 
 
@@ -85,7 +85,7 @@ def test_a_name_that_left_its_module_is_found_there_with_a_warning(module, name)
     with pytest.warns(DeprecationWarning, match=rf"minigrad\.{module} is"):
         old = getattr(mg, module)
     with pytest.warns(
-        DeprecationWarning, match=rf"minigrad\.{module}\.{name} is minigrad\.{mg._LEFT[module]}\.\w+ now"
+        DeprecationWarning, match=rf"minigrad\.{module}\.{name} has moved to minigrad\.{mg._LEFT[module]}\.\w+;"
     ) as warned:
         found = getattr(old, name)
     assert found is getattr(import_module(f"minigrad.{mg._LEFT[module]}"), mg._RENAMED.get(name, name))

@@ -158,7 +158,7 @@ def test_a_tensor_has_one_storage_whoever_asks_first(monkeypatch):
     for x in (mine, found[0]):
         assert x.storage is w.storage
     found[0].mul_(2.0)
-    with pytest.raises(GraphError, match="overwritten by mul_"):
+    with pytest.raises(GraphError, match="modified by an inplace operation: mul_"):
         y.backward()
 
 

@@ -291,7 +291,7 @@ def test_a_write_to_what_an_outer_graph_saved_is_noticed_by_its_backward():
             function()
             y = (w * saved()).sum()
             function()
-            with pytest.raises(GraphError, match=r"mul needs its operand b.*overwritten by") as caught:
+            with pytest.raises(GraphError, match=r"mul saved its operand b.*modified by") as caught:
                 y.backward()
             return caught.type
 

@@ -299,7 +299,7 @@ def test_mistakes_are_named(make, error, text):
 def test_a_scheduler_that_is_refused_changes_nothing():
     optimizer = mg.optim.SGD([mg.ones(2, requires_grad=True)], lr=0.1)
     before = dict(optimizer.param_groups[0])
-    with pytest.raises(DTypeError, match=r"LambdaLR: 0\.5 is a float, not a function"):
+    with pytest.raises(DTypeError, match=r"LambdaLR: 0\.5 is a float; expected a callable"):
         mg.optim.lr_scheduler.LambdaLR(optimizer, 0.5)
     with pytest.raises(DTypeError, match=r"MultiStepLR: .* but got an int\.\n  Write milestones=\[5\]"):
         mg.optim.lr_scheduler.MultiStepLR(optimizer, 5)

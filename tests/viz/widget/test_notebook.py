@@ -106,7 +106,7 @@ def test_trace_of_a_cell_that_raises_shows_what_was_built_and_where_it_broke(she
     assert (trace["edges"]["operand"][-1], trace["edges"]["result"][-1]) == (3, 4)
     (note,) = trace["notes"]
     assert (note["kind"], note["node"]) == ("error", 4)
-    assert note["text"].startswith("DTypeError: add: 'one' is a str, not a real number.")
+    assert note["text"].startswith("DTypeError: add: 'one' is a str; expected a real scalar")
     assert "Traceback" in seen.stdout
     assert "twice + " in seen.stdout
 
