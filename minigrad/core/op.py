@@ -231,7 +231,7 @@ class Op:
         return f"<Op {self.name}({', '.join((*self.inputs, *self.attrs))})>"
 
 
-_LETTERS = "abcdefhijk"  # g is the gradient's
+_LETTERS = "abcdefhijk"  # g is reserved for the gradient
 _own: frozenset[str] = frozenset()
 
 

@@ -119,7 +119,7 @@ def shape_of(sizes: Sequence[int], count: int, op: str) -> Shape:
     if -1 in shape:
         rest = prod(size for size in shape if size != -1)
         if rest == 0 or count % rest:
-            raise ShapeError(f"{op}: shape {shape} is invalid for input of size {count}, no multiple of {rest}.")
+            raise ShapeError(f"{op}: shape {shape} is invalid for input of size {count}, not divisible by {rest}.")
         shape = tuple(count // rest if size == -1 else size for size in shape)
     if prod(shape) != count:
         raise ShapeError(f"{op}: shape {shape}, of {prod(shape)} elements, is invalid for input of size {count}.")

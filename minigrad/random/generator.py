@@ -174,6 +174,3 @@ def fork_rng(enabled: bool = True) -> Iterator[None]:
     finally:
         if enabled:
             set_rng_state(state)
-
-
-# --- new tensors ---
