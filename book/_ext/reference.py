@@ -47,7 +47,7 @@ CONSTANTS = {
     "minigrad.newaxis": "None, for indexing: a dimension of size 1.",
     "minigrad.default_generator": "The generator that random functions draw from.",
     "minigrad.random.default_generator": "The same: the generator that random functions draw from.",
-    "minigrad.Size": "PyTorch's name for what ``x.shape`` is, which is a plain tuple here.",
+    "minigrad.Size": "PyTorch's name for the type of ``x.shape``, here a plain tuple.",
     "minigrad.__version__": "The version of minigrad.",
     "minigrad.nn.scalar.Activation": "The name of an activation: linear, relu, sigmoid or tanh.",
     "minigrad.training.perplexity": "e to the mean cross entropy: among how many classes a model hesitates.",
