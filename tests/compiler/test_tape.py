@@ -183,7 +183,10 @@ def test_a_first_nan_is_told_of(device):
     a = Value(1.0)
     tape = mg.Tape((a - 2.0) * a.log(), device=device)
     tape.forward()
-    with mg.detect_anomaly(), pytest.raises(GraphError, match="tape_forward made 2 NaN in 5 numbers, in the forward"):
+    with (
+        mg.detect_anomaly(),
+        pytest.raises(GraphError, match="tape_forward returned 2 NaN in 5 elements, in the forward"),
+    ):
         tape.forward([-1.0])
     steep = mg.Tape(Value(0.0).sqrt(), device=device)
     steep.forward()

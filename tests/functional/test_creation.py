@@ -216,7 +216,7 @@ def test_an_unknown_device_is_refused_in_words():
         (lambda: mg.full((2,), [1]), DTypeError, "is a list, not a number"),
         (lambda: mg.as_tensor([[1], [1, 2]]), ShapeError, "as_tensor: rows of different lengths"),
         (lambda: mg.zeros(2, dtype="float16"), DTypeError, "but got 'float16'"),
-        (lambda: mg.ones(2, dtype=mg.int64, requires_grad=True), DTypeError, "only fractions have gradients"),
+        (lambda: mg.ones(2, dtype=mg.int64, requires_grad=True), DTypeError, "only floating-point tensors can require"),
     ],
 )
 def test_a_wrong_call_is_refused_in_words(wrong, kind, message):
@@ -228,21 +228,18 @@ def test_a_wrong_call_is_refused_in_words(wrong, kind, message):
 @pytest.mark.parametrize(
     ("call", "text"),
     [
-        (lambda: mg.tensor(["a"]), r"^tensor: \['a'\] contains a str, which is an invalid data type\.\n  Use ints"),
-        (lambda: mg.tensor([[1.0], [None]]), "contains a NoneType, which is an invalid data type"),
-        (lambda: mg.tensor({1, 2}), r"^tensor: \{1, 2\} is a set, which is an invalid data type"),
-        (lambda: mg.tensor([mg.Value(1.0)]), r"contains Values, .*\n  Write mg\.tensor\(\[x\.data for x in values\]\)"),
-        (lambda: mg.tensor([2**70]), "which overflows int64"),
-        (
-            lambda: mg.tensor([300], dtype=mg.uint8),
-            "^tensor: value 300 cannot be converted to type uint8 without overflow, its range is 0 to 255",
-        ),
-        (lambda: mg.tensor([-1], dtype=mg.uint8), "-1 cannot be converted to type uint8 without overflow"),
-        (lambda: mg.tensor([mg.nan], dtype=mg.int64), "nan cannot be converted to type int64"),
-        (lambda: mg.tensor([2.0**63], dtype=mg.int64), "cannot be converted to type int64"),
-        (lambda: mg.zeros_like([1.0]), r"^zeros_like: input must be a tensor, not a list"),
-        (lambda: mg.full_like(3.0, 1.0), r"^full_like: input must be a tensor, not a float"),
-        (lambda: mg.eye(2.0), r"^eye: \(2\.0, 2\.0\) is not a shape"),
+        (lambda: mg.tensor(["a"]), r"^tensor: \['a'\] holds a str, not numbers\.\n  A tensor is made of ints"),
+        (lambda: mg.tensor([[1.0], [None]]), "holds a NoneType, not numbers"),
+        (lambda: mg.tensor({1, 2}), r"^tensor: \{1, 2\} is a set, not numbers"),
+        (lambda: mg.tensor([mg.Value(1.0)]), r"holds Values, .*\n  Write mg\.tensor\(\[x\.data for x in values\]\)"),
+        (lambda: mg.tensor([2**70]), "and whole numbers end at 9223372036854775807"),
+        (lambda: mg.tensor([300], dtype=mg.uint8), "^tensor: 300 does not fit into uint8, which goes from 0 to 255"),
+        (lambda: mg.tensor([-1], dtype=mg.uint8), "-1 does not fit into uint8"),
+        (lambda: mg.tensor([mg.nan], dtype=mg.int64), "nan does not fit into int64"),
+        (lambda: mg.tensor([2.0**63], dtype=mg.int64), "does not fit into int64"),
+        (lambda: mg.zeros_like([1.0]), r"^zeros_like: input is a list, not a tensor"),
+        (lambda: mg.full_like(3.0, 1.0), r"^full_like: input is a float, not a tensor"),
+        (lambda: mg.eye(2.0), r"^eye: invalid size \(2\.0, 2\.0\)"),
     ],
 )
 def test_what_is_no_number_or_does_not_fit_is_named(call, text):

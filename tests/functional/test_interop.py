@@ -132,7 +132,7 @@ def test_a_rule_that_needs_the_numbers_before_data_was_assigned_refuses():
     p = mg.tensor([1.0, 2.0], requires_grad=True)
     y = (p * p).sum()
     p.data = mg.zeros(2)
-    with pytest.raises(GraphError, match="mul needs its operand a, of shape"):
+    with pytest.raises(GraphError, match="mul saved its operand a of shape"):
         y.backward()
     for wrong in (mg.zeros(3), mg.zeros(2, dtype=mg.float64), 1.0):
         with pytest.raises(ShapeError, match=r"data: expected a tensor of dtype float32 and shape \(2,\), but got"):

@@ -83,7 +83,7 @@ def test_overwritten_indices_that_the_gradient_needs_are_refused():
     x = image([[1.0, 5.0], [7.0, 2.0]], requires_grad=True)
     values, indices = F.max_pool2d(x, 2, return_indices=True)
     indices.mul_(0)
-    with pytest.raises(GraphError, match="max_pool needs its result"):
+    with pytest.raises(GraphError, match="max_pool saved its result"):
         values.sum().backward()
 
 

@@ -166,7 +166,7 @@ def test_wrong_arguments_and_files_are_refused_in_words(case):
 def test_without_the_package_the_error_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "safetensors", None)
     monkeypatch.setitem(sys.modules, "safetensors.numpy", None)
-    with pytest.raises(MissingPackageError, match=r'Write: pip install "safetensors>=0\.5"$') as raised:
+    with pytest.raises(MissingPackageError, match=r'Run: pip install "safetensors>=0\.5"$') as raised:
         mg.save({"a": mg.ones(1)}, io.BytesIO())
     assert isinstance(raised.value, ImportError)
 

@@ -162,9 +162,7 @@ def without(number: int) -> str | None:
     )
     if not done.returncode or done.stderr == "a method of one function\n":
         return None
-    told = (
-        r"^minigrad.core.errors.MissingPackageError: [\w ]+: numpy 9.0.0 has no .*;.*\n  Write: pip install --force.*$"
-    )
+    told = r"^minigrad.core.errors.MissingPackageError: [\w ]+: numpy 9.0.0 has no .*;.*\n  Run: pip install --force.*$"
     if done.stderr.count("Traceback") == 1 and re.search(told, done.stderr, re.M):
         return None
     return f"{name}: {done.stderr.strip().splitlines()[-1]}"

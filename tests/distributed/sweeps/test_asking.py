@@ -205,4 +205,4 @@ def test_where_ray_is_not_installed_the_extra_is_named(monkeypatch, tmp_path):
     monkeypatch.setitem(sys.modules, "ray", None)
     with pytest.raises(MissingPackageError) as raised:
         sweep(jobs.bowl, "min val_loss", grid={"lr": [0.1]}, folder=tmp_path)
-    assert str(raised.value) == "sweep: the package ray is not installed.\n  Write: pip install 'seegrad[ray]'"
+    assert str(raised.value) == "sweep: the package ray is not installed.\n  Run: pip install 'seegrad[ray]'"
