@@ -190,7 +190,7 @@ def test_a_first_nan_is_told_of(device):
         tape.forward([-1.0])
     steep = mg.Tape(Value(0.0).sqrt(), device=device)
     steep.forward()
-    with mg.detect_anomaly(), pytest.raises(GraphError, match="tape_backward made 1 infinity in 2 numbers"):
+    with mg.detect_anomaly(), pytest.raises(GraphError, match="tape_backward returned 1 infinity in 2 elements"):
         steep.backward()
 
 

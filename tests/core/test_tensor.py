@@ -187,7 +187,7 @@ def test_an_overwritten_number_that_a_rule_needs_is_refused_before_any_gradient_
         (
             lambda a: a + mg.ones(3),
             ShapeError,
-            r"add: shapes \(2,\) and \(3,\) cannot be broadcast together: the sizes 2 and 3 differ at non-singleton",
+            r"add: shapes \(2,\) and \(3,\) cannot be broadcast together: .* at non-singleton dimension -1",
         ),
         (lambda a: a[5], ShapeError, r"index: \[5\] is invalid for shape \(2,\)"),
         (lambda a: a["x"], DTypeError, "index: 'x' is a str"),

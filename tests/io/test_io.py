@@ -148,11 +148,11 @@ REFUSED = {
     "a text file": (lambda: mg.load(io.StringIO("a")), DTypeError, "Write open(path, 'rb')"),
     "a number as a file": (lambda: mg.load(3), DTypeError, "in binary mode, but got int 3."),
     "no file": (lambda: mg.load("nowhere.safetensors"), FileNotFoundError, "nowhere.safetensors"),
-    "a map": (lambda: read(written({}), map_location={}), ArgumentError, "a device string, but got dict."),
-    "no device": (lambda: read(written({}), map_location="abacus"), DeviceError, "load: there is no device 'abacus'"),
-    "nothing": (lambda: read(b""), FileFormatError, "neither safetensors nor a PyTorch .pt file"),
-    "a text": (lambda: read(b"a text of some length"), FileFormatError, "neither safetensors nor a PyTorch .pt file"),
-    "a pickle": (lambda: read(pickle.dumps({})), FileFormatError, "neither safetensors nor a PyTorch .pt file"),
+    "a map": (lambda: read(written({}), map_location={}), ArgumentError, "one device for all tensors, not dict."),
+    "no device": (lambda: read(written({}), map_location="abacus"), DeviceError, "load: device 'abacus' is not available"),
+    "nothing": (lambda: read(b""), FileFormatError, "neither safetensors nor a .pt of PyTorch"),
+    "a text": (lambda: read(b"a text of some length"), FileFormatError, "neither safetensors nor a .pt of PyTorch"),
+    "a pickle": (lambda: read(pickle.dumps({})), FileFormatError, "neither safetensors nor a .pt of PyTorch"),
 }  # fmt: skip
 
 

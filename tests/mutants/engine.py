@@ -43,8 +43,8 @@ MUTANTS = (
     Mutant(
         "the broadcasting error counts dimensions from the wrong end",
         "minigrad/core/shapes.py",
-        "dimension {k - ndim} has",
-        "dimension {k} has",
+        "non-singleton dimension {k - ndim}",
+        "non-singleton dimension {k}",
         ("core/test_tensor.py", "core/test_errors.py"),
     ),
     Mutant(
