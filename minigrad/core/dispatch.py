@@ -224,8 +224,7 @@ def _too_large(op: str, inputs: tuple[Any, ...], error: OverflowError) -> str:
 def _missing(op: str, device: str) -> str:
     devices = ", ".join(_registry.get(op, ())) or "no device"
     return (
-        f"{op}: no kernel for the device {device!r}; kernels exist for {devices}.\n"
-        f"  Register one: @mg.kernel({op!r}, {device!r})"
+        f"{op}: no kernel for device {device!r}; it has one for {devices}.\n  Add one: @mg.kernel({op!r}, {device!r})"
     )
 
 

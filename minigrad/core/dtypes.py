@@ -137,10 +137,7 @@ def set_default_dtype(dtype: DType) -> None:
     """Set the default floating-point dtype to float32 or float64. Raises DTypeError for other dtypes."""
     global _default
     if dtype not in (float32, float64):
-        raise DTypeError(
-            "set_default_dtype: only floating-point types are supported as the default type, minigrad.float32 or "
-            f"minigrad.float64, but got {dtype!r}."
-        )
+        raise DTypeError(f"set_default_dtype: only floating-point types are supported as the default, but got {dtype}.")
     _default = dtype
 
 

@@ -296,9 +296,7 @@ def propagate(
                 continue
             if as_nodes:
                 modes.passing = node
-            part = node._op.view == "part" and not (
-                as_nodes or listeners
-            )  # else the full contribution must be materialised
+            part = node._op.view == "part" and not (as_nodes or listeners)  # else the full contribution is needed
             # a NumPy scalar does not support in-place addition
             added = part and node._inputs[0] in own and totals[node._inputs[0]].flags.writeable
             if added:

@@ -107,10 +107,7 @@ class Tensor(Methods):
         self.requires_grad_(flag)
 
     def requires_grad_(self, flag: bool = True) -> Tensor:
-        """Set whether this leaf requires a gradient.
-
-        Raises GraphError when disabled on a computed tensor, DTypeError for an integer tensor.
-        """
+        """Set whether this leaf requires a gradient. Raises GraphError if computed, DTypeError for integer dtypes."""
         if self.grad_fn is not None and not flag:
             raise GraphError("requires_grad_: you can only disable requires_grad on leaf tensors; use detach().")
         check_flag(flag, "requires_grad_")
@@ -160,8 +157,6 @@ class Tensor(Methods):
     def is_leaf(self) -> bool:
         """Whether the tensor is a leaf, that is, has no `grad_fn`."""
         return self.grad_fn is None
-
-    # --- copies and in-place writes ---
 
     def clone(self) -> Tensor:
         """Return a differentiable copy with its own memory."""
@@ -231,13 +226,12 @@ class Tensor(Methods):
         create_graph: bool = False,
         inputs: Tensor | Iterable[Tensor] | None = None,
     ) -> None:
-        """Accumulate into the `grad` of the leaves the derivative of ``(gradient * self).sum()``.
+        """Accumulate the derivative of ``(gradient * self).sum()`` into the `grad` of the leaves.
 
-        `gradient` has this tensor's shape and may be omitted for a scalar. With `inputs`, gradients are computed for
-        and accumulated into those tensors only, leaves or not. Saved tensors are freed unless `retain_graph` is true
-        (default: `create_graph`, or true inside ``mg.record()``). Raises GraphError if this tensor or one of `inputs`
-        does not require a gradient, if the graph was freed, or if a saved tensor was modified in-place. No `grad`
-        changes when an error is raised.
+        `gradient` has this tensor's shape and may be omitted for a scalar. With `inputs`, only their gradients are
+        computed and accumulated, leaves or not. Saved tensors are freed unless `retain_graph` is true (default:
+        `create_graph`, or true inside ``mg.record()``). Raises GraphError if this tensor or one of `inputs` does not
+        require grad, if the graph was freed, or if a saved tensor was modified; then no `grad` changes.
         """
         accumulate({self._edge(): self._seed(gradient, create_graph)}, retain_graph, create_graph, inputs)
 
@@ -259,10 +253,9 @@ class Tensor(Methods):
             self.retain_grad()
 
     def register_hook(self, hook: Callable[[Tensor], Tensor | None]) -> RemovableHandle:
-        """Register a function that is called with this tensor's gradient in each backward pass.
+        """Call `hook` with this tensor's gradient in each backward pass, until ``remove()`` on the returned handle.
 
-        A returned tensor replaces the gradient. Call ``remove()`` on the handle to remove the hook. Raises GraphError
-        if this tensor does not require grad.
+        A returned tensor replaces the gradient. Raises GraphError if this tensor does not require grad.
         """
         node = self._edge()
         if node is None:

@@ -16,8 +16,7 @@ def test_a_kernel_that_is_missing_says_where_there_is_one():
     with pytest.raises(mg.errors.DeviceError) as error:
         mg.dispatch("counted", "abacus", (1.0,))
     assert str(error.value) == (
-        "counted: no kernel for the device 'abacus'; kernels exist for python.\n"
-        "  Register one: @mg.kernel('counted', 'abacus')"
+        "counted: no kernel for device 'abacus'; it has one for python.\n  Add one: @mg.kernel('counted', 'abacus')"
     )
 
 

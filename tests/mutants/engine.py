@@ -64,8 +64,8 @@ MUTANTS = (
     Mutant(
         "a tap listens on after its block raised",
         "minigrad/core/modes.py",
-        "            now |= before[-1]  # and nothing",
-        "            now |= {} if error else before[-1]  # and nothing",
+        "            now |= before[-1]  # no calls before",
+        "            now |= {} if error else before[-1]  # no calls before",
         ("core/test_dispatch.py", "autograd/test_anomaly.py"),
     ),
     Mutant(
