@@ -1,4 +1,4 @@
-"""What tests ask for by name, and how they are run."""
+"""Fixtures, options and plugins of the whole suite."""
 
 import gc
 import os
@@ -8,7 +8,7 @@ import pytest
 import legs
 import minigrad as mg
 import tiers
-from browsing import chrome, page, spare, watched  # here, so that there is one browser a process
+from browsing import chrome, page, spare, watched  # imported here, so that each process starts one browser
 from heavy import HeavyImports
 from minigrad.backends.devices import GPUS
 from minigrad.core.storage import get_default_device
@@ -21,7 +21,7 @@ __all__ = ["chrome", "page", "spare", "watched"]
 if is_here("hypothesis"):
     from hypothesis import HealthCheck, settings
 
-    # The same examples each time, however slow the machine is.
+    # The same examples on every run, whatever the machine's speed.
     settings.register_profile("minigrad", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
     settings.load_profile("minigrad")
 
@@ -36,7 +36,7 @@ def torch():
 
 @pytest.fixture
 def on_cpu():
-    """Tensors are made on ``cpu``, whatever the default device is; where Taichi runs on a GPU NumPy computes those."""
+    """Set the default device to ``cpu``; if Taichi runs on a GPU, NumPy computes its kernels."""
     before = get_default_device()
     mg.set_default_device("cpu")
     yield
@@ -45,14 +45,14 @@ def on_cpu():
 
 @pytest.fixture
 def compiled_on_cpu(request):
-    """The same, for what is about the kernels that compute there."""
+    """Set the default device to ``cpu``, and skip the test unless Taichi's kernels compute there."""
     needs("memory that NumPy sees")
     request.getfixturevalue("on_cpu")
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_pyfunc_call(pyfuncitem):
-    """On a GPU without float64 a test that asks for it is skipped where that is refused, in these words."""
+    """Skip a test, with the standard message, if it needs float64 and the GPU does not support it."""
     try:
         return (yield)
     except mg.errors.DTypeError as refusal:
@@ -62,7 +62,7 @@ def pytest_pyfunc_call(pyfuncitem):
 
 
 class ToldAtOnce:
-    """The end of what each failure says, when it fails: of a run that is cut off, that is all there is."""
+    """Prints the end of each failure report immediately, in case the run is cut off."""
 
     def __init__(self, terminal):
         self.terminal = terminal
@@ -84,13 +84,13 @@ def pytest_collection_modifyitems(config, items):
 
 
 def pytest_addoption(parser):
-    parser.addoption("--minutes", metavar="FILE", help="write to this file where the minutes of the run go")
-    parser.addoption("--leave", metavar="FILE", help="leave out what another run wrote there as passed")
+    parser.addoption("--minutes", metavar="FILE", help="write the time spent on each part of the suite to this file")
+    parser.addoption("--leave", metavar="FILE", help="deselect the tests that another run recorded there as passed")
 
 
-@pytest.hookimpl(trylast=True)  # when there is a terminal
+@pytest.hookimpl(trylast=True)  # after the terminal reporter is registered
 def pytest_configure(config):
-    gc.disable()  # until all is collected
+    gc.disable()  # until collection ends
     config.pluginmanager.register(Skips())
     config.pluginmanager.register(Minutes(config))
     config.pluginmanager.register(legs.Legs(config), "legs")
@@ -101,7 +101,7 @@ def pytest_configure(config):
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_finish():
-    """So many tests are 700,000 objects, through which each collection of garbage would go: 8 s on a slow machine."""
+    """Exclude the 700,000 objects of collected tests from garbage collection: it would take 8 s on a slow machine."""
     gc.freeze()
     gc.enable()
 
@@ -110,16 +110,16 @@ def pytest_xdist_make_scheduler(config, log):
     return ByModule(config, log)
 
 
-if os.environ.get("MINIGRAD_DEVICE"):  # the whole suite with tensors on another device
+if os.environ.get("MINIGRAD_DEVICE"):  # run the whole suite on another device
     mg.set_default_device(os.environ["MINIGRAD_DEVICE"])
-# A program that asks for a GPU would move Taichi there, for the tests after it too.
+# A program that requests a GPU would switch Taichi to it, also for later tests.
 if os.environ.get("MINIGRAD_DEVICE") != "cuda":
     os.environ["CUDA_VISIBLE_DEVICES"] = ""
 
 
 @pytest.fixture(autouse=True)
 def _nothing_open():
-    """What a kernel of one test found wrong, and nobody asked for, is not the next one's."""
+    """Clear deferred error checks that a test left unread, so that the next test does not raise them."""
     yield
     if get_default_device() in GPUS:
         from minigrad.backends.taichi.runtime import checks
@@ -127,6 +127,6 @@ def _nothing_open():
         checks.forget()
 
 
-collect_ignore = ["torch_code"]  # programs for PyTorch, which tests load
+collect_ignore = ["torch_code"]  # programs for PyTorch that tests load
 if get_default_device() not in GPUS:
     collect_ignore.append("gpu")

@@ -1,4 +1,4 @@
-"""Kernels of Taichi's beside NumPy's, on the same numbers."""
+"""Compare Taichi's kernels with NumPy's on the same inputs."""
 
 import numpy as np
 
@@ -15,7 +15,7 @@ def numbers(*shape, dtype="float32"):
 
 
 def on_cpu(x):
-    """The same numbers on the device, with the same strides."""
+    """Copy an array to the device, with the same strides."""
     if not isinstance(x, np.ndarray):
         return x
     order = sorted(range(x.ndim), key=lambda k: -x.strides[k])
@@ -23,7 +23,7 @@ def on_cpu(x):
 
 
 def same(op, *inputs, tolerance=None, **attrs):
-    """Assert that the kernels of both devices give the same numbers, shapes and types."""
+    """Assert that the kernels of both devices return the same values, shapes and dtypes."""
     expected = dispatch(op, "numpy", inputs, attrs)
     found = dispatch(op, HERE, tuple(map(on_cpu, inputs)), attrs)
     pairs = zip(found, expected, strict=True) if isinstance(expected, tuple) else [(found, expected)]

@@ -1,4 +1,4 @@
-"""What is saved and read in tests of files, and the pieces that files of PyTorch's are made of."""
+"""Save and load in memory for tests of checkpoints, and build PyTorch files piece by piece."""
 
 import io
 import zipfile
@@ -17,7 +17,7 @@ def read(data, **options):
 
 
 def same(a, b):
-    """Whether two nests are equal: the types of all that is in them, and the bits of tensors."""
+    """Whether two nested structures are equal: the same types throughout, and tensors equal bit for bit."""
     if isinstance(a, mg.Tensor):
         return (a.dtype, a.shape, a.device) == (
             b.dtype,
@@ -31,7 +31,7 @@ def same(a, b):
     return type(a) is type(b) and repr(a) == repr(b)
 
 
-# --- files of PyTorch ---
+# --- PyTorch's files ---
 
 
 def of_torch(torch, obj, **options):
@@ -41,7 +41,7 @@ def of_torch(torch, obj, **options):
 
 
 def changed(data, changes, compress=zipfile.ZIP_STORED):
-    """A zip file in which entries, by the end of their names, are replaced by what a function makes of their bytes."""
+    """Return a copy of the zip file `data`. `changes` maps the end of an entry's name to a function of its bytes."""
     out = io.BytesIO()
     with zipfile.ZipFile(io.BytesIO(data)) as old, zipfile.ZipFile(out, "w", compress) as new:
         for name in old.namelist():
@@ -54,7 +54,7 @@ def changed(data, changes, compress=zipfile.ZIP_STORED):
 
 
 def pt(pickled, **records):
-    """A file as torch.save writes, with this pickle."""
+    """Return a file as torch.save writes it, with this pickle."""
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w") as file:
         file.writestr("archive/data.pkl", pickled)
@@ -65,9 +65,9 @@ def pt(pickled, **records):
 
 FLOATS = b"\x00\x00\x80?" * 4
 TENSOR = b"ctorch._utils\n_rebuild_tensor_v2\n"
-STORAGE = b"(\x8c\x07storagectorch\nFloatStorage\n\x8c\x010\x8c\x03cpuK\x04tQ"  # of four numbers
+STORAGE = b"(\x8c\x07storagectorch\nFloatStorage\n\x8c\x010\x8c\x03cpuK\x04tQ"  # of four elements
 
 
 def tensor_of(offset=b"K\x00", size=b"K\x04\x85", stride=b"K\x01\x85", rest=b"\x89}", storage=STORAGE):
-    """The pickle of one tensor, made of these pieces of pickle."""
+    """Return the pickle of one tensor, built from these pieces of pickle."""
     return b"\x80\x02" + TENSOR + b"(" + storage + offset + size + stride + rest + b"tR."

@@ -1,4 +1,4 @@
-"""Chromium, cut off from the network. A page that asks for anything, or complains in its console, fails its test."""
+"""Chromium without network access. A test fails if its page makes a request or logs an error to the console."""
 
 from collections import defaultdict
 from collections.abc import Iterator
@@ -36,7 +36,7 @@ def chrome() -> Iterator[Any]:
 
 
 class Watch:
-    """A page, what it asked for from elsewhere, and what it complained about."""
+    """A page with the external requests that it made and the errors that it logged."""
 
     def __init__(self, context: Any) -> None:
         self.page = context.new_page()
@@ -48,14 +48,14 @@ class Watch:
         self.begin()
 
     def begin(self, servers: tuple[str, ...] = (), complains: bool | None = False) -> None:
-        """Another test has the page: what was heard is forgotten."""
+        """Clear the record for another test that reuses the page."""
         self.requests: list[str] = []
         self.complaints: list[str] = []
         self._servers = servers
         self.complains = complains
 
     def end(self) -> None:
-        """What the test left goes. The process behind the page stays: to begin one takes seconds on a slow machine."""
+        """Unload the page and keep its renderer process, which takes seconds to start on a slow machine."""
         self.page.unroute_all()
         self.page.goto("about:blank")
 
@@ -70,16 +70,16 @@ class Watch:
 
 @pytest.fixture(scope="session")
 def spare(chrome: Any) -> dict[Any, list[Watch]]:
-    """Pages that no test has, by the options that they were made with."""
+    """Unused pages, by the options that they were created with."""
     return defaultdict(list)
 
 
 @pytest.fixture
 def watched(chrome: Any, spare: dict[Any, list[Watch]]) -> Iterator[Any]:
-    """Opens pages: ``watched(width=…)``. At the end none of them may have asked for anything or complained.
+    """Open pages: ``watched(width=…)``. Teardown fails if any of them made an external request or logged an error.
 
-    `servers` on this machine may be asked; a page that `complains` is meant to, and None stands for one that
-    may: JupyterLab logs errors of its own.
+    A page may send requests to `servers` on this machine. With ``complains=True`` it must log an error; with
+    None it may, since JupyterLab logs errors of its own.
     """
     used = []
 

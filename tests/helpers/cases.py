@@ -87,11 +87,11 @@ def run_cases(check: Callable[[Any], None], cases: Iterable[tuple[str, Any]]) ->
         raise AssertionError(_report(failed, count)) from next(iter(failed.values()))
     if skipped:
         name, why = next(iter(skipped.items()))
-        pytest.skip(f"{len(skipped)} of {count} cases, beginning with {name}: {why}")
+        pytest.skip(f"{len(skipped)} of {count} cases, the first being {name}: {why}")
 
 
 def refuses_float64(error: BaseException) -> bool:
-    """Whether `error` says that the default device, a GPU, has no float64."""
+    """Whether `error` reports that the default device, a GPU, does not support float64."""
     text = f"float64: the device {get_default_device()} does not support float64."
     return isinstance(error, mg.errors.DTypeError) and str(error).startswith(text)
 
@@ -114,7 +114,7 @@ def _rows(axis: pytest.Mark) -> list[tuple[str, dict[str, Any]]]:
         row = value.values if isinstance(value, _ParameterSet) else (value,) if len(names) == 1 else tuple(value)
         if isinstance(value, _ParameterSet):
             if value.marks:
-                raise TypeError("merge_cases: a case with marks of its own cannot be merged")
+                raise TypeError("merge_cases: a case with its own marks cannot be merged")
             name = name or value.id
         if name is None:
             name = "-".join(_name(x, ids) or f"{known}{at}" for known, x in zip(names, row, strict=True))

@@ -1,10 +1,10 @@
-"""What `make check` runs: the tests of the floor that everything stands on, and those of the files that changed.
+"""Select what `make check` runs: a fixed core of tests, and the tests of the files that changed.
 
-    python tests/helpers/changed.py        prints what pytest is to be given
+    python tests/helpers/changed.py        prints the arguments for pytest
 
-A file has changed if it differs from the upstream branch, or from HEAD where there is none. The tests of a module are
-its docstrings, the tests that have its name (`test_reduce.py` for `ops/reduce.py`) and those that import it, if they
-are few; where there are none, those of its room.
+A file has changed if it differs from the upstream branch, or from HEAD if there is none. The tests of a module are
+its docstrings, the test files named after it (`test_reduce.py` for `ops/reduce.py`) and those that import it, if they
+are few. If there are none, the tests of its package are selected.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ FLOOR = [
     "tests/core/test_value_operands.py",
 ]
 NBVAL = ["--nbval", "--nbval-sanitize-with", "notebooks/sanitize.cfg"]
-FEW = 12  # tests that import a module: of more, the floor stands for all
-# What a change of these files breaks is seen by a test of another name.
+FEW = 12  # importing tests; above that, the core tests represent them
+# Files that are tested by test files with other names.
 ELSEWHERE = {
     r"viz/frontend/": [f"tests/viz/frontend/test_{name}.py" for name in ("modules", "packaging", "sources")],
     r"book/(?!_ext|playground)|\w+\.md": ["tests/project/test_readme.py"],
@@ -45,26 +45,26 @@ ELSEWHERE = {
 
 
 def git(*words: str) -> list[str]:
-    """Return the lines that git prints, none where it refuses."""
+    """Return the lines that git prints, or an empty list if it fails."""
     child = subprocess.run(["git", *words], cwd=ROOT, capture_output=True, text=True, check=False)
     return child.stdout.splitlines() if child.returncode == 0 else []
 
 
 def changed_files() -> list[str]:
-    """Return the paths, from the root, of files that differ from the upstream branch, or that git does not know yet."""
+    """Return the paths, relative to the root, of files that differ from the upstream branch or are untracked."""
     base = (git("merge-base", "HEAD", "@{upstream}") or ["HEAD"])[0]
     return sorted({*git("diff", "--name-only", base), *git("ls-files", "--others", "--exclude-standard")})
 
 
 @cache
 def sources() -> dict[str, str]:
-    """Return the text of every test file, by its path."""
+    """Return the source of every test file, by path."""
     paths = sorted((ROOT / "tests").rglob("test_*.py"))
     return {path.relative_to(ROOT).as_posix(): path.read_text(encoding="utf-8") for path in paths}
 
 
 def tests_of(path: str) -> list[str]:
-    """Return the paths of the tests of a file: of a test itself, of a lesson itself, of a module those named above."""
+    """Return the paths of the tests of a file. A test file or a lesson is its own test."""
     if path in sources() or re.fullmatch(r"notebooks/\d+_\w+\.ipynb", path):
         return [path]
     if found := [name for pattern, names in ELSEWHERE.items() if re.match(pattern, path) for name in names]:
@@ -89,7 +89,7 @@ def tests_of(path: str) -> list[str]:
 
 
 def named(name: str) -> list[str]:
-    """Return the tests that are named after a module or room."""
+    """Return the test files that are named after a module or package."""
     stem = re.compile(rf"test_({name}|{name.rstrip('s')})(_\w+)?|test_\w+_{name}")
     return [test for test in sources() if stem.fullmatch(Path(test).stem)]
 

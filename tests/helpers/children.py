@@ -1,4 +1,4 @@
-"""Test files in child processes: a process has one architecture of Taichi's."""
+"""Run test files in child processes, since Taichi supports one architecture per process."""
 
 import os
 import re
@@ -14,7 +14,7 @@ TESTS = Path(__file__).parents[1]
 
 
 def on_device(device, files):
-    """Run the tests of some files with tensors on a device, in one child: to start one takes seconds."""
+    """Run test files in one child process with `device` as the default device. Starting a child takes seconds."""
     options = ["-q", "-p", "no:cacheprovider", "-p", "no:nbval"]
     child = subprocess.run(
         [sys.executable, "-m", "pytest", *options, *(str(TESTS / file) for file in files)],
@@ -24,11 +24,11 @@ def on_device(device, files):
         text=True,
         timeout=3600,
     )
-    assert child.returncode == 0, f"{child.stdout[-12000:]}\n{child.stderr[-2000:]}"  # skipped in other words is failed
+    assert child.returncode == 0, f"{child.stdout[-12000:]}\n{child.stderr[-2000:]}"  # other skips fail
     assert re.search(r"\b[1-9]\d* passed\b", child.stdout), child.stdout
 
 
 def handfuls(files, of):
-    """Files for one child each, with a name that tells which."""
+    """Split files into groups of `of`, one for each child, as parameters with readable ids."""
     some = [files[k : k + of] for k in range(0, len(files), of)]
     return [pytest.param(few, id=f"{few[0]} to {few[-1]}") for few in some]

@@ -41,7 +41,7 @@ def problems(message: str, changed_lines: int) -> list[str]:
 
 
 def _changed_lines() -> int:
-    """Return the number of lines that the index adds and removes, those of binary files aside."""
+    """Return how many lines the index adds and removes, without binary files."""
     listed = subprocess.run(["git", "diff", "--cached", "--numstat"], capture_output=True, text=True, check=True)
     return sum(int(count) for line in listed.stdout.splitlines() for count in line.split()[:2] if count.isdigit())
 

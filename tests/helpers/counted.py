@@ -1,4 +1,4 @@
-"""Arrays whose numbers can be told apart."""
+"""Arrays with distinct elements."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""Threads that start at once and switch as often as Python can."""
+"""Start threads simultaneously and switch between them as often as Python can."""
 
 import contextlib
 import sys
@@ -23,7 +23,7 @@ def _hurried():
 
 
 def crowd(count, work):
-    """Return the results of ``work(k)`` for k from 0 to count - 1, each in a thread. Raise the first error, if any."""
+    """Return the results of ``work(k)`` for k in range(count), each in its own thread. Raise the first error."""
     found, errors, start = [None] * count, [], threading.Barrier(count)
 
     def run(k):
@@ -39,22 +39,22 @@ def crowd(count, work):
             thread.start()
         for thread in threads:
             thread.join(300)
-    assert not any(thread.is_alive() for thread in threads), "threads wait for one another"
+    assert not any(thread.is_alive() for thread in threads), "the threads are deadlocked"
     if errors:
         raise errors[0]
     return found
 
 
 class Pause:
-    """A point in this thread at which another thread runs ``other()`` to the end.
+    """A point in this thread at which another thread runs ``other()`` to completion.
 
-    Call it there; only the first call counts. If ``other`` `waits` for what this thread is doing, this thread continues
-    soon. Leaving the block waits for ``other``, and raises what that raised.
+    Call the object at that point; only the first call has an effect. If ``other`` `waits` for this thread, the call
+    returns after 0.3 s. Leaving the block waits for ``other`` and raises its error, if any.
     """
 
     def __init__(self, other, waits=False):
         self._other, self._errors, self._patience = other, [], 0.3 if waits else 60
-        # A lock and an event, since guards of a jitted step that pauses look into neither.
+        # A lock and an event, since the guards of a jitted step that calls this object inspect neither.
         self._began, self._done = threading.Lock(), threading.Event()
 
     def _run(self):
@@ -75,13 +75,13 @@ class Pause:
 
     def __exit__(self, *_):
         assert self._began.locked(), "the point was never reached"
-        assert self._done.wait(60), "the other thread waits for ever"
+        assert self._done.wait(60), "the other thread never finished"
         if self._errors:
             raise self._errors[0]
 
 
 def pausing(op, other, waits=False):
-    """Run ``other()`` in another thread as soon as the kernel of `op` has run in this one, inside the block."""
+    """Return a block in which ``other()`` runs in another thread as soon as this one has run the kernel of `op`."""
     stack = contextlib.ExitStack()
     pause = stack.enter_context(Pause(other, waits))
     stack.enter_context(tap(lambda call: pause() if call.op == op else None))

@@ -11,7 +11,7 @@ from minigrad.data import DataLoader, Dataset, IterableDataset, TensorDataset, g
 
 
 class Squares(Dataset):
-    """k and k * k, as NumPy's numbers."""
+    """The pairs k and k * k, as NumPy scalars."""
 
     def __init__(self, count=10):
         self.count = count
@@ -26,7 +26,7 @@ class Squares(Dataset):
 
 
 class Broken(Squares):
-    """One example of which cannot be had."""
+    """A dataset whose sample 7 raises."""
 
     def __getitem__(self, index):
         if index == 7:
@@ -35,7 +35,7 @@ class Broken(Squares):
 
 
 class Deadly(Squares):
-    """One example of which ends the process."""
+    """A dataset whose sample 3 ends the process."""
 
     def __getitem__(self, index):
         if index == 3:
@@ -44,14 +44,14 @@ class Deadly(Squares):
 
 
 class Noisy(Squares):
-    """Examples of random numbers, of each of the three generators."""
+    """Random samples from each of the three generators."""
 
     def __getitem__(self, index):
-        return index, mg.rand(2), np.random.random(), random.random()  # noqa: NPY002 -- as readers write it
+        return index, mg.rand(2), np.random.random(), random.random()  # noqa: NPY002 -- as users write it
 
 
 class Tensors(Squares):
-    """What an example is made of inside a worker."""
+    """Samples that report the worker's process and device."""
 
     def __init__(self, x):
         super().__init__(len(x))
@@ -63,7 +63,7 @@ class Tensors(Squares):
 
 
 class Stream(IterableDataset):
-    """The numbers below `count`, shared out among the workers."""
+    """The integers below `count`, split among the workers."""
 
     def __init__(self, count=10):
         self.count = count
@@ -74,7 +74,7 @@ class Stream(IterableDataset):
 
 
 class Slow(Squares):
-    """Examples that take for ever."""
+    """Samples that take a minute each."""
 
     def __getitem__(self, index):
         import time
@@ -83,32 +83,32 @@ class Slow(Squares):
 
 
 def announce(number):
-    """A worker_init_fn that says that its worker works."""
+    """Print the worker's index, as a worker_init_fn."""
     os.write(1, f"{number}\n".encode())  # in one piece: others write to the same pipe
 
 
 def remember(number):
-    """A worker_init_fn that leaves a mark."""
+    """Store the worker's index in the environment, as a worker_init_fn."""
     os.environ["WORKER"] = str(number)
 
 
 class Marked(Squares):
-    """What `remember` left."""
+    """The index that `remember` stored."""
 
     def __getitem__(self, index):
         return int(os.environ["WORKER"])
 
 
 def rows(n=10):
-    """k as a row of one number, and ten times k."""
+    """Return samples of k as a row of one element, and 10 * k."""
     return TensorDataset(mg.arange(n, dtype=mg.float32).reshape(n, 1), mg.arange(n) * 10)
 
 
 def seen(loader):
-    """The second parts of an epoch, as lists."""
+    """Return the targets of each batch of an epoch, as lists."""
     return [batch[1].tolist() for batch in loader]
 
 
 def drawn(seed=0, **options):
-    """A loader that shuffles rows."""
+    """Return a loader that shuffles the rows."""
     return DataLoader(rows(), batch_size=3, shuffle=True, generator=mg.Generator(seed), **options)

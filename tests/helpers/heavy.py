@@ -1,4 +1,4 @@
-"""A pytest plugin: which collected file is the first to import a package that takes seconds to import."""
+"""A pytest plugin that records which collected file first imports a package that takes seconds to import."""
 
 import sys
 from collections.abc import Iterator
@@ -12,7 +12,7 @@ HEAVY = ("matplotlib", "ray", "taichi", "torch")
 
 
 class HeavyImports:
-    """Notes each of these packages with the node of the file that imported it: `find_spec` alone imports nothing."""
+    """Records, for each of these packages, the node of the file that imported it. `find_spec` alone imports nothing."""
 
     def __init__(self) -> None:
         self.found: dict[str, str] = {}

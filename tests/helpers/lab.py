@@ -1,4 +1,4 @@
-"""A JupyterLab of a test's own, with nothing of the reader's settings."""
+"""A JupyterLab server for one test, isolated from the user's settings."""
 
 import os
 import re
@@ -13,15 +13,15 @@ from typing import Any
 
 from needs import needs
 
-STARTS = 300  # seconds that a server, or a kernel behind a page, may take on a slow machine
+STARTS = 300  # seconds for a server or a kernel to start on a slow machine
 SETTINGS = {
     "apputils-extension/notification": '{"fetchNews": "false", "checkForUpdates": false}',
-    "notebook-extension/tracker": '{"windowingMode": "none"}',  # cells that nobody looks at are there, too
+    "notebook-extension/tracker": '{"windowingMode": "none"}',  # renders cells outside the viewport
 }
 
 
 class Lab:
-    """The server, on a folder of notebooks, as long as the block around it lasts."""
+    """A context manager that runs the server on a folder of notebooks."""
 
     def __init__(self, folder: Path) -> None:
         needs("chromium", "playwright")
@@ -47,7 +47,7 @@ class Lab:
         late = time.monotonic() + STARTS
         while not self._answers():
             assert self._server.poll() is None, self._server.stderr.read().decode()
-            assert time.monotonic() < late, "The server does not answer."
+            assert time.monotonic() < late, "The server does not respond."
             time.sleep(0.1)
         return self
 
@@ -63,7 +63,7 @@ class Lab:
         return True
 
     def opened(self, watched: Any, name: str, **size: int) -> Any:
-        """A page with a notebook whose kernel waits."""
+        """Open a notebook in a page and wait until its kernel is idle."""
         page = watched(**{"width": 1400, "height": 1000, **size}, servers=(self.address,), complains=None)
         page.goto(f"http://{self.address}/lab/workspaces/test/tree/{name}?reset")
         idle = page.locator("#jp-main-statusbar").get_by_text(re.compile(r"Python 3.*\| Idle"))

@@ -1,4 +1,4 @@
-"""Find packages while tests are collected, and import them when a test first uses one of their names.
+"""Import packages lazily: find them during collection, and import them when a test first uses one of their names.
 
 Each process of pytest-xdist collects every test module. Taichi, PyTorch and nbgrader take seconds to import, and most
 processes that collect them run few of their tests.
@@ -13,7 +13,7 @@ from needs import needs
 class LazyModule:
     """A module that is imported when one of its attributes is first read or set.
 
-    Only public attributes import it: pytest asks the objects in a test module for special and private ones.
+    Only public attributes trigger the import: pytest probes the objects in a test module for special and private ones.
     """
 
     def __init__(self, name: str) -> None:
@@ -32,9 +32,9 @@ class LazyModule:
 
 
 def import_lazily(name: str) -> Any:
-    """Return a package that is imported when a test first reads one of its names; skip the module where it is missing.
+    """Return a package that is imported when one of its names is first read; skip the module if it is not installed.
 
-    Raises what the import raises when a test first uses a package that is installed and broken.
+    Reading a name raises the import's error if the package is installed but broken.
     """
     needs(name)
     return LazyModule(name)

@@ -1,10 +1,10 @@
-"""A pytest plugin for the two legs of `.ci/run`: the second leaves to the first what it would only repeat.
+"""A pytest plugin for the two legs of `.ci/run`: the second deselects the tests that it would only repeat.
 
-``CI_PASSED=FILE`` has a run write there each function of tests, or lesson, all cases of which passed, where none asked
-for anything that is missing (a package, or a thing of the table in `needs.py`), and none started a program, of which
-nobody sees what it asks for; the kernel of a lesson asks for what its cells import. A file is left out whole where it
-asked while it was imported, or in a fixture, which others may share. ``--leave FILE`` leaves out what is written
-there, but for what has other cases now.
+``CI_PASSED=FILE`` writes to FILE each test function or lesson of which all cases passed, unless one looked up something
+that is missing (a package, or an entry of the table in `needs.py`) or started a program, since the lookups of a child
+process cannot be observed. The kernel of a lesson looks up what its cells import. A file is omitted entirely if the
+lookup failed on import or in a fixture, which other tests may use too. ``--leave FILE`` deselects the functions in
+FILE, provided their cases are unchanged.
 """
 
 from __future__ import annotations
@@ -27,17 +27,17 @@ import needs
 
 __all__ = ["Legs"]
 
-_APART = "asked for more than there is"
-_PROGRAM = "whatever a program asks for"
+_APART = "lookup failed"
+_PROGRAM = "a child process"
 _FILE, _FUNCTION = "file", "function"
 
 
 class Legs:
-    """Each process notes what asks for more than there is, and leaves files out; the first one counts and writes."""
+    """Records the failed lookups of tests in each process; the main process collects and writes the results."""
 
     def __init__(self, config: pytest.Config) -> None:
         self.config = config
-        # Taken out of the environment, so that no program that a test starts sees it.
+        # Removed from the environment, so that no program started by a test inherits it.
         self.passed: str | None = os.environ.pop("CI_PASSED", None) or getattr(config, "workerinput", {}).get("passed")
         leave: str | None = config.getoption("leave")
         self.known: dict[str, list[str]] = json.loads(Path(leave).read_text(encoding="utf-8")) if leave else {}
@@ -49,7 +49,7 @@ class Legs:
             _note_programs()
 
     def leave(self, items: list[pytest.Item]) -> tuple[list[pytest.Item], list[pytest.Item]]:
-        """Return the tests to run, and those that are left to the first leg."""
+        """Return the tests to run, and those that passed in the first leg."""
         cases = defaultdict(list)
         for item in items:
             cases[_function(item.nodeid)].append(item.nodeid)
@@ -108,11 +108,11 @@ class Legs:
 
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
         if self.left:
-            terminalreporter.write_line(f"{len(self.left):,} tests were left to the first leg, where they passed.")
+            terminalreporter.write_line(f"{len(self.left):,} tests were deselected: they passed in the first leg.")
 
 
 class _Last:
-    """The last of those who are asked where a module or an installed package is: what it hears of is missing."""
+    """The last finder of modules and of installed packages: a lookup that reaches it has failed."""
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
         if path is None:

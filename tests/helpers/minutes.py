@@ -1,7 +1,7 @@
-"""A pytest plugin: where the minutes of a run go, part by part.
+"""A pytest plugin that reports the time that each part of the suite takes.
 
-``make minutes`` writes its table to `tests/minutes.txt`. Each row is a part of the suite: its tests, the seconds that
-worker processes spent in them, and its share of the whole. With two workers the run takes about half of their sum.
+``make minutes`` writes its table to `tests/minutes.txt`. Each row is a part of the suite with its tests, the seconds
+that worker processes spent on them, and their fraction of the total. With two workers, a run takes about half the sum.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import pytest
 
 __all__ = ["Minutes", "part_of"]
 
-# The first pattern that a test's name begins with decides its part.
+# The first pattern that matches the start of a test's name determines its part.
 PARTS = {
     "lessons": r"notebooks/|tests/lessons/|tests/cli/test_lessons",
     "Ray": r"tests/distributed/|tests/viz/pictures/test_parallel",
@@ -45,7 +45,7 @@ def part_of(nodeid: str) -> str:
 
 
 class Minutes:
-    """Adds up what worker processes report, and prints it at the end of a run."""
+    """Sums the durations that worker processes report, and prints them at the end of a run."""
 
     def __init__(self, config: pytest.Config) -> None:
         self.config = config
@@ -53,7 +53,7 @@ class Minutes:
         self.seconds: Counter[str] = Counter()
         self.tests: Counter[str] = Counter()
         self.start = time.monotonic()
-        self.collected = 0.0  # seconds until this process had collected everything
+        self.collected = 0.0  # seconds until this process finished collection
 
     @pytest.hookimpl(trylast=True)
     def pytest_collection_finish(self) -> None:
@@ -77,12 +77,12 @@ class Minutes:
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
         if not self.path:
             return
-        terminalreporter.section("where the minutes go")
+        terminalreporter.section("time by part of the suite")
         terminalreporter.write_line(self.table())
         Path(self.path).write_text(self.table() + "\n", encoding="utf-8")
 
     def table(self) -> str:
-        """Return the table as text, the largest part first."""
+        """Return the table, sorted by time in descending order."""
         machine = f"{os.cpu_count()} cores, {platform.machine()}, CPython {platform.python_version()}"
         wall, compiling = time.monotonic() - self.start, self.seconds["compile"]
         whole = sum(self.seconds.values()) - compiling

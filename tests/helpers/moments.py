@@ -1,4 +1,4 @@
-"""What a player has to say of a graph at each position: every text that shows a number, from what the engine says."""
+"""The expected labels of a player at each position: every label with a value, derived from the engine's results."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from minigrad_viz.trace.notation import formula_of, mathml
 pretty = functools.lru_cache(100_000)(notation.pretty)
 brief = functools.lru_cache(100_000)(notation.brief)
 
-# --- texts -----------------------------------------------------------------------------------------------------------
+# --- labels ----------------------------------------------------------------------------------------------------------
 
 
 def single(x):
-    """The number, if there is only one."""
+    """Return the scalar if there is exactly one element, else None."""
     if isinstance(x, np.ndarray):
         return float(x.reshape(-1)[0]) if x.size == 1 else None
     return x
@@ -34,7 +34,7 @@ def finite(x):
 
 
 def quantity(x, show=brief):
-    """A number, or an array in one line."""
+    """Format a scalar, or summarise an array in one line."""
     if x is None or single(x) is not None:
         return show(single(x))
     low, high = finite(x)
@@ -43,7 +43,7 @@ def quantity(x, show=brief):
 
 
 def words(x):
-    """The same to be read aloud."""
+    """Format the same for a screen reader."""
     if single(x) is not None:
         return pretty(single(x))
     low, high = finite(x)
@@ -57,11 +57,11 @@ def letters(markup):
     return re.sub("<[^>]*>", "", markup)
 
 
-# --- what is expected ------------------------------------------------------------------------------------------------
+# --- expectations ----------------------------------------------------------------------------------------------------
 
 
 class Moments:
-    """What a player has to say of a graph at each position."""
+    """The state and the labels that a player should show at each position."""
 
     def __init__(self, played):
         self.played, self.trace = played, played.trace
@@ -78,7 +78,7 @@ class Moments:
             self.of[event.operand] = event.of
 
     def gradient(self, node, position):
-        """(state, met, of, value), by counting the events that came by."""
+        """Return (state, met, of, value), counting the events up to this position."""
         if node == self.root and self.last >= self.seed:
             begun = position >= self.seed
             one = np.ones_like(self.played.values[node])
@@ -134,7 +134,7 @@ class Moments:
         known = {"none": "not computed yet", "blocked": "gets no gradient"}
         return known.get(state) or (f"final, Σ of {of}" if state == "final" and of > 1 else state)
 
-    # --- of the moment itself
+    # --- the step at a position
 
     def kind(self, position):
         if position == 0:
@@ -160,7 +160,7 @@ class Moments:
         return {"start": "Start", "seed": "Backward", "edge": back}[kind]
 
     def product(self, position):
-        """What stands on the active edge."""
+        """Return the label of the active edge."""
         if self.kind(position) != "edge":
             return ""
         _, _, _, up, local, down, *_ = self.event(position)
@@ -180,7 +180,7 @@ class Moments:
         return f"{name}.grad: {before} + {bracketed(event.contribution)} → {brief(event.total)}"
 
     def factors(self, position):
-        """upstream × local = contribution, of numbers; the contribution of arrays."""
+        """Return upstream × local = contribution for scalars; for arrays the contribution."""
         event = self.event(position)
         if event.local is not None:
             return f"{brief(event.upstream)} × {bracketed(event.local)} = {brief(event.contribution)}"
@@ -194,7 +194,7 @@ class Moments:
         return f"∂{root}/∂{operand} {sign} ", right
 
     def formula(self, position):
-        """The line under the sentence: its beginning, and its end."""
+        """Return the beginning and the end of the line below the sentence."""
         kind, node = self.kind(position), self.node(position)
         if kind == "start":
             return "", "Press → to compute the first operation."
@@ -214,7 +214,7 @@ class Moments:
         return left + right + factors, self.sum(position)
 
     def computation(self, node):
-        """In names, in numbers, and the result; of tensors the end of it."""
+        """Return the expression with names, then with values, then its result; for tensors only the result."""
         y = quantity(self.played.values[node])
         if self.trace.tensors:
             return f" = {y}"
@@ -228,7 +228,7 @@ class Moments:
         return " = ".join([*[letters(mathml(formula_of(op, way))) for way in ways], y])
 
     def spoken(self, position):
-        """The sentence that is read aloud: how it begins after the number of the step, and how it ends."""
+        """Return the beginning, after the step count, and the end of the sentence for screen readers."""
         kind, node = self.kind(position), self.node(position)
         name = self.title[node]
         if kind == "start":
@@ -255,14 +255,14 @@ class Moments:
         return first, f"added to the gradient of {name}{added}, {event.met} of {event.of}."
 
     def labels(self, position):
-        """The local derivatives on the wires whose result is computed, but for the one that the words are on."""
+        """Return the local derivatives on edges whose result is computed, except on the active edge."""
         now = self.event(position) if self.kind(position) == "edge" else None
         told = now and (now.result, now.slot)
         known = [key for key in self.played.locals if self.computed[key[0]] <= position and key != told]
         return sorted(brief(self.played.locals[key]) for key in known)
 
     def texts(self, position):
-        """All that is said at a position, by the names of numbers.js."""
+        """Return every label at a position, with the keys of numbers.js."""
         nodes, active = range(len(self.title)), self.node(position)
         value = None if active < 0 else self.value(active, position)
         return {

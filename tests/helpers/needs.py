@@ -1,9 +1,9 @@
-"""What tests need besides Python and minigrad: one table, one wording, one line a missing thing at the end of a run.
+"""Requirements of tests besides Python and minigrad: one table, one skip message, and a summary at the end of a run.
 
-``@pytest.mark.needs("dot")`` skips a test where there is no Graphviz, ``needs("torch")`` in a module, fixture or test
-does so at that point, and a test that imports a package of the table is skipped where it is not installed. Nothing
-heavy is imported to find out. This file is also the pytest plugin that holds the wording: a test that is skipped in
-other words fails, and the end of a run lists what was missing.
+``@pytest.mark.needs("dot")`` skips a test without Graphviz. ``needs("torch")`` in a module, fixture or test skips at
+that point. A test that imports a package of the table is skipped if the package is not installed. The checks import
+nothing heavy. This file is also the pytest plugin that enforces the message: a test that is skipped with another
+message fails, and the end of a run lists what was missing.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ WORDING = re.compile(r"needs ([^:]+): (.+)", re.DOTALL)
 
 
 class Need(NamedTuple):
-    """How to see that something is here, what brings it, and whether only another machine or device has it."""
+    """How to check for a requirement, how to get it, and whether it depends on the machine or device."""
 
     is_here: Callable[[], bool]
     brings: str
@@ -53,13 +53,13 @@ class Need(NamedTuple):
 
 @cache
 def chromium() -> str | None:
-    """Return the browser's program, or None where there is none."""
+    """Return the path of the browser's executable, or None."""
     return shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 
 
 def _installed(*packages: str) -> bool:
     found = [find_spec(package) for package in packages]
-    return all(spec is not None and spec.origin is not None for spec in found)  # a folder of that name has none
+    return all(spec is not None and spec.origin is not None for spec in found)  # None for a folder of that name
 
 
 def _program(name: str) -> bool:
@@ -73,7 +73,7 @@ def _device() -> str:
 
 
 def _on_gpu(narrow: bool = False) -> bool:
-    """Whether tensors are made on a GPU, or on one without float64."""
+    """Whether the default device is a GPU; if `narrow`, one without float64."""
     from minigrad.backends.devices import GPUS, NARROW
 
     return _device() in (NARROW if narrow else GPUS)
@@ -101,7 +101,7 @@ assert ray.get(ray.remote(lambda: os.getpid()).remote()) != os.getpid()
 
 
 def _ray_starts() -> bool:
-    """Start Ray once, in a child: it takes ports and shared memory, which not every machine gives."""
+    """Start Ray once in a child process: it needs ports and shared memory, which not every machine grants."""
     try:
         child = subprocess.run([sys.executable, "-c", _START_RAY], capture_output=True, timeout=300, check=False)
     except subprocess.TimeoutExpired:
@@ -167,18 +167,18 @@ def _found(name: str) -> bool:
     return NEEDS[name].is_here()
 
 
-asked_in_vain: set[str] = set()  # things of the table, until somebody who reads it clears it
+asked_in_vain: set[str] = set()  # names of the table, until a consumer clears the set
 
 
 def is_here(name: str) -> bool:
-    """Return whether this machine has what tests know by this name."""
+    """Whether this machine has the requirement of this name."""
     if not _found(name):
         asked_in_vain.add(name)
     return _found(name)
 
 
 def needs(*names: str) -> None:
-    """Skip the test that is running, or the module that is collected, unless all of these are here.
+    """Skip the running test, or the module being collected, unless all these requirements are met.
 
     Raises KeyError for a name that is not in the table.
     """
@@ -188,12 +188,12 @@ def needs(*names: str) -> None:
 
 
 def reason(name: str) -> str:
-    """Return the one wording in which a test is skipped."""
+    """Return the standard skip message."""
     return f"needs {name}: {NEEDS[name].brings}"
 
 
 def missing_package(error: BaseException | None, path: Path | None = None) -> str | None:
-    """Return the package of the table that a helper of tests, or the file at `path`, failed to import; else None."""
+    """Return the package of the table that a test helper, or the file at `path`, failed to import; else None."""
     if not isinstance(error, ModuleNotFoundError) or error.name is None:
         return None
     package, where = error.name.partition(".")[0], Path(traceback.extract_tb(error.__traceback__)[-1].filename)
@@ -202,7 +202,7 @@ def missing_package(error: BaseException | None, path: Path | None = None) -> st
 
 
 class Skips:
-    """Holds skips to the one wording, and lists at the end of a run what was missing."""
+    """Enforces the standard skip message, and lists the missing requirements at the end of a run."""
 
     def __init__(self) -> None:
         self.tests: Counter[str] = Counter()
@@ -222,9 +222,9 @@ class Skips:
         report = yield
         error = report.call.excinfo and report.call.excinfo.value
         while error is not None and not isinstance(error, ModuleNotFoundError):
-            error = error.__cause__  # pytest wraps what a module raises when it is imported
+            error = error.__cause__  # pytest wraps errors raised during the import of a module
         report = _held(report, error, collector.path)
-        if report.skipped:  # pytest-xdist drops a report that equals an earlier one: name the file, not this module
+        if report.skipped:  # pytest-xdist drops duplicate reports: name the file, not this module
             report.longrepr = (str(collector.path), 0, report.longrepr[2])
         return report
 
@@ -244,7 +244,7 @@ class Skips:
                 for count, what in ((self.tests, "tests"), (self.files, "files"))
                 if count[name]
             ]
-            terminalreporter.write_line(f"{' and '.join(skipped)} skipped for want of {name}. {_advice(name)}")
+            terminalreporter.write_line(f"{' and '.join(skipped)} skipped: {name} is missing. {_advice(name)}")
 
 
 def _missing(report: Any) -> str:
@@ -259,7 +259,7 @@ def _advice(name: str) -> str:
 
 
 def _held(report: Any, error: BaseException | None, path: Path) -> Any:
-    """Return the report: a failed import of a missing package as a skip, a skip that is not allowed as a failure."""
+    """Return the report, with a failed import of a missing package as a skip and an invalid skip as a failure."""
     package = missing_package(error, path)
     if package and report.failed:
         report.outcome = "skipped"
@@ -270,8 +270,8 @@ def _held(report: Any, error: BaseException | None, path: Path) -> Any:
     found = WORDING.search(said)
     if found is None or found[1] not in NEEDS:
         report.outcome = "failed"
-        report.longrepr = f"skipped in words of its own ({said}): tests/helpers/needs.py has the one wording"
+        report.longrepr = f"skipped with a non-standard message ({said}): use needs() of tests/helpers/needs.py"
     elif os.environ.get("CI_SKIPS_NOTHING") and not NEEDS[found[1]].of_machine:
         report.outcome = "failed"
-        report.longrepr = f"nothing may be missing here: {found[0]}"
+        report.longrepr = f"no requirement may be missing in this run: {found[0]}"
     return report

@@ -1,4 +1,4 @@
-"""Random graphs in blocks, to lay out."""
+"""Random nested graphs for the layout tests."""
 
 import random
 from typing import NamedTuple
@@ -15,14 +15,14 @@ class Graph(NamedTuple):
 
 
 def nested_graph(seed: int, most: int = 30) -> Graph:
-    """A graph whose blocks are contiguous in tape order, up to five deep; some edges repeat, some boxes are large."""
+    """Return a graph whose blocks are contiguous in tape order, up to five deep. Edges may repeat; sizes vary."""
     generator = random.Random(seed)
     sizes: list[Point] = []
     outer: list[int] = []
     tape: list[int] = []
     path = [-1]
     for _ in range(generator.randint(1, most)):
-        while len(path) < 6 and generator.random() < 0.25:  # open a block, and put something in it
+        while len(path) < 6 and generator.random() < 0.25:  # open a block that is not empty
             outer.append(path[-1])
             path.append(len(sizes))
             sizes.append((round(generator.uniform(0, 200), 1), 18.0))

@@ -1,6 +1,6 @@
-"""Every layer, once or more: how it is made and what it is called with. Comparisons with PyTorch are made from this.
+"""Test cases for every layer: how to construct and call it. The comparisons with PyTorch are generated from them.
 
-A case is written for both libraries: `nn` is `minigrad.nn` or `torch.nn`. Inputs are arrays; those of floats are
+A case applies to both libraries: `nn` is `minigrad.nn` or `torch.nn`. Inputs are arrays; floating-point inputs are
 differentiated.
 """
 
@@ -15,18 +15,18 @@ __all__ = ["APART", "CASES", "Case", "case"]
 
 
 class Case(NamedTuple):
-    """A layer, made by `make`, and called with `inputs` by `call`."""
+    """A layer, constructed by `make` and called with `inputs` by `call`."""
 
     name: str
     make: Callable[[Any], Any]
     inputs: tuple[Any, ...]
     call: Callable[..., Any] = lambda layer, *inputs: layer(*inputs)
-    trains: bool = True  # whether its training can be compared: not where numbers are drawn
-    narrow: bool = False  # whether PyTorch takes a constant that is no float64
+    trains: bool = True  # whether training can be compared; False for random layers
+    narrow: bool = False  # whether PyTorch uses a constant of lower precision than float64
 
 
 def case(text: str, *inputs: Any, **more: Any) -> Case:
-    """The layer that `text`, such as "Linear(3, 2)", makes."""
+    """Return the case for the layer that `text` constructs, such as "Linear(3, 2)"."""
     return Case(text, lambda nn: eval(f"nn.{text}", {"nn": nn}), inputs, **more)
 
 
@@ -40,7 +40,7 @@ def signs(*shape: int) -> Any:
 
 LINE, LINES = numbers(2, 4), numbers(2, 3, 8)
 IMAGES, IMAGE = numbers(2, 4, 6, 5), numbers(4, 6, 5)
-PLACES = numbers(5, 2, 8)  # five places of two sequences
+PLACES = numbers(5, 2, 8)  # five positions of two sequences
 OTHERS = numbers(3, 2, 8, seed=1)
 MASK = np.triu(np.ones((5, 5), dtype=bool), 1)
 PADDING = np.array([[False, False, False, False, True], [False, False, False, False, False]])
@@ -234,7 +234,7 @@ CASES = [
     case("PairwiseDistance(1.0, keepdim=True)", LINE, numbers(2, 4, seed=1)),
 ]
 
-# What is no layer, or not in PyTorch: tested by itself.
+# Classes that are not layers, or not in PyTorch. Other files test them.
 APART = {
     "HingeLoss",
     "MinPool2d",

@@ -1,4 +1,4 @@
-"""Modules in modules: what the tests of modules look at."""
+"""Nested modules for the tests of `nn.Module`."""
 
 import minigrad as mg
 from minigrad import nn

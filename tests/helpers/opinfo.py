@@ -1,8 +1,8 @@
-"""PyTorch's own samples as an oracle: every `OpInfo` of `op_db` whose name is here.
+"""Compare minigrad with PyTorch on PyTorch's own samples: every `OpInfo` of `op_db` that minigrad implements.
 
 PyTorch tests its operations with samples that its authors wrote, a list for each operation and dtype, and with calls
-that must be refused. Here each sample is called in both libraries: results have the same dtypes, shapes and elements,
-in float64 the same first and second gradients, and what PyTorch refuses is refused.
+that must raise. Here both libraries run each sample. Results must have the same dtypes, shapes and elements, and in
+float64 the same first and second gradients. Calls that PyTorch rejects must be rejected.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ import minigrad as mg
 from minigrad.core.errors import MinigradError
 from strategies import PARITY
 
-# PyTorch's own tests forbid all after them to set cuDNN's flags, as programs for PyTorch do.
+# PyTorch's test utilities forbid setting cuDNN's flags afterwards, which programs for PyTorch do.
 torch.backends.disable_global_flags.__globals__["__allow_nonbracketed_mutation_flag"] = True
 
 __all__ = ["DTYPES", "Exemption", "Found", "check_samples", "exception", "exceptions", "operations", "units"]
 
 DTYPES = ("float64", "float32", "int64", "int32", "uint8", "bool")
 
-# Their elements are drawn or uninitialised: dtype and shape are compared.
+# Their elements are random or uninitialised: only dtype and shape are compared.
 DRAWN = {
     *("bernoulli", "multinomial", "normal", "rand_like", "randn", "randn_like", "randint", "randint_like", "randperm"),
     *(
@@ -47,7 +47,7 @@ DRAWN = {
 }
 
 
-# Where PyTorch's samples give arguments in another order than its function takes them, or to a method.
+# PyTorch's samples pass arguments in another order than its function takes them, or call a method.
 CALLS: dict[str, Callable[..., Any]] = {
     "T": lambda x: x.T,
     "mT": lambda x: x.mT,
@@ -58,23 +58,23 @@ CALLS: dict[str, Callable[..., Any]] = {
     ),
     "normal": lambda std, mean, **options: mg.normal(mean, std, **options),
     "normal/in_place": lambda x, *args, **options: x.clone().detach().normal_(*args, **options),
-    "unfold": lambda x, *args: x.unfold(*args),  # `F.unfold` is another function
+    "unfold": lambda x, *args: x.unfold(*args),  # `F.unfold` is a different function
     "where": lambda x, condition, other: mg.where(condition, x, other),
     "zero_": lambda x: x.clone().zero_(),
 }
 
 
-# They return indices; among equal elements PyTorch may choose any, so that the elements are compared to which they
-# point. The position of `dim` among the arguments after the input.
+# These return indices. PyTorch may choose any of several equal elements, so the elements at the indices are compared.
+# The value is the position of `dim` among the arguments after the input.
 POINTING = {"argsort": 0, "sort": 0, "kthvalue": 1, "topk": 1}
 
 
 class Outside(Exception):
-    """A sample asks for what minigrad does not have at all: a dtype, a layout, a generator, a function of PyTorch's."""
+    """A sample uses something that minigrad lacks entirely: a dtype, a layout, a generator or a function of PyTorch."""
 
 
 class Found(NamedTuple):
-    """What became of a sample: ``passed``, ``outside``, or the stage that differs, with what was seen."""
+    """The outcome of a sample: ``passed``, ``outside``, or the stage that differs, with a message."""
 
     operation: str
     dtype: str
@@ -85,13 +85,13 @@ class Found(NamedTuple):
 
 @cache
 def operations() -> dict[str, Any]:
-    """Return the OpInfos whose function is here, by name; variants of tests as ``name/variant``."""
+    """Return the OpInfos whose function exists in minigrad, by name; test variants as ``name/variant``."""
     found = {full_name(op): op for op in op_db if function_of(op) is not None}
     return dict(sorted(found.items()))
 
 
 def units(part: int = 0, parts: int = 1) -> list[tuple[str, str]]:
-    """Return a part, chosen by hash, of all pairs of an operation and a dtype, or "error" for what is to be refused."""
+    """Return a part, chosen by hash, of all pairs of operation and dtype; "error" stands for calls that must raise."""
     found = []
     for name, op in operations().items():
         here = [dtype for dtype in DTYPES if getattr(torch, dtype) in op.supported_dtypes("cpu")]
@@ -100,12 +100,12 @@ def units(part: int = 0, parts: int = 1) -> list[tuple[str, str]]:
 
 
 def full_name(op: Any) -> str:
-    """Return the name of an OpInfo, with its variant where one function has several."""
+    """Return the name of an OpInfo, with its variant if the function has several."""
     return f"{op.name}/{op.variant_test_name}" if op.variant_test_name else op.name
 
 
 def function_of(op: Any) -> Callable[..., Any] | None:
-    """Return the function of that name, or the method where there is no function; None where there is neither."""
+    """Return minigrad's function of that name, else the method, else None."""
     if full_name(op) in CALLS:
         return CALLS[full_name(op)]
     found: Any = mg if "." in op.name or hasattr(torch, op.name) else None
@@ -118,7 +118,7 @@ def function_of(op: Any) -> Callable[..., Any] | None:
 
 
 def converted(x: Any, memo: dict[int, Any]) -> Any:
-    """Return an argument of a sample as ours; a tensor that occurs twice is the same tensor twice."""
+    """Convert an argument of a sample to minigrad; a tensor that occurs twice is converted once."""
     if isinstance(x, torch.Tensor):
         if id(x) not in memo:
             name = str(x.dtype)[6:]
@@ -155,7 +155,7 @@ def converted(x: Any, memo: dict[int, Any]) -> Any:
 
 
 def leaves(*trees: Any) -> list[Any]:
-    """Return the tensors of arguments, of either library, in order, each once."""
+    """Return the distinct tensors among the arguments, of either library, in order."""
     found: dict[int, Any] = {}
 
     def visit(x: Any) -> None:
@@ -173,7 +173,7 @@ def leaves(*trees: Any) -> list[Any]:
 
 
 def seeded(op: Any, dtype: str) -> None:
-    """Seed what PyTorch draws its samples from."""
+    """Seed the generators that PyTorch's samples use."""
     seed = crc32(f"{full_name(op)} {dtype}".encode())
     torch.manual_seed(seed)
     random.seed(seed)
@@ -190,17 +190,17 @@ def flat(result: Any) -> list[Any]:
 
 
 class Exemption(NamedTuple):
-    """A line of the table of exceptions: where we differ from PyTorch on purpose, and why."""
+    """A row of the table of exceptions: a deliberate difference from PyTorch, and its reason."""
 
     operation: str
-    dtypes: str  # separated by spaces; "error" for calls that are to be refused
+    dtypes: str  # separated by spaces; "error" for calls that must raise
     stage: str
     device: str  # empty: all
     reason: str
 
 
 class Differs(Exception):
-    """Both libraries answer, and not alike."""
+    """Both libraries return a result, and the results differ."""
 
     def __init__(self, stage: str, message: str) -> None:
         super().__init__(message)
@@ -208,21 +208,21 @@ class Differs(Exception):
 
 
 def compare(stage: str, mine: Any, its: Any, tolerance: float, values: bool = True, floor: float = 0.0) -> None:
-    """Raise Differs unless an output is PyTorch's in dtype, shape and elements."""
+    """Raise Differs unless an output equals PyTorch's in dtype, shape and elements."""
     if not isinstance(its, torch.Tensor):
         if isinstance(its, torch.dtype):
             mine, its = str(mine).split(".")[-1], str(its)[6:]
         if isinstance(mine, mg.Tensor) or (isinstance(its, bool | int | float) and type(mine) is not type(its)):
-            raise Differs(f"{stage}: type", f"{type(mine).__name__}, and {type(its).__name__} in PyTorch")
+            raise Differs(f"{stage}: type", f"{type(mine).__name__}, but {type(its).__name__} in PyTorch")
         if mine != its and not (mine != mine and its != its):
-            raise Differs(f"{stage}: value", f"{mine}, and {its} in PyTorch")
+            raise Differs(f"{stage}: value", f"{mine}, but {its} in PyTorch")
         return
     if not isinstance(mine, mg.Tensor):
-        raise Differs(f"{stage}: type", f"{type(mine).__name__}, and a tensor in PyTorch")
+        raise Differs(f"{stage}: type", f"{type(mine).__name__}, but a tensor in PyTorch")
     if mine.dtype.name != str(its.dtype)[6:]:
-        raise Differs(f"{stage}: dtype", f"{mine.dtype.name}, and {str(its.dtype)[6:]} in PyTorch")
+        raise Differs(f"{stage}: dtype", f"{mine.dtype.name}, but {str(its.dtype)[6:]} in PyTorch")
     if tuple(mine.shape) != tuple(its.shape):
-        raise Differs(f"{stage}: shape", f"{tuple(mine.shape)}, and {tuple(its.shape)} in PyTorch")
+        raise Differs(f"{stage}: shape", f"{tuple(mine.shape)}, but {tuple(its.shape)} in PyTorch")
     if values:
         a, b = mine.detach().numpy(), its.numpy(force=True)
         try:
@@ -234,10 +234,10 @@ def compare(stage: str, mine: Any, its: Any, tolerance: float, values: bool = Tr
 
 
 def gradients(stage: str, mine: list[Any], its: list[Any], ours: list[Any], theirs: list[Any], more: bool) -> Any:
-    """Compare the gradients of weighted sums; return those that have a gradient themselves, of both libraries."""
+    """Compare the gradients of weighted sums; return those of both libraries that require grad themselves."""
     for a, b in zip(mine, its, strict=True):
         if isinstance(b, torch.Tensor) and a.requires_grad != b.requires_grad:
-            raise Differs(f"{stage}: requires_grad", f"{a.requires_grad}, and {b.requires_grad} in PyTorch")
+            raise Differs(f"{stage}: requires_grad", f"{a.requires_grad}, but {b.requires_grad} in PyTorch")
     pairs = [(a, b) for a, b in zip(mine, its, strict=True) if isinstance(b, torch.Tensor) and b.requires_grad]
     wanted = [(a, b) for a, b in zip(ours, theirs, strict=True) if b.requires_grad]
     if not pairs or not wanted:
@@ -275,7 +275,7 @@ def gradients(stage: str, mine: list[Any], its: list[Any], ours: list[Any], thei
 
 
 def pointed(name: str, indices: Any, sample: Any) -> Any:
-    """Return the elements of the input at these indices, as a tensor of their library."""
+    """Return the elements of the input at these indices, as a tensor of the same library."""
     x, at = sample.input.detach(), torch.tensor(indices.tolist(), dtype=torch.int64)
     position = POINTING[name]
     dim = sample.args[position] if len(sample.args) > position else sample.kwargs.get("dim", -1)
@@ -286,7 +286,7 @@ def pointed(name: str, indices: Any, sample: Any) -> Any:
 
 
 def check(op: Any, dtype: str, sample: Any) -> None:
-    """Hold a sample to PyTorch. Raises Differs, Outside, or whatever our call raises."""
+    """Compare a sample with PyTorch. Raises Differs, Outside, or whatever minigrad's call raises."""
     arguments = (sample.input, tuple(sample.args), dict(sample.kwargs))
     memo: dict[int, Any] = {}
     ours = converted(arguments, memo)
@@ -294,7 +294,7 @@ def check(op: Any, dtype: str, sample: Any) -> None:
         torch.manual_seed(0)
         result = op.op(arguments[0], *arguments[1], **arguments[2])
     except Exception as refusal:  # noqa: BLE001 -- whatever PyTorch raises
-        raise Outside(f"PyTorch refuses its own sample: {refusal}") from None
+        raise Outside(f"PyTorch rejects its own sample: {refusal}") from None
     its = flat(result)
     if any(isinstance(b, torch.Tensor) and str(b.dtype)[6:] not in DTYPES for b in its):
         raise Outside("result of another dtype")
@@ -303,7 +303,7 @@ def check(op: Any, dtype: str, sample: Any) -> None:
     drawn = full_name(op) in DRAWN or arguments[2].get("dropout_p", 0.0) > 0.0
     mine = flat(function(ours[0], *ours[1], **ours[2]))
     if len(mine) != len(its):
-        raise Differs("forward: outputs", f"{len(mine)}, and {len(its)} in PyTorch")
+        raise Differs("forward: outputs", f"{len(mine)}, but {len(its)} in PyTorch")
     if op.name in POINTING:
         mine, its = [[*y[:-1], pointed(op.name, y[-1], sample)] for y in (mine, its)]
     for a, b in zip(mine, its, strict=True):
@@ -317,7 +317,7 @@ def check(op: Any, dtype: str, sample: Any) -> None:
 
 
 def check_samples(name: str, dtype: str) -> Iterator[Found]:
-    """Hold each sample of an operation to PyTorch, on the default device; of "error", each call that it refuses."""
+    """Compare each sample of an operation with PyTorch on the default device; for "error", each call that must fail."""
     op = operations()[name]
     seeded(op, dtype)
     samples: Any
@@ -333,7 +333,7 @@ def check_samples(name: str, dtype: str) -> Iterator[Found]:
 
 
 def check_refused(op: Any, _: str, sample: Any) -> None:
-    """Raise Differs where ours accepts what PyTorch refuses, or raises what says nothing."""
+    """Raise Differs if minigrad accepts what PyTorch rejects, or raises an error that is not minigrad's own."""
     arguments = (sample.input, tuple(sample.args), dict(sample.kwargs))
     try:
         op.op(arguments[0], *arguments[1], **arguments[2])
@@ -344,27 +344,27 @@ def check_refused(op: Any, _: str, sample: Any) -> None:
     function = function_of(op)
     assert function is not None
     try:
-        ours = converted(arguments, {})  # which may be refused already: a tensor of 65 dimensions
+        ours = converted(arguments, {})  # which may raise already: a tensor of 65 dimensions
         function(ours[0], *ours[1], **ours[2])
     except MinigradError:
         return
     except (TypeError, ValueError, IndexError, NotImplementedError, AttributeError) as raw:
         if isinstance(raw, TypeError) and "unexpected keyword argument" in str(raw):
-            return  # Python's words
+            return  # Python's own message
         raise Differs("raw error", f"{type(raw).__name__}: {raw}") from None
     raise Differs("accepted", asked[:200])
 
 
 @cache
 def exceptions(device: str) -> list[Exemption]:
-    """Return the lines of `tests/pytorch/exceptions.txt` that hold on a device."""
+    """Return the rows of `tests/pytorch/exceptions.txt` that apply to a device."""
     lines = (Path(__file__).parents[1] / "pytorch" / "exceptions.txt").read_text(encoding="utf-8").splitlines()
     table = [Exemption(*(cell.strip() for cell in line.split("|"))) for line in lines if line and line[0] != "#"]
     return [line for line in table if line.device in ("", device)]
 
 
 def exception(found: Found, device: str) -> Exemption | None:
-    """Return the line that allows what was found, or None."""
+    """Return the row that allows this outcome, or None."""
     for line in exceptions(device):
         if (line.operation, line.stage) == (found.operation, found.stage) and found.dtype in line.dtypes.split():
             return line
@@ -372,7 +372,7 @@ def exception(found: Found, device: str) -> Exemption | None:
 
 
 def outcome(call: Callable[[], None]) -> tuple[str, str]:
-    """Return what became of a call."""
+    """Return the stage and the message of a call's outcome."""
     try:
         call()
     except Outside as reason:

@@ -1,4 +1,4 @@
-"""The page of the book on PyTorch's own samples: how many give PyTorch's results, and what differs on purpose.
+"""Write the page of the book on PyTorch's own samples: how many give PyTorch's results, and which differ on purpose.
 
 PYTHONPATH=tests:tests/helpers python tests/helpers/opinfo_page.py > book/pytorch_samples.md        or: make opinfo
 """
@@ -37,7 +37,7 @@ of them in `make nightly`. Its exceptions are in `tests/pytorch/exceptions.txt`.
 
 
 def page(devices: tuple[str, ...] = ("numpy", "cpu")) -> str:
-    """Hold all samples to PyTorch on these devices, and return the page."""
+    """Compare all samples with PyTorch on these devices, and return the page."""
     totals, reasons, outside = [], Counter[tuple[str, str, str]](), 0
     for device in devices:
         mg.set_default_device(device)

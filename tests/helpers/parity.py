@@ -1,4 +1,4 @@
-"""What a sample is held to: PyTorch's values, types, refusals and gradients, and finite differences to second order."""
+"""Checks of a sample: PyTorch's values, dtypes, errors and gradients, and finite differences to second order."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,17 +14,17 @@ from samples import Sample
 from strategies import PARITY, SECOND
 from tiers import NIGHTLY, choose_cases
 
-# What the device has: a GPU without float64 refuses it, and its gradients are held to those of float64 on the host.
+# A GPU without float64 rejects it; there gradients are compared with those of float64 on the host.
 NARROW = mg.get_default_device() in devices.NARROW
 NO_DOUBLE = "float64: the device"
 REFUSED = (DTypeError,) if NARROW else ()
 FLOATS = ("float32",) if NARROW else ("float64", "float32")
 INTS = ("int64", "int32", "uint8", "bool")
 
-# PyTorch has not written this for this type; we may have.
+# PyTorch has no kernel for this dtype; minigrad may have one.
 NO_KERNEL = ("not implemented for", "not support", "Could not run", "Unsupported")
 
-# Each arranges a base tensor, of either library, made from an array by `base`: the same strides in both.
+# Views of a base tensor of either library, created from an array by `base`, with the same strides in both.
 LAYOUTS = {
     "contiguous": lambda x: x,
     "transposed": lambda x: x.permute(*range(x.ndim)[::-1]) if x.ndim else x,
@@ -36,7 +36,7 @@ LAYOUTS = {
 
 
 def float_cases(key: str) -> list[tuple[str, str]]:
-    """The types and layouts in which a sample is compared: in `make test` one, in every second sample contiguous."""
+    """Return the dtypes and layouts to compare: in `make test` one pair, contiguous for every second sample."""
     first, *others = LAYOUTS
     whole = [(dtype, first) for dtype in FLOATS]
     rest = [(dtype, layout) for layout in others for dtype in FLOATS]
@@ -44,7 +44,7 @@ def float_cases(key: str) -> list[tuple[str, str]]:
 
 
 class Functions:
-    """The functions of a library, by name."""
+    """The functions of a library, looked up by name in several modules."""
 
     def __init__(self, *places: Any) -> None:
         self._places = places
@@ -57,7 +57,7 @@ class Functions:
 
 
 def ours() -> Functions:
-    rooms = SimpleNamespace(__name__="minigrad", linalg=mg.linalg)  # which functional has a family of the same name for
+    rooms = SimpleNamespace(__name__="minigrad", linalg=mg.linalg)  # since functional has a module of the same name
     return Functions(rooms, mg.functional, mg)
 
 
@@ -68,7 +68,7 @@ def theirs() -> Functions:
 
 
 def base(array: Any, layout: str) -> Any:
-    """The array of which `layout` makes `array`, or one like it."""
+    """Return the base array from which `layout` takes `array`, or a similar one."""
     if layout == "transposed":
         return array.T.copy()
     if layout == "sliced":
@@ -85,7 +85,7 @@ def cast(array: Any, dtype: str) -> Any:
 
 
 def called(sample: Sample, tensor: Any, functions: Any, dtype: str, layout: str) -> tuple[list[Any], list[Any]]:
-    """The outputs of the call and the bases of the inputs, which are leaves."""
+    """Return the outputs of the call and the bases of the inputs, which are leaves."""
     bases = []
     for array in sample.inputs:
         leaf = tensor(base(cast(array, dtype), layout))
@@ -97,7 +97,7 @@ def called(sample: Sample, tensor: Any, functions: Any, dtype: str, layout: str)
 
 
 def both(sample: Sample, dtype: str, layout: str) -> tuple[Any, Any] | None:
-    """The call by either library; None where both refuse it, or PyTorch has no kernel."""
+    """Return the call's results in both libraries; None if both raise, or PyTorch has no kernel."""
     import torch
 
     try:
@@ -111,7 +111,7 @@ def both(sample: Sample, dtype: str, layout: str) -> tuple[Any, Any] | None:
             called(sample, mg.tensor, ours(), dtype, layout)
         except MinigradError:
             return None
-        raise AssertionError(f"PyTorch refuses this: {refusal}") from None
+        raise AssertionError(f"PyTorch rejects this call: {refusal}") from None
     try:
         return called(sample, mg.tensor, ours(), dtype, layout), expected
     except DTypeError as refusal:
@@ -121,19 +121,19 @@ def both(sample: Sample, dtype: str, layout: str) -> tuple[Any, Any] | None:
 
 
 def same(mine: Any, its: Any, dtype: str) -> None:
-    """Assert that a tensor of ours is PyTorch's in type, shape and numbers."""
+    """Assert that a tensor equals PyTorch's in dtype, shape and elements."""
     assert (mine.dtype.name, mine.shape) == (str(its.dtype)[6:], tuple(its.shape))
     close(mine.detach().numpy(), its.numpy(force=True), PARITY.get(dtype, PARITY["float32"]))
 
 
 def close(a: Any, b: Any, tolerance: float) -> None:
-    """Assert equality to `tolerance`, relative to the largest number of `b`: sums are added up in different orders."""
+    """Assert equality to `tolerance`, relative to the largest element of `b`: summation orders differ."""
     largest = np.abs(b[np.isfinite(b)].astype(float)).max(initial=0.0)
     np.testing.assert_allclose(a.astype(float), b.astype(float), rtol=tolerance, atol=tolerance * largest)
 
 
 def agree(call: Any, *arrays: Any) -> None:
-    """Assert that `call` gives what it gives with PyTorch's functions, and the same gradients of its float inputs.
+    """Assert that `call` returns the same outputs, and gradients of its float inputs, with PyTorch's functions.
 
     The gradients are those of the outputs' sum, weighted by 1, 2, 3, …
     """
@@ -149,7 +149,7 @@ def agree(call: Any, *arrays: Any) -> None:
 
 
 def _weighted(call: Any, functions: Any, library: Any, arrays: Any) -> tuple[list[Any], list[Any]]:
-    """The outputs of the call and its float inputs, after a backward pass."""
+    """Return the outputs of the call and its float inputs, after a backward pass."""
     inputs = [library.tensor(np.asarray(x)) for x in arrays]
     leaves = [x.requires_grad_() for x in inputs if x.dtype.is_floating_point]
     result = call(functions, *inputs)
@@ -173,7 +173,7 @@ def weight_of(array: Any, dtype: str) -> Any:
 
 
 def check_gradient(sample: Sample, dtype: str, layout: str) -> None:
-    """The gradients of the outputs, weighted, are PyTorch's, whose None is a zero."""
+    """Compare the gradients of the weighted outputs with PyTorch's, where None counts as zero."""
     import torch
 
     found = both(sample, dtype, layout)
@@ -201,7 +201,7 @@ def check_gradient(sample: Sample, dtype: str, layout: str) -> None:
 
 
 def numeric(sample: Sample) -> tuple[Any, list[Any], bool]:
-    """The call as a function of its inputs that returns what has a gradient; the inputs; whether they are many."""
+    """Return the call as a function with differentiable outputs only, its inputs, and whether the inputs are large."""
 
     def function(*inputs: Any) -> Any:
         result = sample.call(ours(), *inputs)
@@ -214,7 +214,7 @@ def numeric(sample: Sample) -> tuple[Any, list[Any], bool]:
 
 
 def on_host(sample: Sample, second: bool) -> None:
-    """Hold the gradients that the device computes in float32, or those of these, to NumPy's in float64."""
+    """Compare the gradients that the device computes in float32, first or second, with NumPy's in float64."""
     found = derived(sample, "float32", mg.get_default_device(), second)
     for a, b in zip(found, derived(sample, "float64", "numpy", second), strict=True):
         assert (a is None) == (b is None)
@@ -223,7 +223,7 @@ def on_host(sample: Sample, second: bool) -> None:
 
 
 def derived(sample: Sample, dtype: str, device: str, second: bool) -> Any:
-    """The gradients of a weighted sum of the outputs; if `second`, of a weighted sum of those."""
+    """Return the gradients of a weighted sum of the outputs; if `second`, of a weighted sum of those."""
     with computing_on(device):
         outputs, leaves = called(sample, mg.tensor, ours(), dtype, "contiguous")
         leaves = [x for x in leaves if x.requires_grad]
@@ -265,7 +265,7 @@ def check_second(sample: Sample) -> None:
 
 
 def differentiable(sample: Sample) -> bool:
-    """Whether any output of the call has a gradient."""
+    """Whether any output of the call requires grad."""
     with computing_on("numpy"):
         outputs, _ = called(sample, mg.tensor, ours(), "float64", "contiguous")
     return any(x.requires_grad for x in outputs)

@@ -1,4 +1,4 @@
-"""The device of Taichi's that tests of its kernels use: the one that tensors are made on, or else ``cpu``."""
+"""The Taichi device for tests of its kernels: the default device if Taichi computes there, else ``cpu``."""
 
 from typing import Any
 
@@ -15,5 +15,5 @@ in_memory = pytest.mark.needs("memory that NumPy sees")
 
 
 def put(x: Any) -> Any:
-    """An array of NumPy's as one of that device; other things are themselves."""
+    """Copy a NumPy array to that device; return other objects unchanged."""
     return memory(HERE).copied(x) if isinstance(x, np.ndarray) else x

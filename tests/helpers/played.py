@@ -1,7 +1,7 @@
-"""Random graphs that the player is tested on, and what the engine says of each moment of them.
+"""Random graphs for tests of the player, and the engine's results at each position.
 
-The numbers come from the Values and tensors themselves and from `mg.events`, never from a trace: of that only the
-places of the nodes, their names and their formulas are used.
+The values come from the Values and tensors themselves and from `mg.events`, never from a trace, which only supplies
+the nodes' indices, names and formulas.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ SCALAR = [op for op in ELEMENTWISE if javascript(op)["js"] is not None]
 
 
 class Event(NamedTuple):
-    """One of the engine, with places for nodes; it is contribution number `met` of `of` to its operand."""
+    """An event of the engine with node indices: contribution number `met` of `of` to its operand."""
 
     result: int
     operand: int
@@ -38,7 +38,7 @@ class Event(NamedTuple):
 
 
 class Played:
-    """What a player should show of the graph that ends in `root`, or in several of which it plays one."""
+    """The expected playback of the graph that ends in `root`; `others` are further roots of the same drawing."""
 
     def __init__(self, root: Any, *others: Any) -> None:
         self.root = root
@@ -50,7 +50,7 @@ class Played:
 
     @cached_property
     def values(self) -> dict[int, Any]:
-        """What each node holds: a float or an array."""
+        """The value of each node: a float or an array."""
         found: dict[int, Any] = {}
         for node, place in self._places.items():
             found[place] = _held(node)
@@ -63,13 +63,13 @@ class Played:
 
     @cached_property
     def blocked(self) -> set[int]:
-        """The nodes that never get a gradient: constants, and what needs none."""
+        """The nodes that never receive a gradient: constants, and nodes that do not require grad."""
         free = {self._places[x] for x in self._places if getattr(x, "requires_grad", True)}
         return set(range(len(self.trace.kinds))) - free
 
     @cached_property
     def order(self) -> list[int]:
-        """The operations in the order of the trace, in which each comes after its operands."""
+        """The operations in trace order, in which each comes after its operands."""
         return sorted(self._places[x] for x in self.nodes if _is_op(x))
 
     @cached_property
@@ -89,7 +89,7 @@ class Played:
 
     @cached_property
     def locals(self) -> dict[tuple[int, int], float]:
-        """The local derivatives of Values, by result and slot, where a gradient goes back."""
+        """The local derivatives of Values, by result and slot, along differentiable edges."""
         found = {}
         for x in self.nodes:
             if isinstance(x, mg.Value) and x.requires_grad:
@@ -105,7 +105,7 @@ class Played:
 
     @property
     def last(self) -> int:
-        """The last position; of a root that gets no gradient there is only the way forward."""
+        """The last position. A root that does not require grad has only a forward pass."""
         return self.seed + len(self.events) if self.place(self.root) not in self.blocked else len(self.order)
 
 
@@ -142,10 +142,10 @@ def _number(x: Any) -> Any:
 
 
 def scalar_graph(seed: int, most: int = 9) -> tuple[mg.Value, list[mg.Value]]:
-    """A random graph over every operation that numbers have, and its leaves.
+    """Return a random graph over every scalar operation, and its leaves.
 
-    Among its nodes are constants, a leaf that is blocked, nodes used many times, and a*a. What leads nowhere is added
-    up in the end, so that all of it is in the graph.
+    Its nodes include constants, a detached leaf, nodes used many times, and a*a. Unused nodes are summed at the end, so
+    that the graph contains all of them.
     """
     generator = random.Random(seed)
     leaves = [mg.Value(generator.uniform(-2.0, 2.0), f"x{k}") for k in range(generator.randint(1, 4))]
@@ -154,7 +154,7 @@ def scalar_graph(seed: int, most: int = 9) -> tuple[mg.Value, list[mg.Value]]:
     pool = [*leaves, blocked]
     used: set[mg.Value] = set()
     wanted = len(pool) + generator.randint(2, most)
-    first = SCALAR[seed % len(SCALAR)]  # so that each has its turn
+    first = SCALAR[seed % len(SCALAR)]  # so that each operation occurs
     while len(pool) < wanted:
         op, first = first or generator.choice(SCALAR), None
         operands: list[Any] = [generator.choice(pool) for _ in op.inputs]
@@ -163,7 +163,7 @@ def scalar_graph(seed: int, most: int = 9) -> tuple[mg.Value, list[mg.Value]]:
         elif len(operands) > 1 and generator.random() < 0.2:
             operands[generator.randrange(len(operands))] = generator.choice([-1.0, 0.5, 2.0, 3.0])
         made = _tame(op, operands)
-        if made is None:  # outside of its domain: leaves of its own then
+        if made is None:  # outside its domain: use new leaves
             made = _tame(op, [mg.Value(x) for x in generator.choice(points(op, 8))])
         if made is None:
             continue
@@ -178,7 +178,7 @@ def scalar_graph(seed: int, most: int = 9) -> tuple[mg.Value, list[mg.Value]]:
 
 
 def _tame(op: mg.Op, operands: list[Any]) -> mg.Value | None:
-    """The operation, unless its number or a slope is huge or none at all, or it gives a bool."""
+    """Return the operation's result; None if a value or derivative is huge or not finite, or the result a bool."""
     try:
         made = op(*operands, **ATTRS.get(op.name, {}))
         if not isinstance(made, mg.Value):
@@ -190,7 +190,7 @@ def _tame(op: mg.Op, operands: list[Any]) -> mg.Value | None:
 
 
 def tensor_graph(seed: int, steps: int = 4) -> Any:
-    """A random graph of float64 tensors that ends in one number, or now and then in an array."""
+    """Return a random graph of float64 tensors that ends in a scalar or, for some seeds, in an array."""
     generator, random_ = random.Random(seed), np.random.default_rng(seed)
 
     def leaf(*shape: int, grad: bool = True) -> Any:

@@ -1,4 +1,4 @@
-"""Asks the player, by node, what it makes of something: for tests that compare it with Python."""
+"""Run jobs in the player under Node.js, for tests that compare it with Python."""
 
 import json
 import math
@@ -10,7 +10,7 @@ COMPARE = FRONTEND / "tests" / "compare.js"
 
 
 def compare(*options, **job):
-    """What the player makes of a job, by node."""
+    """Return the player's result of a job."""
     needs("node")
     done = subprocess.run(
         ["node", *options, str(COMPARE)],
@@ -25,7 +25,7 @@ def compare(*options, **job):
 
 
 def coded(x):
-    """A number as a job has it."""
+    """Encode a float for a job: non-finite values as strings."""
     if not math.isfinite(x):
         return "NaN" if math.isnan(x) else "Infinity" if x > 0 else "-Infinity"
     return x

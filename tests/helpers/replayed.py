@@ -1,4 +1,4 @@
-"""Programs whose graphs a drawing computes again; each returns its loss and its variables."""
+"""Programs whose graphs a drawing recomputes; each returns its loss and its variables."""
 
 import minigrad as mg
 
@@ -86,7 +86,7 @@ def in_place_and_views():
     total = mg.zeros(())
     total += c.sum()
     wide = w + 0.0
-    wide.add_(mg.ones(3, dtype=mg.float64))  # computed as float64, kept as float32
+    wide.add_(mg.ones(3, dtype=mg.float64))  # computed in float64, stored as float32
     loss = b.sum() + (c.exp() * b[1]).sum() + total + wide.sum()
     return loss, locals()
 

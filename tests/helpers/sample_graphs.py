@@ -1,4 +1,4 @@
-"""Graphs such as users of the player have: for screenshots, and for what a browser checks."""
+"""Typical graphs of the player's users, for screenshots and browser tests."""
 
 import minigrad as mg
 from minigrad import functional as F
@@ -6,7 +6,7 @@ from minigrad_viz import draw, tour
 
 
 def scalars():
-    """About thirty nodes: a small network on one input."""
+    """About thirty nodes: a small network of Values with one input."""
     x, t = [mg.Value(v, f"x{i}") for i, v in enumerate((1.0, -2.0))], 0.5
     net = mg.nn.scalar.MLP([2, 2, 1], seed=0)
     loss = (net(x)[0] - t) ** 2
@@ -58,7 +58,7 @@ def expression():
 
 
 def not_a_number():
-    """A logarithm of a negative number, and what comes of it."""
+    """A logarithm of a negative value, and the NaNs that follow."""
     a, b = mg.Value(2.0, "a"), mg.Value(3.0, "b")
     y = (a - b).log() * b + a
     y.label = "y"
@@ -66,7 +66,7 @@ def not_a_number():
 
 
 def signs():
-    """Gradients of both signs, one that is 0, and a unit that is dead, which is an alarm."""
+    """Gradients of both signs, a gradient of 0, and a dead unit, which raises an alarm."""
     x, w, v, b, c = (mg.Value(d, n) for n, d in {"x": 2.0, "w": -3.0, "v": 1.5, "b": 1.0, "c": 0.5}.items())
     dead = (w * x + b).relu()
     dead.label = "h"
@@ -76,7 +76,7 @@ def signs():
 
 
 def large():
-    """Two thousand nodes: more than are drawn in SVG."""
+    """Two thousand nodes, more than the player draws in SVG."""
     y = mg.Value(1.0, "x")
     for _ in range(500):
         y = y * 0.5 + y * 0.4
@@ -120,7 +120,7 @@ def transformer():
 
 
 def cnn():
-    """A network for the 8x8 digits, as `draw(model, x)` gives it."""
+    """A network for the 8x8 digits, drawn with `draw(model, x)`."""
     nn = mg.nn
     mg.manual_seed(0)
     first = nn.Sequential(nn.Conv2d(1, 16, 3, padding=1), nn.BatchNorm2d(16), nn.ReLU(), nn.MaxPool2d(2))
@@ -129,7 +129,7 @@ def cnn():
 
 
 class Gpt(mg.nn.Module):
-    """A small decoder whose output matrix is that of its embedding."""
+    """A small decoder that shares its embedding's weight with the output projection."""
 
     def __init__(self, layers=3):
         super().__init__()
@@ -151,13 +151,13 @@ class Gpt(mg.nn.Module):
 
 
 def gpt():
-    """Three layers of a language model."""
+    """A language model of three layers."""
     mg.manual_seed(0)
     return draw(Gpt(), mg.tensor([[1, 2, 3, 4]]))
 
 
 def recorded():
-    """A step of training that `mg.jit` recorded."""
+    """A training step that `mg.jit` captured."""
     mg.manual_seed(0)
     model = mg.nn.Sequential(mg.nn.Linear(8, 16), mg.nn.ReLU(), mg.nn.Linear(16, 3))
     optimizer = mg.optim.SGD(model.parameters(), lr=0.1)
@@ -176,6 +176,6 @@ def recorded():
 
 
 def broken_model():
-    """A convolution too many channels come to."""
+    """A convolution that receives too few channels."""
     nn = mg.nn
     return draw(nn.Sequential(nn.Conv2d(1, 4, 3), nn.ReLU(), nn.Conv2d(8, 4, 3)), mg.ones(1, 1, 8, 8))

@@ -1,7 +1,7 @@
-"""Which worker process runs which tests: modules stay whole, long ones first, and the largest are cut.
+"""Schedule tests on worker processes: modules stay together, slow ones run first, and the largest are split.
 
-Tests of one module share what their fixtures make and the kernels they compile, so a module stays in one process. What
-is long begins first: at the end short modules are left, and both workers stop at about the same time.
+Tests of a module share what their fixtures create and the kernels they compile, so a module stays in one process. Slow
+modules start first, so that only short ones remain at the end and both workers finish at about the same time.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from xdist.scheduler import LoadScopeScheduling
 
 __all__ = ["ByModule", "long_modules_first"]
 
-# Folders whose tests share what takes long to make: the built book, Ray's processes, a browser with its pages.
+# Folders whose tests share something slow to create: the built book, Ray's processes, a browser with its pages.
 BY_FOLDER = ("tests/book/", "tests/distributed/", "tests/viz/browser/")
-# Modules whose tests share nothing: each test function is scheduled by itself, or each test where one takes long.
+# Modules whose tests share nothing: each function is scheduled separately, or each test if one takes long.
 BY_FUNCTION = ("tests/ops/test_ops.py", "tests/compiler/jit/test_jit.py")
 BY_TEST = (
     "tests/whole/test_devices.py",
@@ -28,7 +28,7 @@ BY_TEST = (
 
 
 class ByModule(LoadScopeScheduling):
-    """Schedules a module at a time, in the order in which they were collected."""
+    """Schedules one module at a time, in collection order."""
 
     def __init__(self, config: pytest.Config, log: Any = None) -> None:
         super().__init__(config, log)
@@ -43,7 +43,7 @@ class ByModule(LoadScopeScheduling):
 
 
 def long_modules_first(items: Iterable[pytest.Item]) -> list[pytest.Item]:
-    """Return the tests ordered by module, the modules with most tests marked ``slow`` first."""
+    """Return the tests grouped by module, the modules with most tests marked ``slow`` first."""
     modules = [(list(tests), path) for path, tests in groupby(items, key=lambda item: item.path)]
     slow = {path: sum(item.get_closest_marker("slow") is not None for item in tests) for tests, path in modules}
     return [item for tests, _ in sorted(modules, key=lambda module: -slow[module[1]]) for item in tests]

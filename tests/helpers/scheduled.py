@@ -1,4 +1,4 @@
-"""Every scheduler, once or more, and the rates that it sets: of either library."""
+"""Test cases for every learning-rate scheduler, and the rates that it sets in either library."""
 
 import pytest
 
@@ -25,7 +25,7 @@ CASES = [
     ("CosineAnnealingWarmRestarts", {"T_0": 9}),
     ("CosineAnnealingWarmRestarts", {"T_0": 5, "T_mult": 2, "eta_min": 0.01}),
     ("OneCycleLR", {"max_lr": 0.5, "total_steps": 101}),
-    ("OneCycleLR", {"max_lr": 0.5, "total_steps": 100}),  # as loops have it: a step of it after each of training
+    ("OneCycleLR", {"max_lr": 0.5, "total_steps": 100}),  # as training loops have it, which step after the optimizer
     ("OneCycleLR", {"max_lr": [0.5, 0.7], "total_steps": 120, "pct_start": 0.5, "anneal_strategy": "linear"}),
     ("OneCycleLR", {"max_lr": 0.5, "epochs": 11, "steps_per_epoch": 10, "three_phase": True, "base_momentum": 0.5}),
     ("OneCycleLR", {"max_lr": 0.5, "total_steps": 101, "cycle_momentum": False}),
@@ -58,7 +58,7 @@ JOINED = {
 
 
 def optimizer_of(library, kind="SGD"):
-    """Two groups of different rates, stepped without gradients."""
+    """Return an optimizer with two groups of different learning rates, stepped without gradients."""
     params = [library.ones(2).requires_grad_() for _ in range(2)]
     groups = [{"params": [params[0]]}, {"params": [params[1]], "lr": 0.02}]
     options = {"lr": 0.1, "momentum": 0.9} if kind == "SGD" else {"lr": 0.1}
@@ -66,7 +66,7 @@ def optimizer_of(library, kind="SGD"):
 
 
 def seen(library, make, kind="SGD", steps=STEPS):
-    """The rates and momenta of all groups before each step, and what the scheduler says that it set last."""
+    """Return the learning rates and momenta of all groups before each step, and the scheduler's `get_last_lr()`."""
     optimizer = optimizer_of(library, kind)
     scheduler = make(library.optim.lr_scheduler, optimizer)
     found = []

@@ -1,4 +1,4 @@
-"""Graphs as code makes them inside scopes, to divide into blocks."""
+"""Graphs of scoped programs, for tests of blocks."""
 
 import random
 from collections import Counter
@@ -9,7 +9,7 @@ GRAPH = TraceBlock("graph", -1, "graph")
 
 
 class Maker:
-    """Makes a graph as code does, inside scopes, and returns it in tape order: depth-first from the last node."""
+    """Builds a graph as a program does, inside scopes, and returns it in tape order: depth-first from the last node."""
 
     def __init__(self) -> None:
         self.scopes, self.open, self.made = [GRAPH], [0], list[tuple[int, str | None, list[int]]]()
@@ -40,7 +40,7 @@ class Maker:
 
 
 def random_program(seed: int, size: int):
-    """Scopes opened and closed at random, in which operations take any earlier nodes, or leaves made anywhere."""
+    """Open and close scopes at random; operations use any earlier nodes or leaves."""
     rng, maker = random.Random(seed), Maker()
     heads = [maker.node(None)]
     for _ in range(size):

@@ -1,4 +1,4 @@
-"""What the tests of optimizers update, and an optimizer of their own."""
+"""Parameters and gradients for the tests of optimizers, and a custom optimizer."""
 
 import numpy as np
 
@@ -30,7 +30,7 @@ def run(optimizer, params, first, last):
 
 
 class Halving(mg.optim.Optimizer):
-    """A step of its own, as optimizers of PyTorch's are written, that steps by that of its base class too."""
+    """A custom optimizer with its own `step`, as in PyTorch, that calls the step of its base class."""
 
     def __init__(self, params):
         super().__init__(params, {"lr": 0.5})

@@ -1,4 +1,4 @@
-"""What the tests draw from: sample points of each op, random graphs. Shared, so that all faces meet the same ones."""
+"""Sample points of each op and random graphs, shared by the tests of Values and tensors."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ from minigrad.core.op import Op
 
 # Every tolerance of the suite, with its reason.
 EXACT = 0.0  # the same arithmetic in the same order
-ROUNDING = 1e-12  # float64: the same formula by another order of operations
+ROUNDING = 1e-12  # float64: the same formula with another order of operations
 FIRST = {"atol": 1e-7, "rtol": 1e-6}  # a central difference of step 1e-6
-SECOND = {"atol": 1e-6, "rtol": 1e-5}  # the same of a gradient, whose numbers are larger and rounded more often
-THIRD = {"atol": 1e-4, "rtol": 1e-4}  # of a second gradient: its numbers reach hundreds, and are sums of many products
-PARITY = {"float64": 1e-12, "float32": 1e-5}  # of the largest number of a result, as sums are added up in other orders
-RELATIVE = {"float64": 1e-12, "float32": 1e-6}  # of each number of an elementwise op, and its gradients beside 1
+SECOND = {"atol": 1e-6, "rtol": 1e-5}  # the same for a gradient, whose values are larger and rounded more often
+THIRD = {"atol": 1e-4, "rtol": 1e-4}  # a second gradient: values in the hundreds, sums of many products
+PARITY = {"float64": 1e-12, "float32": 1e-5}  # relative to the largest element of a result, as summation orders differ
+RELATIVE = {"float64": 1e-12, "float32": 1e-6}  # relative to each element; for gradients to at least 1
 PYTORCH = 1e-12  # float64: libm and PyTorch's vectorised functions differ in the last digits
-TRAJECTORY = 1e-11  # float64: the same of 100 steps, each of which begins where the rounding of the last one led
-SINGLE = 1e-6  # float64, of what PyTorch keeps of it as float32: the product of NAdam's momenta
-PROGRAM = 1e-4  # float32: models, their gradients, and a few steps of training, by two libraries
-BFLOAT16 = 4e-3  # of a step of PyTorch's Muon, 15 products of numbers of 8 bits, times a rate of 0.1
-PICTURE = 1e-5  # float32, of a picture from 0 to 1 that was sampled where a network looked
+TRAJECTORY = 1e-11  # float64: the same after 100 steps, each starting from the rounded result of the last
+SINGLE = 1e-6  # float64, where PyTorch stores float32: NAdam's product of momenta
+PROGRAM = 1e-4  # float32: models, their gradients and a few training steps in two libraries
+BFLOAT16 = 4e-3  # a step of PyTorch's Muon: 15 products of 8-bit significands, times a learning rate of 0.1
+PICTURE = 1e-5  # float32: an image in [0, 1], sampled where a network predicted
 
 ELEMENTWISE = mg.ops.elementwise.ELEMENTWISE + mg.ops.activation.ACTIVATIONS
 DIFFERENTIABLE = [op for op in ELEMENTWISE if op.differentiable]
-# The attributes with which tests call an op that has some.
+# The attributes with which tests call ops that have any.
 ATTRS: dict[str, dict[str, float]] = {
     "clamp": {"min": -1.0, "max": 1.0},
     "elu": {"alpha": 1.5},
@@ -37,7 +37,7 @@ ATTRS: dict[str, dict[str, float]] = {
 
 
 def pytorch(op: Op) -> Callable[..., Any]:
-    """PyTorch's function of the same meaning, which mostly has the same name."""
+    """Return the equivalent function of PyTorch, which usually has the same name."""
     import torch
 
     others: dict[str, Callable[..., Any]] = {
@@ -45,7 +45,7 @@ def pytorch(op: Op) -> Callable[..., Any]:
         "gelu_tanh_backward": lambda a, b: torch.ops.aten.gelu_backward(a, b, approximate="tanh"),
         "relu_backward": lambda a, b: torch.ops.aten.threshold_backward(a, b, 0),
         "gelu_tanh": lambda a: torch.nn.functional.gelu(a, approximate="tanh"),
-        "prelu": torch._prelu_kernel,  # the public one takes a slope a channel
+        "prelu": torch._prelu_kernel,  # the public function takes a weight per channel
         "step": lambda a, alpha: torch.where(a > 0, 1.0, alpha * torch.ones_like(a)) + 0.0 * a.floor().clamp(-1, 1),
     }
     named = others.get(op.name) or getattr(torch, op.name, None) or getattr(torch.nn.functional, op.name)
@@ -53,7 +53,7 @@ def pytorch(op: Op) -> Callable[..., Any]:
 
 
 def points(op: Op, count: int = 20, seed: int = 0) -> list[tuple[float, ...]]:
-    """`count` operand tuples inside the op's domain, at least 0.01 from its kinks and from ties between operands."""
+    """Return `count` operand tuples inside the op's domain, at least 0.01 from its kinks and from ties."""
     generator = random.Random(f"{op.name}{seed}")
     found: list[tuple[float, ...]] = []
     while len(found) < count:
@@ -66,7 +66,7 @@ def points(op: Op, count: int = 20, seed: int = 0) -> list[tuple[float, ...]]:
 
 
 def applied(op: Op) -> Callable[..., mg.Value]:
-    """`op` as a function of Values only: a condition, which has no derivative, is made True or False by its sign."""
+    """Return `op` as a function of Values; the sign of a Value decides a condition, which is not differentiable."""
     free = [rule is not None for rule in op.vjp]
 
     def function(*x: mg.Value) -> mg.Value:
@@ -95,7 +95,7 @@ PIECES: tuple[Callable[..., mg.Value], ...] = (
 
 
 def random_expression(generator: random.Random, leaves: Sequence[mg.Value], size: int) -> mg.Value:
-    """A graph of `size` pieces over `leaves`, with much reuse, whose numbers stay of moderate size."""
+    """Return a graph of `size` pieces over `leaves`, with much reuse and moderate values."""
     pool = list(leaves)
     for _ in range(size):
         pool.append(generator.choice(PIECES)(generator.choice(pool), generator.choice(pool)))

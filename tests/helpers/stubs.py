@@ -1,12 +1,12 @@
-"""What type checkers and editors are told of names that are made at run time, written from their declarations.
+"""Write the stubs for names that are created at run time, from their declarations.
 
     python tests/helpers/stubs.py        or: make stubs
 
-`minigrad/functional/_stubs.pyi` has the methods and operators that the families in `functional` give to tensors, and
-how elementwise operations are called; `minigrad/functional/__init__.pyi` and `minigrad/__init__.pyi` have the names
-that are found there, in the latter also those that it loads when they are asked for. A function whose whole signature
-stands where it is declared is imported from there; of one that takes tensors, Values and floats alike, and of one that
-was made by another, the signature is written out.
+`minigrad/functional/_stubs.pyi` declares the methods and operators that the modules of `functional` add to tensors,
+and the calls of elementwise operations; `minigrad/functional/__init__.pyi` and `minigrad/__init__.pyi` declare the
+names of these packages, the latter including those that it imports lazily. A function whose declaration has a full
+signature is imported from there. The signature is written out for a function that accepts tensors, Values and floats,
+and for a function that another function created.
 """
 
 import inspect
@@ -36,7 +36,7 @@ from minigrad.functional import bits, creation, operations, return_types  # noqa
 from minigrad_viz.pictures import palette  # noqa: E402
 
 HOUSE = Path(mg.__file__).parent
-LAZY = (functional, tensor, creation, random, profiling, io, tape, jit, dtypes, ops)  # as minigrad looks for a name
+LAZY = (functional, tensor, creation, random, profiling, io, tape, jit, dtypes, ops)  # in minigrad's lookup order
 EAGER = (
     *(mg.autograd, core.graph, core.grad_mode, core.dispatch, core.op, mg.backends.custom),
     *(core.storage, mg.utils.pytree, core.value),
@@ -47,13 +47,13 @@ SIGNS = {
     *("ne", "neg", "or", "pos", "pow", "sub", "truediv", "xor"),
 }
 OPERATORS = {f"__{prefix}{sign}__" for prefix in ("", "i", "r") for sign in SIGNS}
-FACES = (mg.Tensor, mg.Value, float)  # what elementwise operations take, and give
+FACES = (mg.Tensor, mg.Value, float)  # operand and result types of elementwise operations
 TOPIC_MODULES = [sys.modules[name] for name, topic in TOPICS.items() if topic.functions]
 EMPTY = inspect.Parameter.empty
 
 
 class Text:
-    """A stub in the making: its lines, and what they import. `shadowed` are names that hide built-in ones in it."""
+    """A stub under construction: its lines and its imports. `shadowed` are names that hide built-in ones in it."""
 
     def __init__(self, shadowed: Iterable[str] = ()) -> None:
         self.shadowed = frozenset(shadowed)
@@ -61,7 +61,7 @@ class Text:
         self.lines: list[str] = []
 
     def named(self, module: str, name: str) -> str:
-        """A name of another module, which is imported."""
+        """Import a name of another module, and return how to refer to it."""
         if module == "builtins":
             if name in self.shadowed:
                 self.imports["builtins"] = set()
@@ -70,12 +70,12 @@ class Text:
         return name
 
     def type(self, kind: Any) -> str:
-        """An annotation."""
+        """Return the source of an annotation."""
         if kind is None or kind is types.NoneType:
             return "None"
         if kind is ...:
             return "..."
-        if isinstance(kind, list):  # what a Callable takes
+        if isinstance(kind, list):  # the parameters of a Callable
             return f"[{', '.join(map(self.type, kind))}]"
         origin, inner = typing.get_origin(kind), typing.get_args(kind)
         if origin in (types.UnionType, typing.Union):
@@ -87,7 +87,7 @@ class Text:
         return self.named(kind.__module__, kind.__name__)
 
     def parameters(self, form: inspect.Signature) -> str:
-        """The parameters of a signature, between its brackets. Those by place only come first, and `self` is one."""
+        """Return the source of a signature's parameters. Positional-only parameters come first, including `self`."""
         parts, by_place, starred = [], 0, False
         for k, p in enumerate(form.parameters.values()):
             if p.kind is p.POSITIONAL_ONLY:
@@ -103,7 +103,7 @@ class Text:
         return ", ".join(parts)
 
     def define(self, name: str, forms: Sequence[inspect.Signature], doc: str | None = None, indent: str = "") -> None:
-        """A function, overloaded if it has several forms. It keeps the first sentence of its docstring."""
+        """Add a function, overloaded if it has several signatures, with the first sentence of its docstring."""
         for form in forms:
             if len(forms) > 1:
                 self.lines.append(f"{indent}@{self.named('typing', 'overload')}")
@@ -113,11 +113,11 @@ class Text:
                 quotes = 'r"""' if "\\" in first else '"""'
                 lines = textwrap.wrap(f'{quotes}{first}."""', 116 - len(indent))
                 self.lines += [head, *(f"{indent}    {line}" for line in lines)]
-            else:  # object says that == gives a bool
+            else:  # object declares that == returns a bool
                 self.lines.append(f"{head} ...{'  # type: ignore[override]' if name in ('__eq__', '__ne__') else ''}")
 
     def finished(self, path: Path, public: Iterable[str] = ()) -> str:
-        """The whole text, as ruff formats it."""
+        """Return the whole stub, formatted by ruff."""
         heads = [f"from {m} import {', '.join(names)}" if names else f"import {m}" for m, names in self.imports.items()]
         listed = [f"__all__ = {list(public)}"] if public else []
         text = "\n".join(
@@ -134,13 +134,13 @@ class Text:
 
 
 def parameter(name: str, kind: Any = EMPTY, default: Any = EMPTY) -> inspect.Parameter:
-    """A parameter by name; without a default, one by place."""
+    """Return a parameter; one without a default is positional-only."""
     where = inspect.Parameter.POSITIONAL_ONLY if default is EMPTY else inspect.Parameter.POSITIONAL_OR_KEYWORD
     return inspect.Parameter(name, where, annotation=kind, default=default)
 
 
 def forms(function: Callable[..., Any]) -> list[inspect.Signature]:
-    """The signature of a function, or those of its overloads, with annotations evaluated."""
+    """Return the signature of a function, or those of its overloads, with annotations evaluated."""
     return [inspect.signature(form, eval_str=True) for form in typing.get_overloads(function) or [function]]
 
 
@@ -148,17 +148,17 @@ AXIS = with_axis(lambda dim: dim).__code__
 
 
 def source(thing: Any) -> Any:
-    """The function itself, where it also takes ``axis`` for ``dim``: checkers learn PyTorch's names."""
+    """Unwrap a function that also accepts ``axis`` for ``dim``: the stubs declare PyTorch's names only."""
     return thing.__wrapped__ if getattr(thing, "__code__", None) is AXIS else thing
 
 
 def made(function: Any) -> bool:
-    """Whether a function was made by another, or is a lambda."""
+    """Whether another function created this one, or it is a lambda."""
     return "<" in getattr(function, "__qualname__", "") or "__signature__" in getattr(function, "__dict__", ())
 
 
 def of_any_face(thing: Any) -> bool:
-    """Whether it takes and gives what an elementwise operation does: tensors, Values or floats."""
+    """Whether it accepts and returns tensors, Values or floats, like an elementwise operation."""
     if isinstance(thing, Op):
         return thing.name in ELEMENTWISE
     if not inspect.isfunction(thing) or thing.__module__ == bits.__name__ or typing.get_overloads(thing):
@@ -169,7 +169,7 @@ def of_any_face(thing: Any) -> bool:
 
 
 def of_op(op: Op) -> inspect.Signature:
-    """What an elementwise operation takes: operands by place, and attributes, which are numbers."""
+    """Return the signature of an elementwise operation: positional operands, and attributes, which are scalars."""
     attrs = [
         parameter(name, float if op.defaults[name] is not None else float | None, op.defaults[name])
         for name in op.attrs
@@ -178,7 +178,7 @@ def of_op(op: Op) -> inspect.Signature:
 
 
 def faced(form: inspect.Signature, face: type, first: int = 0) -> inspect.Signature:
-    """`form` where operand `first`, and the result, is of `face`; those before are floats, and those after may be."""
+    """Return `form` with `face` for operand `first` and the result; earlier operands are floats, later ones may be."""
     parameters, seen = [], 0
     for p in form.parameters.values():
         if p.annotation is Any:
@@ -190,13 +190,13 @@ def faced(form: inspect.Signature, face: type, first: int = 0) -> inspect.Signat
 
 
 def faces(form: inspect.Signature) -> list[inspect.Signature]:
-    """`form` for each face that its operands may have, with floats among them."""
+    """Return `form` for each type that its operands may have, with floats among them."""
     operands = [p for p in form.parameters.values() if p.annotation is Any and p.default is EMPTY]
     return [faced(form, face, k) for face in FACES for k in range(1 if face is float else len(operands))]
 
 
 def bound(form: inspect.Signature, *more: inspect.Parameter) -> inspect.Signature:
-    """The method that a function of a tensor makes."""
+    """Return the signature of a tensor function as a method."""
     first, *rest = form.parameters.values()
     return form.replace(parameters=[first.replace(name="self", annotation=EMPTY), *rest, *more])
 
@@ -205,14 +205,14 @@ def bound(form: inspect.Signature, *more: inspect.Parameter) -> inspect.Signatur
 
 
 def methods() -> dict[str, Any]:
-    """Every method and property that Tensor gets when `functional` is imported, and the operators of an Operand."""
+    """Return the methods and properties that importing `functional` adds to Tensor, and the operators of an Operand."""
     found = {name: f for name, f in vars(Operand).items() if inspect.isfunction(f)}
     found |= METHODS
     return {name: f for name, f in found.items() if name in vars(Operand) or name not in vars(object)}
 
 
 def method_forms(name: str, function: Any) -> list[inspect.Signature]:
-    """The signatures of a method, whether it was written or made, of an operation or of a function."""
+    """Return the signatures of a method that was written out, or generated from an operation or a function."""
     stem = name.removesuffix("_")
     if name in OPERATORS:
         operands = ("self",) if name in ("__abs__", "__invert__", "__neg__", "__pos__") else ("self", "other")
@@ -228,7 +228,7 @@ def method_forms(name: str, function: Any) -> list[inspect.Signature]:
 
 
 def op_of(name: str) -> Op | None:
-    """The elementwise operation that a method was made from."""
+    """Return the elementwise operation from which a method was generated."""
     if not made(METHODS.get(name)):
         return None
     op = OPS.get(METHODS[name].__name__.removesuffix("_"))
@@ -236,14 +236,14 @@ def op_of(name: str) -> Op | None:
 
 
 def class_of(op: Op) -> str:
-    """The class that says how an elementwise operation is called: one for all that take the same."""
+    """Return the name of the class that declares an elementwise operation's call, shared by all with this signature."""
     if op.attrs:
         return op.name.title().replace("_", "")
     return ("Unary", "Binary", "Ternary")[len(op.inputs) - 1] + ("Test" if returned(op) is bool else "")
 
 
 def returned(op: Op) -> type:
-    """What it gives for floats: a float, or a bool."""
+    """Return the type of its result for floats: float or bool."""
     return type(op(*[1.0] * len(op.inputs)))
 
 
@@ -278,18 +278,18 @@ def stub_of_methods() -> str:
     return text.finished(HOUSE / "functional" / "_stubs.pyi")
 
 
-# --- what is found where ---
+# --- the names of packages ---
 
 
 def given_by(home: types.ModuleType, name: str) -> Any:
-    """What `name` is in a module that registers functions, or lists what it has; None if it has not."""
+    """Return `name` of a module that registers functions or defines `__all__`; None if the module lacks it."""
     if home in TOPIC_MODULES:
         return FUNCTIONS[name] if name in TOPICS[home.__name__].functions else None
     return getattr(home, name) if name in home.__all__ else None
 
 
 def stub_of(module: types.ModuleType, names: Iterable[str], homes: Sequence[types.ModuleType]) -> str:
-    """The stub of a package whose `names` come from `homes`."""
+    """Return the stub of a package whose `names` come from `homes`."""
     found: dict[str, Any] = {name: source(getattr(module, name)) for name in sorted(names)}
     text = Text(shadowed=found)
     for name, thing in found.items():
@@ -302,7 +302,7 @@ def stub_of(module: types.ModuleType, names: Iterable[str], homes: Sequence[type
             text.lines.append(f"{name}: {text.type(type(thing))}")
         elif home is None:  # a module
             text.named(thing.__name__.rpartition(".")[0], name)
-        elif home is functional:  # which has a stub of its own
+        elif home is functional:  # which has its own stub
             text.named(home.__name__, name)
         elif home is dtypes and name in dtypes.ALIASES:
             text.lines.append(f"{name}: {text.named(dtypes.__name__, 'DType')}")
@@ -325,13 +325,13 @@ def stub_of(module: types.ModuleType, names: Iterable[str], homes: Sequence[type
 
 
 def public_names() -> set[str]:
-    """Every name of minigrad's, also those that it loads when they are asked for."""
+    """Return every name of minigrad, including those that it imports lazily."""
     modules = {module.name for module in pkgutil.iter_modules(mg.__path__) if not module.name.startswith("_")}
     return {*mg.__all__, *modules, *(name for room in LAZY for name in room.__all__)}
 
 
 def stubs() -> dict[Path, str]:
-    """The text of each stub."""
+    """Return the content of each stub by path."""
     return {
         HOUSE / "functional" / "_stubs.pyi": stub_of_methods(),
         HOUSE / "functional" / "__init__.pyi": stub_of(functional, functional.__all__, [*TOPIC_MODULES, return_types]),

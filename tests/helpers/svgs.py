@@ -1,4 +1,4 @@
-"""Reading pictures: the elements of an SVG by their classes, and their words."""
+"""Read SVG pictures: elements by class, and their text."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ def elements(svg: str, cls: str) -> list[ET.Element]:
 
 
 def elements_in(parent: ET.Element, cls: str) -> list[ET.Element]:
-    """Return those in an element."""
+    """Return the elements of a class inside an element."""
     return [element for element in parent.iter() if cls in element.get("class", "").split()]
 
 
 def words(element: ET.Element) -> str:
-    """Return all text in an element."""
+    """Return all text inside an element."""
     return "".join(element.itertext())

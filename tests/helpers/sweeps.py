@@ -1,4 +1,4 @@
-"""Sweeps as they are when their trials have ended, without Ray."""
+"""Sweeps whose trials have ended, created without Ray."""
 
 import csv
 import io
@@ -9,11 +9,11 @@ from minigrad.distributed.sweeps.plan import planned
 
 __all__ = ["JOBS", "ended", "made", "plan", "read"]
 
-JOBS = Path(__file__).parents[1] / "distributed" / "sweep_jobs.py"  # what the sweeps of tests/distributed train
+JOBS = Path(__file__).parents[1] / "distributed" / "sweep_jobs.py"  # the training functions of tests/distributed
 
 
 def made(folder=".", count=12, goal="min val_loss", states=(), **options):
-    """A sweep of which each trial is worse than the one before."""
+    """Return a sweep in which each trial is worse than the previous one."""
     given = {
         "random": {"lr": {"from": 1e-4, "to": 1e-1, "log": True}, "width": {"from": 16, "to": 128}},
         "grid": {"act": ["relu", "tanh"]},
@@ -35,7 +35,7 @@ def plan(**options):
 
 
 def ended(folder, goals, states=(), **options):
-    """A sweep over lr whose trials ended with these goals, each after an epoch with a worse one."""
+    """Return a sweep over lr whose trials ended with these goals, each after an epoch with a worse one."""
     made = Sweep(plan(grid={"lr": [0.1 * k for k in range(1, len(goals) + 1)]}, **options), Path(folder))
     for trial, goal in zip(made.trials, goals, strict=True):
         trial.hear(made.plan, 1, goal + 1.0, {"val_loss": goal + 1.0})

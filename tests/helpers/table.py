@@ -1,11 +1,11 @@
-"""The table of operations: which samples reach each, and whether values, gradients and second gradients are right.
+"""The coverage table of operations: the samples that reach each, and whether values and gradients are right.
 
     python tests/helpers/table.py        or: make table
 
-An operation counts as reached by a sample where it computes in it, forward or backward. Its gradient is checked where
-its rule runs in a gradient that is compared with central differences, and its second where that gradient is
-differentiated again. With PyTorch installed values and gradients are compared with its too. The exit status is 0 if the
-table is complete, that is, each operation reached and each cell that can be filled filled, and all of it right.
+A sample reaches an operation that computes in its forward or backward pass. An operation's gradient counts as checked
+if its rule runs in a gradient that is compared with central differences; its second gradient, if that gradient is
+differentiated again. With PyTorch installed, values and gradients are also compared with PyTorch's. The exit status
+is 0 if the table is complete and correct: samples reach every operation, and every applicable cell is filled.
 """
 
 import sys
@@ -26,13 +26,13 @@ COLUMNS = ("forward", "gradient", "second order")
 
 
 def steps(tensors) -> set[str]:
-    """The operations in the graph behind `tensors`."""
+    """Return the operations in the graph behind `tensors`."""
     roots = [x._edge() for x in tensors]
     return {node._op.name for node in topological([r for r in roots if isinstance(r, Node)]) if node._op is not None}
 
 
 def reached(sample: Sample) -> tuple[set[str], set[str], set[str]]:
-    """The operations that compute in a sample or its gradients, those whose rule runs once, and those where twice."""
+    """Return the operations that a sample and its gradients compute, and those whose rule runs once and twice."""
     computed: set[str] = set()
     first: set[str] = set()
     second: set[str] = set()
@@ -53,7 +53,7 @@ def reached(sample: Sample) -> tuple[set[str], set[str], set[str]]:
 
 
 def right(check: Callable[..., None], *args: object) -> str:
-    """What is wrong with a sample by `check`, or nothing."""
+    """Return the error that `check` raises, or an empty string."""
     try:
         check(*args)
     except Exception as error:  # noqa: BLE001 -- reported in the table
@@ -62,7 +62,7 @@ def right(check: Callable[..., None], *args: object) -> str:
 
 
 def verdicts(sample: Sample, compare: bool) -> tuple[str, str, str]:
-    """What is wrong with a sample's values, gradients and second gradients."""
+    """Return the errors of a sample's values, gradients and second gradients."""
     value = gradient = second = ""
     if compare and sample.parity:
         value = right(parity.check_forward, sample, "float64", "contiguous")
@@ -74,7 +74,7 @@ def verdicts(sample: Sample, compare: bool) -> tuple[str, str, str]:
 
 
 def table(compare: bool) -> tuple[list[str], bool]:
-    """The lines to print, and whether the table is complete and right."""
+    """Return the lines to print, and whether the table is complete and correct."""
     samples = all_samples()
     counts = {name: [0, 0, 0] for name in mg.OPS}
     wrong: dict[str, list[str]] = {}

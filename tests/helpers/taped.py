@@ -1,4 +1,4 @@
-"""Tapes beside the graphs that they were made of."""
+"""Compare tapes with the graphs from which they were compiled."""
 
 import numpy as np
 
@@ -15,7 +15,7 @@ def close(a, b, tolerance=ROUNDING):
 
 
 def held_to_graph(output, tape, tolerance=ROUNDING):
-    """Assert that a tape of one output has the graph's number and, for each leaf, its gradient."""
+    """Assert that a tape with one output returns the graph's value and, for each leaf, its gradient."""
     output.zero_grad()
     output.backward()
     close(tape.forward(), output.data, tolerance)

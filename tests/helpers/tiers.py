@@ -1,8 +1,8 @@
-"""The tiers of the suite: what `make test` runs in minutes, and what is left to `make nightly`.
+"""The tiers of the suite: `make test` runs for minutes; `make nightly` runs the rest.
 
 ``MINIGRAD_NIGHTLY=all`` runs every test with every case; ``MINIGRAD_NIGHTLY=3/40`` the third of forty slices of that,
-without the tests marked ``nightly(whole=True)``, each of which takes longer than a slice may. Where it is not set,
-tests marked ``nightly`` are left out, and of cases that differ little each test takes a few.
+without the tests marked ``nightly(whole=True)``, each of which takes longer than a slice may. If it is not set, tests
+marked ``nightly`` are deselected, and each test takes a few of its similar cases.
 """
 
 import os
@@ -20,26 +20,26 @@ T = TypeVar("T")
 
 
 def choose_cases(cases: Sequence[T], key: str, most: int) -> list[T]:
-    """Return all of the cases; in `make test` at most so many, beginning with another one for each key."""
+    """Return all cases; in `make test` at most `most` of them, starting at a position that depends on `key`."""
     start = 0 if NIGHTLY else crc32(key.encode())
     return [cases[(start + k) % len(cases)] for k in range(len(cases) if NIGHTLY else min(most, len(cases)))]
 
 
 def mark_nightly(cases: Iterable[Any], daily: Iterable[Any]) -> list[Any]:
-    """Return the cases as arguments of one parameter; those that are not among `daily` are marked ``nightly``."""
+    """Return the cases as parameters; those that are not in `daily` are marked ``nightly``."""
     daily = list(daily)
     return [pytest.param(one, marks=[] if one in daily else [pytest.mark.nightly]) for one in cases]
 
 
 def cross(most: int, **axes: Iterable[Any]) -> pytest.MarkDecorator:
-    """Parametrise by each combination of arguments; in `make test` with at most so many of those of the last axis."""
+    """Parametrise by the product of the axes; `make test` takes at most `most` values of the last axis for each row."""
     *others, last = map(list, axes.values())
     rows = [(*row, one) for row in product(*others) for one in choose_cases(last, repr(row), most)]
     return pytest.mark.parametrize(tuple(axes), rows, ids=["-".join(map(str, row)) for row in rows])
 
 
 def select(items: Iterable[pytest.Item]) -> tuple[list[pytest.Item], list[pytest.Item]]:
-    """Return the tests of the tier that runs, and those that are left out."""
+    """Return the tests of the active tier, and those that are deselected."""
     kept: list[pytest.Item] = []
     left: list[pytest.Item] = []
     for item in items:
@@ -48,7 +48,7 @@ def select(items: Iterable[pytest.Item]) -> tuple[list[pytest.Item], list[pytest
 
 
 def of_children() -> str:
-    """Return ``MINIGRAD_NIGHTLY`` for test files in a child process: in a slice they take the cases of `make test`."""
+    """Return ``MINIGRAD_NIGHTLY`` for test files in a child process: in a slice they use the cases of `make test`."""
     return "all" if os.environ.get("MINIGRAD_NIGHTLY") == "all" else ""
 
 

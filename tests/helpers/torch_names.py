@@ -1,16 +1,15 @@
-"""Write `minigrad/pytorch/names.txt` again: PyTorch's public names, from the PyTorch that is installed.
+"""Rewrite `minigrad/pytorch/names.txt`, PyTorch's public names, from the installed PyTorch.
 
     python tests/helpers/torch_names.py
 
-The first lines are the families, whose names are the table of the book: a name is public there if it begins with a
-letter and is no module or type that the family imports for itself; of `torch`, what its compilers and its other
-backends keep there for themselves is left out, too. A name is followed by the forms in which it is called,
-``cat(tensors,dim=)``, with = where a parameter has a default, and | between forms; ``out=`` and what belongs to named
-tensors is left out.
+The first lines list the families, which the table of the book shows. A name of a family is public if it begins with a
+letter and is no module or type that the family imports for itself; from `torch`, internals of its compilers and other
+backends are omitted as well. A name is followed by its signatures, ``cat(tensors,dim=)``, with = after a parameter
+that has a default, and | between signatures; ``out=`` and the parameters of named tensors are omitted.
 
-Then there is a line for the members of each class of the families, ``.torch.nn.Module: ...``, and one for every other
-public module, ``+torch.nn.modules.linear: Linear=torch.nn ...``, whose names have the family that has the same thing
-under that name; a module among them has a point there.
+Then follows a line for the members of each class of the families, ``.torch.nn.Module: ...``, and one for every other
+public module, ``+torch.nn.modules.linear: Linear=torch.nn ...``. A name there is followed by the family that exports
+the same object under that name; a submodule is marked with a point.
 """
 
 import ast
@@ -34,7 +33,7 @@ FAMILIES = (
     "torch", "torch.Tensor", "torch.nn", "torch.nn.functional", "torch.nn.init", "torch.nn.utils", "torch.nn.utils.rnn",
     "torch.optim", "torch.optim.lr_scheduler", "torch.utils.data", "torch.autograd", "torch.cuda", "torch.linalg",
 )  # fmt: skip
-# Of `torch`: what its compilers, its other backends and its types of bits keep there for themselves.
+# Prefixes of internal names in `torch`: of its compilers, its other backends and its sub-byte dtypes.
 INNER = (
     "batch_norm_", "cudnn_", "fbgemm_", "fused_", "import_ir", "miopen_", "mkldnn_", "parse_", "q_", "quantize", "sym_",
     "autocast_", "set_autocast", "get_autocast", "is_autocast", "native_", "fake_quantize", "choose_", "quantized_",
@@ -80,7 +79,7 @@ KNOWN = {"Generator", "Size", "device", "dtype", "finfo", "iinfo", "memory_forma
 
 @cache
 def names(family: str) -> dict[str, str]:
-    """The public names of a family, each with its forms."""
+    """Return the public names of a family, each with its signatures."""
     place = torch.Tensor if family == "torch.Tensor" else import_module(family)
     listed = (
         dir(place) if family in ("torch", "torch.Tensor", "torch.nn", "torch.nn.functional", "torch.linalg") else None
@@ -90,16 +89,16 @@ def names(family: str) -> dict[str, str]:
     return {name: forms(family, name, getattr(place, name, None)) for name in public}
 
 
-# --- what a function takes ---
+# --- signatures ---
 
-GENERAL = {"out", "names"}  # which no function here has
+GENERAL = {"out", "names"}  # which minigrad's functions do not accept
 BUILT_IN = {"torch": ("_VariableFunctions.pyi", ""), "torch.Tensor": ("__init__.pyi", "TensorBase")}
 BUILT_IN["torch.nn.functional"] = ("_nn.pyi", "")
-WRONG_STUBS = {"torch.Tensor.copy_", "torch.Tensor.requires_grad_"}  # where parameters have other names
+WRONG_STUBS = {"torch.Tensor.copy_", "torch.Tensor.requires_grad_"}  # whose parameter names are wrong
 
 
 def forms(family: str, name: str, thing: object) -> str:
-    """How a function or class is called, as "(input,dim=)"; nothing where nobody says it."""
+    """Return the signatures of a function or class, as "(input,dim=)"; empty if they are unknown."""
     try:
         taken = list(inspect.signature(thing).parameters.values())
     except (TypeError, ValueError):
@@ -119,7 +118,7 @@ def form(taken: list[tuple[str, bool]]) -> str:
 
 
 def in_stubs(family: str, name: str) -> list[str]:
-    """The forms of a function that is written in C++, from PyTorch's own stubs."""
+    """Return the signatures of a function written in C++, from PyTorch's own stubs."""
     if f"{family}.{name}" in WRONG_STUBS or family not in BUILT_IN:
         return []
     found = stubs(family).get(name) or (stubs("torch").get(name) if family == "torch.nn.functional" else None)
@@ -140,7 +139,7 @@ def stubs(family: str) -> dict[str, list[str]]:
 
 
 def of_named_tensors(function: ast.FunctionDef) -> bool:
-    """Whether it takes a dimension by its name, for which there is another form."""
+    """Whether it takes named dimensions, in addition to an overload without them."""
     return any(
         "EllipsisType" in ast.unparse(x.annotation) for x in ast.walk(function.args) if getattr(x, "annotation", None)
     )
@@ -152,12 +151,12 @@ def taken_by(args: ast.arguments, is_method: bool) -> Iterator[tuple[str, bool]]
     for k, x in enumerate(placed):
         if not (is_method and k == 0):
             yield "input" if x.arg == "self" else x.arg, k >= first
-    for x in args.kwonlyargs:  # there is another form, where it has no default
+    for x in args.kwonlyargs:  # another overload has it without a default
         yield x.arg, True
 
 
 def documented(thing: object) -> list[str]:
-    """The form that the first line of a docstring has."""
+    """Return the signature in the first line of a docstring."""
     first = (getattr(thing, "__doc__", None) or "").strip().partition("\n")[0]
     text = first.partition("(")[2].rpartition(") -> ")[0]
     if not text:
@@ -180,7 +179,7 @@ OPERATORS = (
 
 @cache
 def members(family: str) -> dict[str, dict[str, str]]:
-    """Of each class of a family its members, but for those of a base that is in the table itself."""
+    """Return the members of each class of a family, without those inherited from a base in the table."""
     place = import_module(family) if family != "torch.Tensor" else None
     classes = {name: x for name in names(family) if isinstance(x := getattr(place, name, None), type)}
     tabled = {getattr(import_module(home), name) for home, name in BASES}
@@ -203,16 +202,16 @@ ANOTHER = {
     "torch.Size",
     "torch.Stream",
     "torch.Tensor",
-}  # here something else, or in the table itself
+}  # different in minigrad, or in the table itself
 
 
 def is_own(base: type, kind: type, tabled: set[type]) -> bool:
-    """Whether the members of a base are listed with a class: it is none of the table's, and public."""
+    """Whether to list the members of a base with a class: the base is public and not in the table."""
     return base is kind or (base not in tabled and base.__module__.startswith("torch") and "._" not in base.__module__)
 
 
 def is_member(kind: type, name: str) -> bool:
-    """Whether it is an operator, or a method that is documented; modules have forward and extra_repr for themselves."""
+    """Whether it is an operator or a documented method; `forward` and `extra_repr` of modules do not count."""
     if name.startswith("_"):
         return name in {f"__{sign}__" for sign in OPERATORS}
     method = getattr(kind, name)
@@ -224,17 +223,17 @@ def is_member(kind: type, name: str) -> bool:
 
 
 def is_as_in_base(kind: type, member: str, tabled: set[type]) -> bool:
-    """Whether a base in the table has the member, which takes the same there."""
+    """Whether a base in the table has the member, with the same signature."""
     base = next((base for base in kind.__mro__[1:] if base in tabled and hasattr(base, member)), None)
     return base is not None and forms("", member, getattr(kind, member)) == forms("", member, getattr(base, member))
 
 
-# --- everything else ---
+# --- other modules ---
 
 
 @cache
 def others() -> dict[str, dict[str, str]]:
-    """The names of every public module that are not in the table, each with the family that has the same thing."""
+    """Return the names of every public module that are not in the table, with the family that exports each object."""
     homes: dict[tuple[int, str], str] = {}
     for family in (*FAMILIES, "torch.distributions"):
         place = torch.Tensor if family == "torch.Tensor" else import_module(family)
@@ -259,7 +258,7 @@ def others() -> dict[str, dict[str, str]]:
 
 
 def modules() -> Iterator[tuple[str, types.ModuleType | None]]:
-    """Every public module of PyTorch, None for one that needs what is not installed."""
+    """Yield every public module of PyTorch, with None for one that needs a package that is not installed."""
     waiting = [("torch", import_module("torch"))]
     while waiting:
         path, module = waiting.pop()
@@ -281,11 +280,11 @@ def imported(path: str) -> types.ModuleType | None:
 
 
 def public_names(module: types.ModuleType | None) -> list[str]:
-    """What a module has for others: what it lists, or what it defines; of `torch` all that is PyTorch's."""
+    """Return a module's `__all__`, or what it defines; for `torch` everything that is PyTorch's."""
     if module is None:
         return []
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of names that PyTorch has given up
+        warnings.simplefilter("ignore")  # about deprecated names
         things = {name: x for name, x in vars(module).items() if name[0] != "_" and not isinstance(x, types.ModuleType)}
     if module.__name__ == "torch":
         return sorted(name for name, x in things.items() if home(x).partition(".")[0] not in sys.stdlib_module_names)
@@ -295,12 +294,12 @@ def public_names(module: types.ModuleType | None) -> list[str]:
 
 def home(thing: object) -> str:
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of names that PyTorch has given up
+        warnings.simplefilter("ignore")  # about deprecated names
         return getattr(thing, "__module__", None) or ""
 
 
 def text() -> str:
-    """The whole file."""
+    """Return the content of the file."""
     version = import_module("torch").__version__.partition("+")[0]
     lines = [f"# PyTorch {version}: public names, and what they take. By tests/helpers/torch_names.py."]
     lines += [f"{family}: {' '.join(name + taken for name, taken in names(family).items())}" for family in FAMILIES]

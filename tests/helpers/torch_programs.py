@@ -1,4 +1,4 @@
-"""Programs of `tests/torch_code`, written for PyTorch, as modules of either library: only their imports are changed."""
+"""Programs of `tests/torch_code`, written for PyTorch, as modules of either library; only their imports change."""
 
 import re
 from collections.abc import Callable
@@ -15,7 +15,7 @@ __all__ = ["PROGRAMS", "Program", "deterministic", "loaded"]
 
 
 class Program(NamedTuple):
-    """A file of `torch_code`, the function in it that makes the model, and the arrays that the model learns from."""
+    """A file of `torch_code`, the function in it that creates the model, and the arrays on which the model trains."""
 
     file: str
     make: str
@@ -63,19 +63,19 @@ PROGRAMS = [
 
 
 def loaded(file: str, library: str) -> ModuleType:
-    """The program as a module that imports `library` where it says torch."""
+    """Return the program as a module that imports `library` instead of torch."""
     path = HERE / f"{file}.py"
     text = path.read_text(encoding="utf-8")
     if library != "torch":
         text = re.sub(r"^import torch$", f"import {library} as torch", text, flags=re.MULTILINE)
         text = re.sub(r"^(import|from) torch\b", rf"\1 {library}", text, flags=re.MULTILINE)
     module = ModuleType(f"{library}_{file}")
-    exec(compile(text, str(path), "exec"), module.__dict__)  # a traceback shows the file, whose lines are the same
+    exec(compile(text, str(path), "exec"), module.__dict__)  # tracebacks then show the file, whose lines match
     return module
 
 
 def deterministic(monkeypatch: Any, library: str, device: Any) -> None:
-    """Let the functions of `library` that draw numbers draw those of one NumPy generator, which is new."""
+    """Replace the random functions of `library` by draws from one new NumPy generator."""
     lib, rng = import_module(library), np.random.default_rng(7)
 
     def randn(*shape: Any, device: Any = device, **_: Any) -> Any:

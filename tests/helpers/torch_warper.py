@@ -1,4 +1,4 @@
-"""The network of examples/image_warper.py, in PyTorch. Run as a program, it trains it and saves its weights."""
+"""The network of examples/image_warper.py in PyTorch. As a program, this file trains it and saves its weights."""
 
 import runpy
 import sys
@@ -9,7 +9,7 @@ EXAMPLES = Path(__file__).parents[2] / "examples"
 
 
 def network() -> Any:
-    """The network, its weights drawn at random. (PyTorch is loaded here: this file is read where it is missing.)"""
+    """Return the network with random weights. PyTorch is imported here, since tests read this file without it."""
     import torch.nn.functional as F
     from torch import nn
 
@@ -34,7 +34,7 @@ def network() -> Any:
 
 
 def train(letters: Any, steps: int) -> Any:
-    """A network that was told where to look, and saw new letters at each step."""
+    """Train a network on known transformations, with new letters at each step."""
     import torch
 
     torch.set_num_threads(1)

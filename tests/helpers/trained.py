@@ -1,4 +1,4 @@
-"""What the tests of training train, and how they interrupt it."""
+"""The model and the data for tests of training, and a callback that interrupts it."""
 
 import minigrad as mg
 from minigrad import nn
@@ -9,14 +9,14 @@ from minigrad.training import accuracy, fit
 
 
 def numbers(count, seed):
-    """`count` examples of three classes, as a dataset."""
+    """Return `count` samples of three classes, as a dataset."""
     generator = mg.Generator(seed)
     x = mg.randn(count, 6, generator=generator)
     return TensorDataset(x, (x @ mg.randn(6, 3, generator=mg.Generator(0))).argmax(1))
 
 
 class Setting:
-    """A model with dropout and a norm, and all that trains it, made anew each time: so is a process that is resumed."""
+    """A model with dropout and a norm, and its training state, built from scratch each time as in a resumed process."""
 
     def __init__(self, schedule="epoch", own_generator=False, best=None):
         mg.manual_seed(4)
@@ -52,7 +52,7 @@ class Setting:
         )
 
     def all(self, history):
-        """Every number that training changes, as bits."""
+        """Return everything that training changes, as bytes."""
         found = {name: x.numpy().tobytes() for name, x in self.model.state_dict().items()}
         for k, kept in self.optimizer.state_dict()["state"].items():
             found |= {f"{k}{name}": x.numpy().tobytes() if hasattr(x, "numpy") else x for name, x in kept.items()}

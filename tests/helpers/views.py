@@ -1,4 +1,4 @@
-"""A player as a widget in a page without Jupyter: a model in JavaScript stands for the Python object."""
+"""Show a player as a widget in a page without Jupyter; a JavaScript model replaces the Python object."""
 
 from minigrad_viz.pictures.frontend import module
 
@@ -32,7 +32,7 @@ async ([source, state, views]) => {
 
 
 def show(page, player, views=1):
-    """Puts `player` into the page, in so many views; there its model is ``model``, its positions ``model.moves``."""
+    """Put `player` into the page in `views` views; its model is ``model`` there, its positions ``model.moves``."""
     state = player.get_state(
         [name for name in player.traits(sync=True) if not name.startswith("_") and name != "layout"]
     )
