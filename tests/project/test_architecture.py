@@ -1,4 +1,4 @@
-"""The house rules that a machine can see: which way imports point, how large rooms are, what an import loads."""
+"""Architecture rules: the direction of imports, the size of packages, and what an import loads."""
 
 import ast
 import importlib
@@ -24,7 +24,7 @@ HOUSE = Path(minigrad.__file__).parent
 ROOT = HOUSE.parent
 
 # Each package may import those before it in this list; within `core`, `backends` and `backends.taichi`, each file or
-# package those before it.
+# package may import those before it.
 PACKAGES = [
     "core",
     "backends",
@@ -82,7 +82,7 @@ ORDERS = {"core": CORE, "backends": BACKENDS, "backends.taichi": TAICHI}
 
 
 def modules() -> dict[str, Path]:
-    """Every module of both packages by its dotted name."""
+    """Return every module of both packages by its dotted name."""
     folders = {"minigrad": HOUSE, "minigrad_viz": ROOT / "viz" / "minigrad_viz"}
     found = {}
     for package, folder in folders.items():
@@ -97,7 +97,7 @@ MODULES = modules()
 
 @cache
 def imports_of(module: str) -> frozenset[str]:
-    """The modules that a module imports: at its head, in functions, and for types alone."""
+    """Return the modules that a module imports: at the top, in functions, and for type checking only."""
     found = set()
     for node in ast.walk(ast.parse(MODULES[module].read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
@@ -113,7 +113,7 @@ def package_of(module: str) -> str:
 
 
 def goes_down(module: list[str], imported: list[str]) -> bool:
-    """Whether a module may import another of its package, by the order of the innermost room that has both."""
+    """Whether a module may import another of its package, by the order of their innermost common package."""
     common = len([*takewhile(lambda pair: pair[0] == pair[1], zip(module, imported, strict=False))])
     order = ORDERS.get(".".join(module[:common]))
     if order is None or common in (len(module), len(imported)):
@@ -155,7 +155,7 @@ def test_imports_of_the_viewer_point_one_way():
 
 
 def test_the_viewer_reads_no_private_state_of_the_engine():
-    """It reads `core.snapshot`, and a replay writes by `core.views`. What PyTorch has too is public in all but name."""
+    """It reads `core.snapshot`, and a replay writes through `core.views`. PyTorch's private names are allowed."""
     as_pytorch = {"_base", "_get_name", "_modules", "_parameters", "_version"}
     known = as_pytorch | {"_replace", "_asdict", "_fields", "_repr_mimebundle_", "_getframe"}
     private = {}
@@ -184,7 +184,7 @@ def is_self(node: ast.AST) -> bool:
 
 
 def test_a_class_of_the_viewer_has_a_name_of_its_own():
-    """Each name has one meaning in the project."""
+    """Class names are unique across the project."""
     of = {"minigrad": set(), "minigrad_viz": set()}
     for module, path in MODULES.items():
         tree = ast.parse(path.read_text(encoding="utf-8"))
@@ -193,7 +193,7 @@ def test_a_class_of_the_viewer_has_a_name_of_its_own():
 
 
 def test_no_circle():
-    """No module imports, by way of others, itself."""
+    """No module imports itself, directly or through others."""
     above = {module: imports_of(module) for module in MODULES}
     while ground := [module for module, below in above.items() if not below & above.keys()]:
         for module in ground:
@@ -205,7 +205,7 @@ def test_no_circle():
 
 
 def test_no_room_that_reports_effects_names_who_listens_to_them():
-    """Packages below the compiler report to `core.effects`; neither imports nor attributes of theirs name a capture."""
+    """Packages below the compiler report to `core.effects`; their imports and attributes never name a capture."""
     listens = {"compiler", "training", "distributed", "lessons", "cli", "__init__", "__main__"}
     reports = {name for name in vars(Effects) if not name.startswith("_")}
     assert set(EFFECTS) == reports <= set(dir(modes))
@@ -220,11 +220,11 @@ def test_no_room_that_reports_effects_names_who_listens_to_them():
             assert not {"capture", "Capture", "Jitted"} & names, module
             assert not {name for name in imports_of(module) if "compiler" in name}, module
             reported |= reports & names
-    assert reported == reports  # what nobody reports need not be in the protocol
+    assert reported == reports  # an effect that nobody reports need not be in the protocol
 
 
 def test_generated_source_is_run_by_one_module():
-    """`core.specialise`, whose head says why; cells of a notebook, which are their author's, by `widget.notebook`."""
+    """`core.specialise`, whose docstring says why; `widget.notebook` runs notebook cells, which their author wrote."""
     runs = set()
     for module, path in MODULES.items():
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
@@ -233,10 +233,10 @@ def test_generated_source_is_run_by_one_module():
     assert runs == {"minigrad.core.specialise", "minigrad_viz.widget.notebook"}
 
 
-# What one name may be twice: `nn.scalar` has the modules of `nn` for Values; a module's own thread-local state, and its
-# finder of modules that moved, are the same idea each time.
+# Class names that may occur twice: `nn.scalar` has the modules of `nn` for Values; modules define their own
+# thread-local state and their own finder of renamed modules.
 SAME_IDEA = {"Module", "_Finder", "_Here"}
-# Names of the viewer's that the library has too; the list may only become shorter.
+# Class names of the viewer that the library has too; this list may only shrink.
 ALSO_IN_THE_VIEWER = {
     "Block",
     "Call",
@@ -268,7 +268,7 @@ def test_a_class_has_a_name_of_its_own():
 
 
 def code_lines(path: Path) -> int:
-    """Lines of code: docstrings, comments and blank lines not counted."""
+    """Count the lines of code, without docstrings, comments and blank lines."""
     source = path.read_text(encoding="utf-8")
     docstrings = set()
     for node in ast.walk(ast.parse(source)):
@@ -297,17 +297,16 @@ def files_in(*parts: str) -> list[Path]:
     return sorted(HOUSE.joinpath(*parts).glob("*.py"))
 
 
-# There are two budgets, because there are two kinds of code. The engine is one idea, which a newcomer should be able to
-# read in an afternoon: it has a number of lines. The families are as many as PyTorch has functions, and are looked up
-# one at a time: as long as each operation and function is short, there may be any number of them. A budget is there to
-# make you look for the simpler idea; where there is none, raise it and say why. (An operation took 15 lines before it
-# said, for the viewer, what the gradient of each operand is made of; an engine of one device took 2,490, and one that
-# had no words for the end of memory, 2,600; without words for damaged files and missing packages it took 2,615, and
-# 2,700 without those for texts, lists and other things where a number, a flag, a function or a tensor is asked for, and
-# where names out of files could command a terminal, 2,740 where packages that changed said so themselves, and 2,755
-# where an interrupt could leave a block open, and 2,776 where the effects of a computation were reported to the jit by
-# untyped calls: their protocol takes 40 lines. The public look at a graph, in place of the viewer's at private state,
-# takes 80, and the table of functions and methods, which twenty modules made for themselves, 115.)
+# There are two budgets, because there are two kinds of code. The engine is one idea, which a newcomer should be able
+# to read in an afternoon: it has a line budget. There are as many operations and functions as in PyTorch, read one at a
+# time: if each is short, there may be any number of them. A budget should make you look for the simpler idea; if there
+# is none, raise it and say why. (An operation took 15 lines before it described, for the viewer, what the gradient of
+# each operand is computed from. The engine took 2,490 lines with one device; 2,600 without memory errors; 2,615
+# without messages for damaged files and missing packages; 2,700 without those for arguments of the wrong type; 2,740
+# without escaping control characters in names from files; 2,755 without deprecation messages of renamed modules; 2,776
+# when an interrupt could leave a block open and computations reported their effects to the jit through untyped calls,
+# whose protocol takes 40 lines. The public view of a graph, which replaced the viewer's access to private state, takes
+# 80, and the table of functions and methods, which twenty modules built separately, 115.)
 
 
 def test_the_engine_can_be_read_in_an_afternoon():
@@ -318,9 +317,9 @@ def test_an_operation_and_a_function_take_few_lines_on_average():
     needs("numpy")
     functional = importlib.import_module("minigrad.functional")
     families = (functional, functional.creation)
-    functions = {getattr(family, name) for family in families for name in family.__all__}  # without second names
+    functions = {getattr(family, name) for family in families for name in family.__all__}  # without aliases
     declared = {x for name in ops.__all__ if isinstance(x := getattr(ops, name), Op)}
-    kernels = [path for path in files_in("backends", "numpy") if path.stem != "tape"]  # which runs graphs of them
+    kernels = [path for path in files_in("backends", "numpy") if path.stem != "tape"]  # `tape` runs graphs of kernels
     assert sum(code_lines(path) for path in files_in("ops") + kernels) / len(declared) <= 17
     assert sum(code_lines(path) for path in files_in("functional")) / len(functions) <= 14
 
@@ -342,16 +341,16 @@ def test_no_file_is_above_400_lines_and_no_function_above_60():
 def test_all_names_what_a_module_makes_public(path):
     tree = ast.parse(path.read_text(encoding="utf-8"))
     if not tree.body or (len(tree.body) == 1 and ast.get_docstring(tree)):
-        return  # an empty room: nothing but its name and a docstring
+        return  # an empty package: only a docstring
     parts = path.relative_to(HOUSE.parent if HOUSE in path.parents else ROOT / "viz").with_suffix("").parts
     module = importlib.import_module(".".join(part for part in parts if part != "__init__"))
     declared = getattr(module, "__all__", None)
-    if module.__name__ in TOPICS:  # of what a module registers there is a list already
+    if module.__name__ in TOPICS:  # the registry lists a module's functions
         here = {f.__name__ for f in FUNCTIONS.values() if inspect.isfunction(f) and f.__module__ == module.__name__}
         declared = [*(declared or ()), *here]
     assert len(set(declared)) == len(declared)
     assert all(hasattr(module, name) for name in declared)
-    if "backends" not in parts or "formula" in parts:  # kernels are reached through the registry, not by name
+    if "backends" not in parts or "formula" in parts:  # kernels are looked up in the registry, not by name
         made = {
             n.name for n in tree.body if isinstance(n, ast.FunctionDef | ast.ClassDef) and not n.name.startswith("_")
         }

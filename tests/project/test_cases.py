@@ -1,4 +1,4 @@
-"""Merged cases: each runs, each that fails is named with its reason, and a skip stays a skip."""
+"""Merged cases: all run, the report names each failing case with its error, and a skip remains a skip."""
 
 import inspect
 
@@ -113,7 +113,7 @@ def test_a_skipped_case_skips_the_test_when_no_case_fails(merged):
             pytest.skip("no ones here")
         assert a != fails
 
-    with pytest.raises(pytest.skip.Exception, match="1 of 3 cases, beginning with 1: no ones here"):
+    with pytest.raises(pytest.skip.Exception, match="1 of 3 cases, the first being 1: no ones here"):
         test(fails=None)
     with pytest.raises(AssertionError, match="1 of 3 cases fail"):
         test(fails=2)
@@ -131,7 +131,7 @@ def test_a_case_that_a_gpu_refuses_skips_the_test_in_the_one_wording():
         raise mg.errors.DTypeError(f"float64: the device {mg.get_default_device()} does not support float64.")
 
     with pytest.raises(
-        pytest.skip.Exception, match="1 of 1 cases, beginning with a: needs float64: a device that has it"
+        pytest.skip.Exception, match="1 of 1 cases, the first being a: needs float64: a device that has it"
     ):
         run_cases(check, [("a", None)])
 
@@ -144,7 +144,7 @@ def test_a_missing_package_of_one_case_hides_no_other_case_that_fails(monkeypatc
             import nopackage  # noqa: F401
         assert case < 2
 
-    with pytest.raises(pytest.skip.Exception, match="1 of 2 cases, beginning with b: needs nopackage: make nopackage"):
+    with pytest.raises(pytest.skip.Exception, match="1 of 2 cases, the first being b: needs nopackage: make nopackage"):
         run_cases(check, [("a", 0), ("b", 1)])
     with pytest.raises(AssertionError, match="1 of 3 cases fail") as error:
         run_cases(check, [("a", 0), ("b", 1), ("c", 2)])
@@ -158,7 +158,7 @@ def test_what_cannot_be_merged_is_refused(merged):
 
     with pytest.raises(TypeError, match="test has no parametrize mark below the decorator"):
         merged(test)
-    with pytest.raises(TypeError, match="a case with marks of its own cannot be merged"):
+    with pytest.raises(TypeError, match="a case with its own marks cannot be merged"):
         merged(pytest.mark.parametrize("a", [pytest.param(1, marks=pytest.mark.slow)])(test))()
     with pytest.raises(TypeError, match=r"\['indirect'\] of parametrize cannot be merged"):
         merged(pytest.mark.parametrize("a", [1], indirect=True)(test))()

@@ -1,4 +1,4 @@
-"""Tests lie where their modules do; collecting them imports none of the packages that take seconds to import."""
+"""The test tree mirrors the packages, and collection imports none of the packages that take seconds to import."""
 
 import subprocess
 import sys
@@ -6,7 +6,7 @@ from pathlib import Path
 
 TESTS = Path(__file__).parents[1]
 ROOT = TESTS.parent
-# About several modules at once, the project itself, or pages in a browser.
+# Tests of several modules, of the project itself, or of pages in a browser.
 APART = {"book", "gpu", "project", "viz/browser", "viz/frontend", "whole"}
 PROGRAM = """
 import sys

@@ -1,4 +1,4 @@
-"""The hook for commit messages: what it refuses, in which words."""
+"""The commit-msg hook: which messages it rejects, and why."""
 
 import subprocess
 import sys

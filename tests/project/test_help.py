@@ -1,4 +1,4 @@
-"""What `help`, `dir` and the completion of names show: every method and operation by its name, with what it takes."""
+"""`help`, `dir` and name completion list every method and operation with its signature."""
 
 import inspect
 import pydoc

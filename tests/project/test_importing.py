@@ -1,4 +1,4 @@
-"""What importing minigrad loads, and what works where a package is not installed."""
+"""What importing minigrad loads, and which features work without optional packages."""
 
 import subprocess
 import sys
@@ -73,7 +73,7 @@ sys.path.insert(0, {str(ROOT)!r})
 import minigrad as mg
 x = mg.tensor([1.0, 2.0])
 loaded, threads = "taichi" in sys.modules, []
-threading.Thread.start = threads.append  # by one its server is asked for a newer version
+threading.Thread.start = threads.append  # one would ask Taichi's server for a newer version
 print(x + 1, loaded, "taichi" in sys.modules, threads)
 """
     assert run(code) == "tensor([2., 3.]) False True []\n"

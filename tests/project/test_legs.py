@@ -1,4 +1,4 @@
-"""The second leg of CI leaves out what passed in the first, and that alone which nothing missing could change."""
+"""The second leg of CI deselects what passed in the first, unless a missing requirement could change the outcome."""
 
 import json
 import os
@@ -74,7 +74,7 @@ FILES = {
 
 @pytest.fixture
 def run(tmp_path):
-    """Runs pytest on these files; returns the line for each test that ran, and what else is printed."""
+    """Run pytest on these files; return the line for each test that ran, and the rest of the output."""
     (tmp_path / "conftest.py").write_text(CONFTEST, encoding="utf-8")
 
     def run(files, *options, **environment):
@@ -101,7 +101,7 @@ def test_only_what_nothing_missing_changes_is_left(run, tmp_path, options):
     assert passed == {"test_one.py::test_plain": ["test_one.py::test_plain"], "test_one.py::test_cases": cases}
 
     printed = run(FILES, *options, "--leave", "passed.json")
-    assert "3 tests were left to the first leg, where they passed." in printed
+    assert "3 tests were deselected: they passed in the first leg." in printed
     assert "3 deselected" in printed.splitlines()[-1], printed
     assert "test_plain" not in printed
     assert "test_imported.py::test_two" in printed

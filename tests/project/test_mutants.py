@@ -1,4 +1,4 @@
-"""The catalogue of planted faults: each fits the code as it is now, and each room of the house has one."""
+"""The catalogue of mutants: each applies to the current code, and every package has one."""
 
 import ast
 from pathlib import Path, PurePosixPath
@@ -11,7 +11,7 @@ BESIDE = {"viz/minigrad_viz", "viz/frontend", "book/_ext", "notebooks"}
 
 
 def room_of(path):
-    """The room of a file: a module or package of minigrad, one of its backends, or a folder beside it."""
+    """Return the module or package of minigrad that contains a file, a backend, or another top folder."""
     parts = PurePosixPath(path).with_suffix("").parts
     if parts[0] != "minigrad":
         return parts[0] if parts[0] == "notebooks" else "/".join(parts[:2])
@@ -21,8 +21,8 @@ def room_of(path):
 def test_each_fault_can_be_planted_once_and_changes_its_file():
     for mutant in MUTANTS:
         text = (ROOT / mutant.path).read_text(encoding="utf-8")
-        assert text.count(mutant.old) == 1, f"{mutant.name}: its old text is {text.count(mutant.old)} times in the file"
-        assert mutant.planted(text) != text, f"{mutant.name}: it changes nothing"
+        assert text.count(mutant.old) == 1, f"{mutant.name}: its original code occurs {text.count(mutant.old)} times"
+        assert mutant.planted(text) != text, f"{mutant.name}: it has no effect"
 
 
 def test_python_with_a_fault_in_it_is_python_still():
@@ -30,14 +30,14 @@ def test_python_with_a_fault_in_it_is_python_still():
         if mutant.path.endswith(".py"):
             before = (ROOT / mutant.path).read_text(encoding="utf-8")
             after = ast.parse(mutant.planted(before), mutant.name)
-            assert ast.dump(after) != ast.dump(ast.parse(before)), f"{mutant.name}: only its layout changes"
+            assert ast.dump(after) != ast.dump(ast.parse(before)), f"{mutant.name}: only the formatting changes"
 
 
 def test_the_named_tests_are_there():
     for mutant in MUTANTS:
-        assert 1 <= len(mutant.tests) <= 3, f"{mutant.name}: it names {len(mutant.tests)} files of tests"
+        assert 1 <= len(mutant.tests) <= 3, f"{mutant.name}: it lists {len(mutant.tests)} test files"
         lost = [name for name in mutant.tests if not (ROOT / "tests" / name).is_file()]
-        assert not lost, f"{mutant.name}: there are no tests {lost}"
+        assert not lost, f"{mutant.name}: missing test files {lost}"
 
 
 def test_names_are_unique_and_go_into_the_table():

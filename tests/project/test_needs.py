@@ -1,4 +1,4 @@
-"""Skips have one wording, a table that says what brings what is missing, and a line each at the end."""
+"""Skips have one standard message, and the end of a run lists each missing requirement with how to get it."""
 
 import ast
 import os
@@ -26,7 +26,7 @@ def pytest_configure(config):
 
 @pytest.fixture
 def run(tmp_path):
-    """Runs pytest on a file of this text; returns its exit status and its last lines."""
+    """Run pytest on a file with this source; return its exit status and its output."""
 
     def run(source, *options, **environment):
         (tmp_path / "conftest.py").write_text(CONFTEST, encoding="utf-8")
@@ -64,13 +64,13 @@ def test_machine(): pass
 @pytest.mark.parametrize("options", [(), pytest.param(("-n2",), marks=pytest.mark.nightly)], ids=["alone", "workers"])
 def test_each_missing_thing_has_a_line_with_its_tests_and_what_brings_it(run, options):
     status, printed = run(FOUR, *options)
-    lines = [line for line in printed.splitlines() if " skipped for want of " in line]
+    lines = [line for line in printed.splitlines() if " skipped: " in line]
     assert (status, lines) == (
         0,
         [
-            "2 tests skipped for want of gold. To run them: dig",
-            "1 test skipped for want of nopackage. To run them: make nopackage",
-            "1 test skipped for want of moon. They run on a rocket.",
+            "2 tests skipped: gold is missing. To run them: dig",
+            "1 test skipped: nopackage is missing. To run them: make nopackage",
+            "1 test skipped: moon is missing. They run on a rocket.",
         ],
     ), printed
     assert re.search(r"^4 skipped in ", printed.splitlines()[-1]), printed
@@ -83,15 +83,15 @@ def test_each_module_that_needs_a_thing_or_imports_it_is_counted(run, tmp_path, 
     for file in files:
         (tmp_path / file).write_text(f"{heads[file.split('_')[1]]}\ndef test(): pass", encoding="utf-8")
     status, printed = run("", *files, *options)
-    assert status == 5, printed  # pytest's: no tests ran
+    assert status == 5, printed  # pytest's status for no collected tests
     for name in heads:
-        assert f"2 files skipped for want of {name}. To run them: " in printed
+        assert f"2 files skipped: {name} is missing. To run them: " in printed
 
 
 def test_in_ci_only_what_the_machine_lacks_may_be_missing(run):
     status, printed = run(FOUR, CI_SKIPS_NOTHING="1")
     assert status == 1, printed
-    assert "nothing may be missing here: needs gold: dig" in printed
+    assert "no requirement may be missing in this run: needs gold: dig" in printed
     assert re.search(r"^2 failed, 1 skipped, 1 error in ", printed.splitlines()[-1]), printed
 
 
@@ -111,7 +111,7 @@ def test_a_skip_in_words_of_its_own_fails(run, tmp_path):
     status, printed = run("def test(): pass", "--continue-on-collection-errors", *files)
     assert status == 1
     assert sorted(re.findall(r"^(?:FAILED|ERROR) (test_\d\.py)", printed, re.MULTILINE)) == files, printed
-    assert len(re.findall(r"^skipped in words of its own", printed, re.MULTILINE)) == len(SKIPS), printed
+    assert len(re.findall(r"^skipped with a non-standard message", printed, re.MULTILINE)) == len(SKIPS), printed
     assert re.search(r"^1 failed, 1 passed, 4 errors in ", printed.splitlines()[-1]), printed
 
 
@@ -123,7 +123,7 @@ def test_a_missing_import_inside_the_package_is_a_failure(run, tmp_path):
 
 
 def test_no_other_file_of_tests_decides_about_skips():
-    """A skip in words of its own fails only where it happens: a machine that has everything would not show it."""
+    """A skip with another message fails only where it happens, which is never on a machine that has everything."""
     may = {
         TESTS / f"{name}.py" for name in ("helpers/needs", "helpers/cases", "project/test_needs", "project/test_cases")
     }

@@ -1,4 +1,4 @@
-"""The README: its code runs and prints what it says, its picture is the one that the code makes, its commands exist."""
+"""The README: its code prints the output shown, its pictures are up to date, and its commands exist."""
 
 import re
 import runpy
@@ -30,7 +30,7 @@ def test_the_code_prints_what_its_comment_says(pictures, capsys):
 def test_the_picture_is_the_one_that_the_code_draws(pictures):
     for name, svg in pictures["readme_run"]()[1].items():
         stored = (ROOT / "book" / "images" / name).read_text(encoding="utf-8")
-        assert stored == svg, "the picture has changed: look at it, then run make pictures"
+        assert stored == svg, "the picture has changed: inspect it, then run make pictures"
         assert f"](book/images/{name})" in README
 
 
@@ -68,7 +68,7 @@ def test_links_between_files_resolve(page):
 
 
 def test_no_page_names_the_distribution_of_another_project():
-    """`minigrad` on the package index is not ours (book/decisions/004_name_of_the_distribution.md)."""
+    """`minigrad` on the package index is another project (book/decisions/004_name_of_the_distribution.md)."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     assert project["name"] == "seegrad"
     assert f"pip install '{project['name']}[lab]'" in README
@@ -85,7 +85,7 @@ def test_no_page_names_the_distribution_of_another_project():
 
 
 def test_variables_of_the_environment_that_users_are_told_of_are_read():
-    """All but those of ``make test``, which the tests read: `MINIGRAD_DEVICE` is one."""
+    """Those of ``make test``, such as `MINIGRAD_DEVICE`, are excluded: the tests read them."""
     pages = [ROOT / "README.md", *ROOT.glob("book/**/*.md"), *ROOT.glob("notebooks/*.py"), *ROOT.glob("examples/*.py")]
     told = set()
     for page in (page for page in pages if page.is_file()):

@@ -1,4 +1,4 @@
-"""What type checkers are told: it is what is there, it is all that is there, and readers' code checks by it."""
+"""The stubs: they match the declarations, they are complete, and user code type-checks against them."""
 
 import ast
 import inspect
@@ -23,11 +23,11 @@ ROOT = stubs.HOUSE.parent
 def test_stubs_are_what_the_declarations_say():
     stale = [path for path, text in stubs.stubs().items() if path.read_text(encoding="utf-8") != text]
     names = ", ".join(str(path.relative_to(ROOT)) for path in stale)
-    assert not stale, f"not what the declarations say: {names}; run: make stubs"
+    assert not stale, f"stale stubs: {names}; run: make stubs"
 
 
 def names_in(body: list[ast.stmt]) -> set[str]:
-    """The names that statements bind."""
+    """Return the names that statements bind."""
     found = set()
     for node in body:
         if isinstance(node, ast.ImportFrom):

@@ -1,7 +1,7 @@
-"""The tests that compute with tensors, once more with tensors on each device that is not the default one.
+"""Repeat the tests that compute with tensors on each device other than the default.
 
-They run in child processes, since a process has one architecture of Taichi's. That nothing is left out on a
-device for want of a kernel is part of the claim.
+They run in child processes, since Taichi supports one architecture per process. The claim includes that no test is
+skipped because a device lacks a kernel.
 """
 
 from pathlib import Path
@@ -14,7 +14,7 @@ from children import handfuls, on_device
 TESTS = Path(__file__).parents[1]
 DEVICES = [device for device in ("numpy",) if device != mg.get_default_device()]
 ROOMS = ["_jit", "autograd", "distributions", "functional", "io", "nn", "ops", "optim", "pytorch", "training"]
-# Of Values, of declarations, or with devices of their own; each other file of these rooms is about tensors.
+# Tests of Values, of declarations, or with explicit devices; all other files of these folders test tensors.
 APART = {"test_dtypes", "test_engine", "test_generators", "test_pytorch", "test_scalar", "test_tape", "test_value"}
 FILES = [path for path in TESTS.glob("test_*.py") if path.stem not in APART]
 FILES += [path for room in ROOMS for path in (TESTS / room).rglob("test_*.py") if path.stem not in APART]

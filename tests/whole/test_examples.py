@@ -1,4 +1,4 @@
-"""The examples run, end in a line of one form, and learn; what their full runs reached is on record."""
+"""The examples run, print a final line in a standard format, and learn; their full runs are on record."""
 
 import os
 import re
@@ -16,7 +16,7 @@ from strategies import PICTURE
 from torch_warper import EXAMPLES, network
 
 LINE = re.compile(r"(\w+) device=(\w+) seed=(\d+)((?: \w+=[-+.\de]+)+) seconds=(\d+)")
-# What each must reach, of its final line.
+# Thresholds for the metrics of the final line.
 BARS = {
     "digits_mlp": lambda n: n["test_accuracy"] >= 0.96,
     "digits_cnn": lambda n: n["test_accuracy"] >= 0.98,
@@ -28,7 +28,7 @@ BARS = {
 
 
 def read(line):
-    """The name, the device, the seed and the numbers of a final line."""
+    """Parse a final line into the name, the device, the seed and the metrics."""
     found = LINE.fullmatch(line)
     assert found, line
     name, device, seed, numbers, _ = found.groups()
@@ -36,7 +36,7 @@ def read(line):
 
 
 def ran(name, folder, alone=True, **env):
-    """What the final line of an example says, run quickly in `folder`; unless that is `alone`, what was said too."""
+    """Run an example quickly in `folder`; return its final metrics and, unless `alone`, the rest of its output."""
     child = subprocess.run(
         [sys.executable, EXAMPLES / f"{name}.py", "--quick", "--seed", "3", "--device", mg.get_default_device()],
         cwd=folder,
@@ -56,7 +56,7 @@ def ran(name, folder, alone=True, **env):
 
 
 def pixels(path):
-    """The grey pixels of a PNG file, each of its checksums held."""
+    """Return the grey pixels of a PNG file, after checking each checksum."""
     data, at, parts = path.read_bytes(), 8, {}
     assert data[:8] == b"\x89PNG\r\n\x1a\n"
     while at < len(data):
@@ -73,7 +73,7 @@ def pixels(path):
 
 @pytest.fixture
 def example(monkeypatch):
-    """What a file of the examples defines."""
+    """Return a function that loads an example and returns its globals."""
     monkeypatch.syspath_prepend(EXAMPLES)
     return lambda name: runpy.run_path(str(EXAMPLES / f"{name}.py"))
 
@@ -93,7 +93,7 @@ def test_the_autoencoder_draws_ten_digits_and_what_became_of_them(tmp_path):
     numbers = ran("autoencoder", tmp_path)
     assert numbers["last_loss"] < 0.9 * numbers["first_loss"]
     picture = pixels(tmp_path / "autoencoder.png")
-    assert picture.shape == (2 * 10 * 8, 10 * 10 * 8)  # two rows of ten digits of 8x8 in frames, each pixel 8x8
+    assert picture.shape == (2 * 10 * 8, 10 * 10 * 8)  # two rows of ten framed 8x8 digits, scaled by 8
     digits = mg.data.digits()
     first = next(k for k, y in enumerate(digits.test_y.tolist()) if y == 0)
     drawn = picture[8:72:8, 8:72:8]
@@ -125,7 +125,7 @@ def test_files_in_mnist_s_folder_are_read_instead_of_the_digits(tmp_path):
 @pytest.mark.parity
 @pytest.mark.parametrize("format", ["pt", "safetensors"])
 def test_the_warper_s_picture_is_pytorch_s(torch, format, example, tmp_path):
-    """Weights that PyTorch drew and wrote, read here."""
+    """Load weights that PyTorch initialised and saved."""
     from safetensors.torch import save_file
 
     torch.manual_seed(0)
@@ -143,7 +143,7 @@ def test_the_warper_s_picture_is_pytorch_s(torch, format, example, tmp_path):
 @pytest.mark.nightly
 @pytest.mark.parity
 def test_the_trained_warper_s_picture_is_pytorch_s(torch, example):
-    """The weights that are shipped with the example, read by PyTorch."""
+    """Load the weights shipped with the example into PyTorch."""
     from safetensors.torch import load_file
 
     warper, theirs = example("image_warper"), network()
@@ -165,14 +165,14 @@ def same_picture(torch, ours, theirs, shapes):
 
 
 def test_letters_upright_are_letters_as_they_lie_seen_from_where_they_say(example):
-    """The formulas of the letters and what the network was to say of them belong together."""
+    """The formulas of the letters agree with the transformations that the network should predict."""
     with mg.random.fork_rng():
         mg.manual_seed(0)
         lying, upright, theta = example("image_warper")["letters"](30)
     F = mg.functional
     back = F.grid_sample(lying, F.affine_grid(theta, lying.shape, align_corners=False), align_corners=False)
     before, after = [float(((x - upright) ** 2).mean()) for x in (lying, back)]
-    assert after < 0.05 * before  # what is left is the mixing of neighbouring pixels
+    assert after < 0.05 * before  # the remainder comes from interpolation
 
 
 def recorded():

@@ -1,4 +1,4 @@
-"""The examples that learn to write: they run and learn, and what they are made of is what they say."""
+"""The language-model examples run and learn, and their parts compute what they document."""
 
 import math
 import runpy
@@ -17,14 +17,14 @@ from torch_warper import EXAMPLES
 
 @pytest.fixture
 def gpt(monkeypatch):
-    """What examples/gpt.py defines."""
+    """The globals of examples/gpt.py."""
     monkeypatch.syspath_prepend(EXAMPLES)
     return runpy.run_path(str(EXAMPLES / "gpt.py"))
 
 
 @pytest.fixture
 def names_lstm(monkeypatch):
-    """What examples/names_lstm.py defines."""
+    """The globals of examples/names_lstm.py."""
     monkeypatch.syspath_prepend(EXAMPLES)
     return runpy.run_path(str(EXAMPLES / "names_lstm.py"))
 
@@ -91,7 +91,7 @@ def test_a_sample_of_the_likeliest_alone_is_the_likeliest_at_each_place_also_pas
     assert found[:2] == [1, 2]
     with mg.no_grad():
         likeliest = model(mg.tensor([found[:128]]))[0].argmax(-1).tolist()
-        after = model(mg.tensor([found[65:180]]))[0].argmax(-1).tolist()  # it began again with the last 64 of 129
+        after = model(mg.tensor([found[65:180]]))[0].argmax(-1).tolist()  # the context restarts with the last 64
     assert likeliest[1:] == found[2:129]
     assert after[63:] == found[129:181]
 

@@ -1,4 +1,4 @@
-"""What lasts: memory stays flat over 10,000 steps (4,000 in `make test`), and Ctrl-C leaves a usable state."""
+"""Long runs: memory stays flat over 10,000 steps (4,000 in `make test`), and Ctrl-C leaves a usable state."""
 
 import contextlib
 import faulthandler
@@ -22,11 +22,11 @@ WITHOUT = pytest.mark.needs("taichi")
 DEVICES = ["numpy", pytest.param("cpu", marks=[WITHOUT, pytest.mark.nightly])]
 STEPS, SHARE = (10_000, 2_000) if NIGHTLY else (4_000, 1_000)
 INTERRUPTS = 25
-GROWTH = 4 << 20  # bytes that the process may grow by: of 10,000 steps nothing stays that is 400 bytes long
+GROWTH = 4 << 20  # bytes that the process may grow by: less than 400 bytes for each of 10,000 steps
 
 
 def step(mg, parameters, x, labels):
-    """One step of a perceptron with one hidden layer, by hand; the loss."""
+    """Run one training step of a perceptron with one hidden layer, written out, and return the loss."""
     w1, b1, w2, b2 = parameters
     loss = mg.functional.cross_entropy(mg.tanh(x @ w1 + b1) @ w2 + b2, labels)
     loss.backward()
@@ -57,7 +57,7 @@ def footprint(mg):
 
 
 def trained(device):
-    """For a child: what there is in memory after the first steps, and after all, and the losses there."""
+    """In a child process: print the memory use and the loss after the first steps and after all."""
     import minigrad as mg
 
     mg.set_default_device(device)
@@ -71,7 +71,7 @@ def trained(device):
 
 
 def interrupted(device):
-    """For a child: compute until Ctrl-C, so often, also while kernels are compiled, and then train."""
+    """In a child process: compute until enough interrupts arrived, also during kernel compilation, then train."""
     import minigrad as mg
 
     mg.set_default_device(device)
@@ -80,7 +80,7 @@ def interrupted(device):
 
     def interrupt(signal_number, frame):
         nonlocal interrupts, computing
-        if computing:  # else it would fall between the two lines of the loop below
+        if computing:  # otherwise it would hit between the two lines of the loop below
             interrupts, computing = interrupts + 1, False
             raise KeyboardInterrupt
 
@@ -92,7 +92,7 @@ def interrupted(device):
         with contextlib.suppress(KeyboardInterrupt):
             while True:
                 for name in ops:
-                    computing = True  # again: Python ignores what is raised while it deletes an object
+                    computing = True  # again: Python ignores an exception raised in a destructor
                     args = (1,) if name in ("cumsum", "softmax", "logsumexp") else ()
                     getattr(a.double() if interrupts % 2 else a, name)(*args)
                     (a @ a).relu()
@@ -101,7 +101,7 @@ def interrupted(device):
 
 
 def calm(device):
-    """For a child: the same training, undisturbed."""
+    """In a child process: run the same training without interrupts."""
     import minigrad as mg
 
     mg.set_default_device(device)
@@ -130,9 +130,9 @@ def test_thousands_of_steps_take_no_more_memory_than_the_first(device):
     output, errors = process.communicate(timeout=900)
     assert process.returncode == 0, errors
     (*first, early), (*last, late) = json.loads(output)
-    assert last[:4] == first[:4]  # tensors, their bytes, those in the pool, and the most there ever were
+    assert last[:4] == first[:4]  # tensors, their bytes, pooled bytes, peak bytes
     assert last[4] - first[4] < GROWTH
-    assert late < early < 1.0  # and it learned
+    assert late < early < 1.0  # the model learned
 
 
 @pytest.mark.slow
@@ -143,10 +143,10 @@ def test_ctrl_c_leaves_a_usable_state_whenever_it_comes(device):
     assert process.stdout.readline() == "ready\n", process.stderr.read()
     end = time.monotonic() + 240
     for wait in cycle([0.05, 0.063, 0.076, 0.089, 0.102, 0.115, 0.128]):
-        if select.select([process.stdout], [], [], wait)[0]:  # it told its losses, or ended
+        if select.select([process.stdout], [], [], wait)[0]:  # it printed its losses or exited
             break
         if time.monotonic() > end:
-            process.send_signal(signal.SIGUSR1)  # to say where it is
+            process.send_signal(signal.SIGUSR1)  # dump its traceback
             time.sleep(5)
             process.kill()
             break

@@ -1,4 +1,4 @@
-"""Where a device ends: more numbers than it counts, more bytes than it has; and what a pool keeps."""
+"""The limits of a device, in elements and in bytes, and of its memory pool."""
 
 import gc
 import subprocess
@@ -58,7 +58,7 @@ def test_more_numbers_than_can_be_counted_are_refused_before_memory_is_taken(wha
     first, advice = str(error.value).splitlines()
     assert first.endswith("elements, but a tensor on the device 'cpu' has at most 2,147,418,112.")
     assert advice == '  Use several smaller tensors, or device="numpy".'
-    assert pool_of("cpu").used - used < 4_000_000  # what the operands are made of
+    assert pool_of("cpu").used - used < 4_000_000  # the memory of the operands
 
 
 def test_the_most_that_can_be_counted_is_taken_and_numpy_takes_more():
@@ -67,7 +67,7 @@ def test_the_most_that_can_be_counted_is_taken_and_numpy_takes_more():
 
 
 def test_memory_of_numpys_that_reaches_too_far_is_copied():
-    far = np.zeros(2**32, np.uint8)[:: 2**31 + 2**20]  # which takes no memory until it is written
+    far = np.zeros(2**32, np.uint8)[:: 2**31 + 2**20]  # uses no physical memory until written
     far[1] = 7
     assert (mg.from_numpy(far) + 1).tolist() == [1, 8]
 
@@ -105,7 +105,7 @@ def test_memory_in_cycles_is_given_back_too():
 
 
 def in_a_child(code: str) -> str:
-    """What a process prints that may take one GiB beyond what it has when Taichi is started."""
+    """Run code in a process that may allocate one GiB beyond what it uses after starting Taichi."""
     begin = (
         "import resource, minigrad as mg\n"
         "mg.set_default_device('cpu')\n"
@@ -177,4 +177,4 @@ def test_what_is_very_large_takes_no_more_memory_than_it_needs():
     taken = [pool.size_of(size) for size in sizes]
     assert all(size <= got and got % 64 == 0 for size, got in zip(sizes, taken, strict=True))
     assert taken[-1] - sizes[-1] < 1 << 16
-    assert taken[-1] // 8 < 2**31, "so that a buffer of a GPU can count it"
+    assert taken[-1] // 8 < 2**31, "the length must fit into a 32-bit integer of a GPU buffer"

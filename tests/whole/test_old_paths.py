@@ -1,4 +1,4 @@
-"""Import paths of before the packages were moved, and public modules that are found under another name."""
+"""Import paths from before the packages were renamed, and public modules available under an alias."""
 
 import subprocess
 import sys
@@ -9,7 +9,7 @@ import pytest
 import minigrad as mg
 
 MOVED = mg._MOVED
-# The modules of the last tree before packages were moved, without those that nobody imports by their files: below
+# The modules of the last tree before the packages were renamed, without those that users do not import by file: below
 # `backends`, `functional`, `cli` and `lessons`.
 BEFORE = """
 autograd autograd.anomaly autograd.function autograd.functional backends check cli creation cuda data data.cifar
@@ -49,7 +49,7 @@ def test_an_old_path_gives_the_module_itself_with_a_warning(name, monkeypatch):
     assert len(warned) == 1
     assert found is import_module(f"minigrad.{MOVED[name]}")
     vars(mg).pop(name, None)
-    if "." in name or name in ("layout", "storage"):  # a module of a package, which has the name; names of PyTorch's
+    if "." in name or name in ("layout", "storage"):  # a submodule, or a name that PyTorch uses
         return
     with pytest.warns(DeprecationWarning, match=name) as warned:
         assert getattr(mg, name) is found

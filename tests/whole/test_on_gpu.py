@@ -1,6 +1,6 @@
-"""What a GPU computes, and how its memory behaves, on one that every machine can have: Mesa's lavapipe, by Vulkan.
+"""GPU computations and memory, on a GPU that every machine can have: Mesa's lavapipe through Vulkan.
 
-They run in child processes. On a machine with another GPU: ``MINIGRAD_DEVICE=cuda pytest`` and these files.
+The tests run in child processes. On a machine with another GPU: ``MINIGRAD_DEVICE=cuda pytest`` and these files.
 """
 
 import pytest

@@ -1,6 +1,6 @@
-"""Programs as tutorials for PyTorch have them, in functions of tensors: they run here with only the import changed.
+"""Programs from PyTorch tutorials, as functions of tensors, run in minigrad with only the import changed.
 
-Each takes the library, and its functions, and returns what it computed, which must be the same numbers by either.
+Each takes the library and its functional module, and returns its results, which must be equal in both libraries.
 """
 
 import math
@@ -152,7 +152,7 @@ def clipped_adam(torch, F):
     w, b = torch.tensor(array(4, 3), requires_grad=True), torch.zeros(3, requires_grad=True)
     x, y = torch.tensor(array(12, 4)), torch.tensor([0, 1, 2] * 4)
     y[::5] = -100
-    for rows, targets in zip(x.split(3), y.split(3), strict=True):  # gradients add up
+    for rows, targets in zip(x.split(3), y.split(3), strict=True):  # gradients accumulate
         (F.cross_entropy(rows @ w + b, targets, label_smoothing=0.1, ignore_index=-100) / 4).backward()
     total = torch.norm(torch.stack([p.grad.detach().norm(2) for p in (w, b)]), 2)
     for p in (w, b):

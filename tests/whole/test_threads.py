@@ -35,7 +35,7 @@ def test_backward_passes_into_shared_leaves_lose_nothing(device, size):
 
         def work(k, a=a, b=b, x=x):
             for _ in range(3):
-                ((a + b) * x).sum().backward()  # one array for both: one leaf takes it over, the other copies it
+                ((a + b) * x).sum().backward()  # one array for both: one leaf takes ownership, the other copies it
 
         crowd(4, work)
         assert a.grad.tolist() == b.grad.tolist() == [24.0] * size
@@ -142,7 +142,7 @@ def test_hooks_that_threads_register_on_one_leaf_are_all_called(monkeypatch):
 
 
 def test_a_tensor_has_one_storage_whoever_asks_first(monkeypatch):
-    """With two, a write would bump the version of one while the graph checks the other."""
+    """With two, a write would increment the version of one while the graph checks the other."""
     w = mg.ones(3, requires_grad=True)
     found = []
 
@@ -289,13 +289,13 @@ def test_threads_that_share_work_give_blas_its_threads_back(monkeypatch):
     monkeypatch.setattr(numpy_threads, "_blas", lambda: blas)
     with Pause(lambda: numpy_threads.shared(parts.append, 4, numpy_threads.WORTH), waits=True) as pause:
         numpy_threads.shared(pause, 4, numpy_threads.WORTH)
-    assert sorted(parts, key=str) == [slice(0, 2), slice(2, 4)]  # as alone: sums depend on the parts
+    assert sorted(parts, key=str) == [slice(0, 2), slice(2, 4)]  # as in a single thread: sums depend on the split
     assert blas.count == 2
 
 
 @pytest.mark.usefixtures("compiled_on_cpu")
 def test_sources_of_kernels_are_parsed_by_one_thread_at_a_time():
-    """Before 3.11.8 Python's parser fails if garbage collection switches to another thread that parses."""
+    """Before 3.11.8, Python's parser fails if garbage collection switches to another thread that parses."""
 
     class Garbage:
         def __del__(self):

@@ -1,4 +1,4 @@
-"""Threads that share recorded steps."""
+"""Threads that share jitted steps."""
 
 import gc
 import os
@@ -16,7 +16,7 @@ from minigrad.core.op import ANY, OPS
 
 
 def training(w, factor, device):
-    """Return a jitted step, with an optimizer of its own, that subtracts `factor` from each element of `w`."""
+    """Return a jitted step, with its own optimizer, that subtracts `factor` from each element of `w`."""
     optimizer, x = mg.optim.SGD([w], lr=1.0), mg.full(w.shape, factor, device=device)
 
     @mg.jit
@@ -32,7 +32,7 @@ def training(w, factor, device):
 
 @pytest.mark.parametrize("device", DEVICES)
 def test_recorded_steps_of_threads_that_train_one_parameter_run_one_after_the_other(device):
-    """A step captured while another replaced the gradient used to add to that one's memory from then on."""
+    """A step captured while another replaced the gradient used to accumulate into that gradient from then on."""
     for _ in range(5):
         w = mg.zeros(8, device=device, requires_grad=True)
         steps = [training(w, k + 1.0, device) for k in range(4)]
@@ -65,7 +65,7 @@ def test_a_step_whose_gradient_another_thread_changed_while_it_was_captured_is_c
     w = mg.zeros(3, device=device, requires_grad=True)
     optimizer = mg.optim.SGD([w], lr=1.0)
 
-    class Pausing(Effects):  # between zero_grad and backward, in a way that no guard sees
+    class Pausing(Effects):  # between zero_grad and backward, without a guard
         def memory_requested(self, memory):
             pause()
             return memory
@@ -124,14 +124,12 @@ def test_what_is_wrong_in_a_recorded_step_is_not_taken_for_another_thread_s():
     assert crowd(2, lambda k: step(mg.tensor([1, 2])).tolist()) == [[[1.0, 1.0]] * 2] * 2
 
 
-SEED = int(
-    os.environ.get("MINIGRAD_THREADS", "0")
-)  # choose another to compile kernels that no process has compiled yet
+SEED = int(os.environ.get("MINIGRAD_THREADS", "0"))  # change it to compile kernels that are not cached yet
 
 
 @pytest.fixture
 def litter():
-    """Create cyclic garbage in another thread, so that its collection runs code at any point of all threads."""
+    """Create cyclic garbage in another thread, so that its collection runs at arbitrary points of all threads."""
     over, threshold = threading.Event(), gc.get_threshold()
 
     def make():
@@ -142,7 +140,7 @@ def litter():
             time.sleep(1e-4)
 
     thread = threading.Thread(target=make, daemon=True)
-    gc.freeze()  # what exists already need not be traversed
+    gc.freeze()  # existing objects need not be traversed
     gc.set_threshold(100)
     thread.start()
     yield
@@ -154,7 +152,7 @@ def litter():
 
 @pytest.fixture
 def own_operations():
-    """Declare four operations, each with a kernel of its own, not compiled yet."""
+    """Declare four operations, each with its own kernel, not compiled yet."""
     names = [f"crowd_{SEED}_{k}" for k in range(4)]
     for k, name in enumerate(names):
         mg.Op(name, "2 {a}", vjp=(lambda g: g * 2.0,), domain=(ANY,), promotes="float")
@@ -166,7 +164,7 @@ def own_operations():
 
 @pytest.mark.usefixtures("compiled_on_cpu", "litter")
 def test_threads_capture_compile_replay_and_merge_at_once(monkeypatch, own_operations):
-    """Each of eight captures a step of its own, all share another, and all accumulate into one leaf."""
+    """Each of eight threads captures its own step, all share another, and all accumulate into one leaf."""
     monkeypatch.setattr(recording, "JOINED", 2)
     common, here = mg.ones(3, requires_grad=True), threading.Barrier(8)
 

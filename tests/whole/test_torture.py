@@ -1,4 +1,4 @@
-"""The first cases of each campaign that tries to break something: `make nightly` runs all of them."""
+"""The first cases of each stress-test campaign; `make nightly` runs all cases."""
 
 import gc
 
@@ -14,7 +14,7 @@ ALL = [one for theme in campaigns().values() for one in theme]
 
 
 def parts_of(campaign):
-    """Return into how many parts the cases of a campaign are cut: more where a case may take long."""
+    """Return the number of parts into which the cases of a campaign are split: more if a case may take long."""
     most = 60 if campaign.seconds >= 300 else 12
     return most if callable(campaign.many) else min(campaign.many, most)
 
@@ -92,11 +92,11 @@ TAKES_LONG = "import time\ndef slow():\n    time.sleep(0.06)\n    x + 'y'"
 
 @pytest.fixture(scope="module")
 def frozen():
-    """Afterwards what cases left behind is collected: each of them has the collector look past all there is."""
+    """Collect what the cases left behind: each case makes the collector skip all existing objects."""
     yield
     gc.unfreeze()
     gc.collect()
-    gc.freeze()  # as tests/conftest.py does: each collection goes through what is not
+    gc.freeze()  # as tests/conftest.py does: collections traverse all unfrozen objects
 
 
 @pytest.mark.parametrize(
@@ -133,7 +133,7 @@ def test_the_catalogue_has_wrong_calls_of_all_kinds():
 
 
 def program_of(*lines, orders=1):
-    """A program on one line of numbers whose last result is differentiated."""
+    """Return a program on an array of ten elements whose last result is differentiated."""
     named = tuple(_programs_run.Line(f"v{k}", text) for k, text in enumerate(lines))
     leaves = (_programs_run.Leaf("x0", np.array([0.1] * 10), True), _programs_run.Leaf("x1", np.array([2.0]), False))
     return _programs_run.Program(leaves, named, (named[-1].name,), orders, parity=False)
