@@ -1,28 +1,28 @@
-"""An adversary of `mg.jit`: steps whose surroundings change between calls, compared with the plain function.
+"""An adversary of `mg.jit`: steps whose environment changes between calls, compared with the plain function.
 
-A **kind** is one thing that may change behind a recorded step: how the step reaches it, what it is, whose it is. A kind
-makes a `Scene` in a `World`: a step, and knobs that change something which the step reaches. To add one, write in the
-module of this package that fits:
+A **kind** is one change that may happen behind a captured step: how the step reaches a value, what the value is, who
+owns it. A kind builds a `Scene` in a `World`: a step, and knobs that change something that the step reads. To add a
+kind, write in the module of this package that fits:
 
     @scene("an attribute of a user's object")
     def _(world):
         config = SimpleNamespace(scale=2.0)
         return Scene(lambda x: x * config.scale, Knob(partial(setattr, config, "scale"), [2.0, -0.5]))
 
-The first value is the one that the scene starts with: every change can be undone. `routes`, `things`,
-`wrappers` and `bodies` are parts of scenes that combine freely: a route is how a step reaches a value, a thing is what
-that value is, a wrapper is what lies around the step, a body is what the step does with it.
+The first value is the initial one, so every change can be undone. `routes`, `things`, `wrappers` and `bodies` are
+parts of scenes that combine freely: a route is how a step reaches a value, a thing is what that value is, a wrapper
+surrounds the step, and a body is what the step computes with the value.
 
-Each case runs in two worlds, with the plain function and with the recorded one, and after every call all must be equal
-to the bit: results, tensors and their gradients, modules, optimizers, generators, the user's objects. Only a kind that
-says so, by `refused`, may raise CaptureError instead, which must name what cannot be recorded.
+Each case runs in two worlds, with the plain function and with the jitted one. After every call everything must be equal
+bit for bit: results, tensors and their gradients, modules, optimizers, generators, the user's objects. Only a kind that
+declares `refused` may raise CaptureError instead, and the error must name what cannot be captured.
 
-    PYTHONPATH=tests:tests/helpers python -m adversary                            each kind by itself
+    PYTHONPATH=tests:tests/helpers python -m adversary                            each kind separately
     PYTHONPATH=tests:tests/helpers python -m adversary --cases 2000 --seed 0      random combinations
     PYTHONPATH=tests:tests/helpers python -m adversary --case 4711                one of them again
-    PYTHONPATH=tests:tests/helpers python -m adversary --kind "hook of a leaf"    kinds of such names
+    PYTHONPATH=tests:tests/helpers python -m adversary --kind "hook of a leaf"    kinds with such names
 
-Each prints the failures, with the calls and changes that led there, and a table of kinds and outcomes.
+Each prints the failures, with the calls and changes that led to them, and a table of kinds and outcomes.
 """
 
 from __future__ import annotations
@@ -62,9 +62,9 @@ __all__ = [
 
 @dataclass(frozen=True)
 class Knob:
-    """Something that changes between calls: `put` gives it one of `values`, of which the first is there already.
+    """Something that changes between calls: `put` sets it to one of `values`, the first of which is the initial one.
 
-    Where `undone` is False the first value cannot be put again, as that of a list which is appended to.
+    If `undone` is False, the first value cannot be restored, as for a list to which items are appended.
     """
 
     put: Callable[[Any], object]
@@ -78,14 +78,14 @@ def _rows(k: int) -> tuple[tuple[Any, ...], dict[str, Any]]:
 
 @dataclass
 class Scene:
-    """A step, the knobs that change what it reaches, and the objects whose state it may change.
+    """A step, the knobs that change what it reads, and the objects whose state it may change.
 
     Args:
-        step: the function that is recorded. By default it is called with one tensor of shape (2, 3).
+        step: the function to capture. By default it is called with one tensor of shape (2, 3).
         knobs: one knob, or several.
-        watched: objects that are compared after each call: tensors, modules, optimizers, the user's own.
+        watched: objects that are compared after each call: tensors, modules, optimizers, the user's objects.
         arguments: returns the positional and keyword arguments of call k.
-        jitted: whether the step has called `World.jit` itself, for a part of it or for a method.
+        jitted: whether the step itself calls `World.jit`, for a part of it or for a method.
     """
 
     step: Callable[..., Any]
@@ -100,9 +100,9 @@ class Scene:
 
 @dataclass
 class Thing:
-    """What a step reaches: the values that it takes in turn, and `use`, a formula of a tensor and such a value.
+    """What a step reads: the values that it takes in turn, and `use`, a formula of a tensor and such a value.
 
-    A thing that is changed in place is one value, with a knob that changes it.
+    A thing that is modified in place is one value, with a knob that modifies it.
     """
 
     values: Sequence[Any]
@@ -112,17 +112,17 @@ class Thing:
 
 @dataclass
 class Shown:
-    """What ``read()`` returns at each time that a snapshot is taken: a variable of a function, a file."""
+    """A state to compare that is no object, such as a variable of a function or a file: the result of ``read()``."""
 
     read: Callable[[], Any]
 
 
 @dataclass
 class World:
-    """Where a scene is built: once for the plain function, once for the recorded one, from the same seed.
+    """The environment of a scene, built once for the plain function and once for the jitted one, from the same seed.
 
-    `jit` is `mg.jit`, or returns the plain function. When the case is over, what `patch` changes is undone, and what is
-    in `closing` is called; objects in `watched` are compared after each call; those in `alive` are kept.
+    `jit` is `mg.jit`, or returns the plain function. At the end of the case, the changes of `patch` are undone, and the
+    functions in `closing` are called; objects in `watched` are compared after each call; `alive` keeps references.
     """
 
     device: str
@@ -133,7 +133,7 @@ class World:
     closing: list[Callable[[], object]] = field(default_factory=list)
 
     def module(self, source: str = "", name: str = "adversary_module", **names: Any) -> Any:
-        """Return a Python module of this name, which `import` finds, made from source code and from names in it."""
+        """Return an importable Python module of this name, created from source code and from names in it."""
         made = types.ModuleType(name)
         vars(made).update(names)
         self.patch.setitem(sys.modules, name, made)
@@ -141,7 +141,7 @@ class World:
         return made
 
     def leaf(self, *values: float) -> Any:
-        """Return a tensor of these values that requires a gradient and is compared after each call."""
+        """Return a tensor of these values that requires grad and is compared after each call."""
         made = mg.tensor(list(values), requires_grad=True)
         self.watched.append(made)
         return made
@@ -149,13 +149,13 @@ class World:
 
 @dataclass(frozen=True)
 class Kind:
-    """One kind of change. `build` makes what its family is: a scene, a route, a thing, a wrapper or a body.
+    """One kind of change. `build` returns a member of its family: a scene, a route, a thing, a wrapper or a body.
 
     Args:
-        refused: names of which CaptureError must have one, where the step may be refused; else it must be recorded.
-        required: whether it must be refused, since nothing could be compared: two worlds have not the same time.
-        retraces: whether every call may be recorded again, since the step itself changes what it reads.
-        symbolic: whether a change must not lead to another trace.
+        refused: names, one of which CaptureError must mention, if the step may be rejected; else it must be captured.
+        required: whether it must be rejected because the worlds cannot be compared, as with clocks.
+        retraces: whether every call may be captured again, since the step itself changes what it reads.
+        symbolic: whether a change must not lead to another capture.
         harmless: whether the change alters nothing that a call computes.
         raises: whether the plain function raises for some of the values.
     """
@@ -183,7 +183,7 @@ def _family(name: str) -> Callable[..., Callable[[Callable[..., Any]], Callable[
         def declared(build: Callable[..., Any]) -> Callable[..., Any]:
             made = Kind(name, kind, build, **flags)
             if str(made) in KINDS:
-                raise ValueError(f"there are two kinds of the name {made}")
+                raise ValueError(f"duplicate kind {made}")
             KINDS[str(made)] = made
             return build
 
@@ -195,17 +195,17 @@ def _family(name: str) -> Callable[..., Callable[[Callable[..., Any]], Callable[
 scene = _family("scene")
 """Declare a function of a world that returns a `Scene`."""
 route = _family("route")
-"""Declare a function of (world, use, value) that returns a step, ``use(x, value)``, and what puts another value."""
+"""Declare a function of (world, use, value) that returns a step, ``use(x, value)``, and a setter of the value."""
 thing = _family("thing")
 """Declare a function of a world that returns a `Thing`."""
 wrapper = _family("wrapper")
-"""Declare a function of (world, step) that returns a function which does what the step does."""
+"""Declare a function of (world, step) that returns a function equivalent to the step."""
 body = _family("body")
-"""Declare a function of (world, use) that returns another formula of x and a value, which uses the first."""
+"""Declare a function of (world, use) that returns another formula of x and a value that calls `use`."""
 
 
 def kinds(family: str = "") -> list[Kind]:
-    """Return all kinds of a family, or of all of them, in the order of their modules."""
+    """Return all kinds of a family, or of all families, in the order of their modules."""
     for found in pkgutil.iter_modules(__path__):
         if not found.name.startswith("_"):
             importlib.import_module(f"{__name__}.{found.name}")
@@ -223,7 +223,7 @@ def compose(world: World, route: Kind, thing: Kind, body: Kind, wrapper: Kind | 
 
 
 def join(world: World, *scenes: Scene) -> Scene:
-    """Return the scene of a step that makes the steps of others, with the arguments and the knobs of all of them."""
+    """Return the scene of a step that runs the steps of others, with the arguments and the knobs of all of them."""
     jitted = any(one.jitted for one in scenes)
     steps = [one.step if one.jitted or not jitted else world.jit(one.step) for one in scenes]
 
@@ -238,5 +238,5 @@ def join(world: World, *scenes: Scene) -> Scene:
 
 
 def rng_of(*seeds: object) -> random.Random:
-    """Return a generator of Python's that depends on these alone."""
+    """Return a Python random generator that depends only on these seeds."""
     return random.Random(repr(seeds))

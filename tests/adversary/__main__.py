@@ -1,4 +1,4 @@
-"""`python -m adversary`: run cases from a seed, and print what became of each kind."""
+"""`python -m adversary`: run cases from a seed, and print the outcomes of each kind."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ VERDICTS = (EQUAL, REFUSED, STALE, RAISED, RETRACED)
 
 
 def named(name: str, device: str) -> Case:
-    """Return the case of a name: a number, or a kind and a seed. Raises KeyError or ValueError where there is none."""
+    """Return the case of this name: a number, or a kind and a seed. Raises KeyError or ValueError if there is none."""
     kind, _, seed = name.rpartition("#")
     known = {str(one): one for one in kinds()}
     return of_kind(known[kind], int(seed), device) if kind else of_number(int(seed))
 
 
 def chosen(options: argparse.Namespace) -> list[Case]:
-    """Return the cases that are asked for."""
+    """Return the requested cases."""
     if options.case:
         return [named(options.case, options.device)]
     found = [one for one in kinds() if options.kind in str(one)]
@@ -31,12 +31,12 @@ def chosen(options: argparse.Namespace) -> list[Case]:
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m adversary", description=__doc__)
-    parser.add_argument("--cases", type=int, default=0, help="so many random cases; by default each kind by itself")
-    parser.add_argument("--seed", type=int, default=0, help="of the first case")
-    parser.add_argument("--case", default="", help="this case alone: a number, or KIND#SEED")
-    parser.add_argument("--kind", default="", help="kinds with this in their name, each by itself")
-    parser.add_argument("--device", default="numpy", help="of the cases of single kinds")
-    parser.add_argument("--quiet", action="store_true", help="the table alone")
+    parser.add_argument("--cases", type=int, default=0, help="number of random cases; by default each kind separately")
+    parser.add_argument("--seed", type=int, default=0, help="seed of the first case")
+    parser.add_argument("--case", default="", help="run only this case: a number, or KIND#SEED")
+    parser.add_argument("--kind", default="", help="kinds whose name contains this, each separately")
+    parser.add_argument("--device", default="numpy", help="device of the cases of single kinds")
+    parser.add_argument("--quiet", action="store_true", help="print only the table")
     options = parser.parse_args()
     table: dict[str, Counter[str]] = defaultdict(Counter)
     total: Counter[str] = Counter()

@@ -1,4 +1,4 @@
-"""Cases: a plan of calls and changes, run in two worlds, and what came of it."""
+"""Cases: a plan of calls and changes, run in two worlds, and its outcome."""
 
 from __future__ import annotations
 
@@ -20,38 +20,38 @@ from minigrad.core.modes import leave_all
 __all__ = ["EQUAL", "RAISED", "REFUSED", "RETRACED", "STALE", "Case", "Outcome", "of_kind", "of_number"]
 
 EQUAL, REFUSED = "equal", "refused"
-STALE, RAISED, RETRACED = "stale", "raised", "retraced"  # which fail
-CALM = 4  # calls at the end, between which nothing changes
-SETTLED = 2  # of which the last ones must not be recorded again
-ALLOWED = 3  # traces of a step for which a change is no reason for another: an optimizer makes its memory in the first
+STALE, RAISED, RETRACED = "stale", "raised", "retraced"  # failures
+CALM = 4  # calls at the end without changes
+SETTLED = 2  # the last calls, which must not be captured again
+ALLOWED = 3  # captures of a symbolic step: an optimizer creates its state in the first
 ERROR = "what is raised"
-LONG = 18  # calls of which the last run joined kernels, which takes a second to compile
+LONG = 18  # calls, the last of which run merged kernels that take a second to compile
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of a case: `verdict`, and in words why."""
+    """The outcome of a case: `verdict`, and an explanation."""
 
     verdict: str
     why: str = ""
 
     @property
     def failed(self) -> bool:
-        """Whether the recorded step did something else than the plain function."""
+        """Whether the jitted step behaved differently from the plain function."""
         return self.verdict in (STALE, RAISED, RETRACED)
 
 
 @dataclass(frozen=True)
 class Case:
-    """One scene and one plan, made from a seed alone.
+    """One scene and one plan, determined by a seed.
 
     Args:
-        name: what reproduces it: ``python -m adversary --case NAME``.
-        kinds: the kinds that are in it.
+        name: reproduces the case: ``python -m adversary --case NAME``.
+        kinds: the kinds in the case.
         build: returns the scene in a world.
-        seed: of the plan, and of all random numbers.
+        seed: of the plan and of all random numbers.
         device: of the tensors.
-        long: whether there are many calls before the first change and after the last: on ``cpu`` kernels are joined.
+        long: whether many calls precede the first change and follow the last, so that ``cpu`` merges kernels.
     """
 
     name: str
@@ -65,7 +65,7 @@ class Case:
         return f"{self.name} ({', '.join(map(str, self.kinds))}; on {self.device}{', long' * self.long})"
 
     def run(self, **options: Any) -> Outcome:
-        """Run the plan with the plain function and with the recorded one, and compare them after every call.
+        """Run the plan with the plain function and with the jitted one, and compare them after every call.
 
         `options` are those of `mg.jit`.
         """
@@ -77,14 +77,14 @@ class Case:
         if jitted.refusal:
             return self._refused(jitted.refusal)
         if any(kind.required for kind in self.kinds) and options.get("fullgraph", True):
-            return Outcome(STALE, "it is not refused")
+            return Outcome(STALE, "it does not raise CaptureError")
         return self._retraced(jitted)
 
     def _refused(self, text: str) -> Outcome:
         names = [name for kind in self.kinds for name in kind.refused]
         if any(name in text for name in names):
             return Outcome(REFUSED, text)
-        missing = f"refused without naming {' or '.join(names)}: " if names else ""
+        missing = f"CaptureError does not name {' or '.join(names)}: " if names else ""
         return Outcome(RAISED, f"{missing}{text}")
 
     def _retraced(self, jitted: _Run) -> Outcome:
@@ -92,23 +92,23 @@ class Case:
             return Outcome(EQUAL)
         counts = jitted.captures
         if counts[-1] > counts[-1 - SETTLED]:
-            return Outcome(RETRACED, f"recorded again though nothing changed: {jitted.reasons[-1]}")
+            return Outcome(RETRACED, f"captured again without a change: {jitted.reasons[-1]}")
         if all(kind.symbolic for kind in self.kinds) and counts[-1] > ALLOWED:
-            return Outcome(RETRACED, f"recorded {counts[-1]} times: {jitted.reasons[-1]}")
+            return Outcome(RETRACED, f"captured {counts[-1]} times: {jitted.reasons[-1]}")
         return Outcome(EQUAL)
 
     def visible(self) -> bool:
-        """Return whether the changes of the plan alter what the plain function does, or it must be refused anyway."""
+        """Whether the changes of the plan alter what the plain function does, or the step must be rejected anyway."""
         moved, still = _Run(self), _Run(self, still=True)
         return moved.moments != still.moments or any(kind.required for kind in self.kinds)
 
     def raising(self) -> bool:
-        """Return whether the plain function raises in one of the calls."""
+        """Whether the plain function raises in one of the calls."""
         return any(ERROR in moment for moment in _Run(self).moments)
 
 
 def of_kind(kind: Kind, seed: int = 0, device: str = "numpy", long: bool = False) -> Case:
-    """Return the case of one kind, with the simplest of the other families beside it."""
+    """Return the case of one kind, combined with the simplest kinds of the other families."""
     every = {one.name: one for one in adversary.kinds()}
     parts = {
         "route": every["a global variable" if kind.family == "wrapper" else "a closure variable"],
@@ -139,14 +139,14 @@ def of_number(number: int) -> Case:
         build = several[0].build
     else:
         scenes = rng.sample(adversary.kinds("scene"), 2)
-        helper = next(one for one in adversary.kinds("wrapper") if one.name == "a helper")  # which the two steps are
+        helper = next(one for one in adversary.kinds("wrapper") if one.name == "a helper")  # the wrapper of both steps
         several = (*scenes, helper)
         build = lambda world: adversary.join(world, *[one.build(world) for one in scenes])  # noqa: E731
     return Case(f"{number}", several, build, f"case {number}", device, long)
 
 
 class _Run:
-    """A case in one world: a snapshot after each call, and what was raised."""
+    """A case in one world: a snapshot after each call, and the errors raised."""
 
     def __init__(self, case: Case, jit: Callable[..., Any] | None = None, still: bool = False) -> None:
         self.moments: list[dict[str, str]] = []
@@ -173,7 +173,7 @@ class _Run:
 
     @property
     def reasons(self) -> list[str]:
-        """Why the steps of this world were recorded."""
+        """The reasons of each capture in this world."""
         return [reason for one in self._made for reason in one.captures]
 
     def until(self, call: int) -> str:
@@ -216,7 +216,7 @@ class _Run:
         except CaptureError as error:
             self.refusal = str(error)
             return False
-        except Exception as error:  # noqa: BLE001 -- what a step of the user's raises
+        except Exception as error:  # noqa: BLE001 -- whatever the user's step raises
             found = {ERROR: repr(error)}
         found |= {f"state{path}": text for path, text in snapshot([args, kwargs, *watched], state=True).items()}
         self.moments.append(found)
@@ -227,8 +227,8 @@ class _Run:
 def _plan(rng: random.Random, knobs: Sequence[adversary.Knob], more: int) -> list[tuple[Any, int]]:
     """Return calls, (None, 0), and changes, (knob, index of its value): every value of every knob, in random order.
 
-    Sometimes two changes come at once, and sometimes one is undone at once; in the end all are undone. There are `more`
-    calls before the first change and after the last.
+    Sometimes two changes occur together, and sometimes one is undone immediately; in the end all are undone. There are
+    `more` calls before the first change and after the last.
     """
     call = (None, 0)
     changes: list[tuple[Any, int]] = [(knob, k) for knob in knobs for k in range(1, len(knob.values))]

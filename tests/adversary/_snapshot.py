@@ -1,4 +1,4 @@
-"""Snapshots: what an object is, as texts that two worlds can be compared by."""
+"""Snapshots: strings that describe an object, so that two worlds can be compared."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ ATOMS = (bool, int, float, complex, str, bytes, bytearray, type(None), range, sl
 
 
 def snapshot(x: Any, *, state: bool) -> dict[str, str]:
-    """Return a text for each part of `x`, by its path: type, dtype, shape and elements to the bit.
+    """Return a string for each part of `x`, by its path: type, dtype, shape and elements bit for bit.
 
-    Of tensors that are `state` it has `requires_grad` and `grad` too; what a step returns has neither a graph nor them.
+    Tensors that are `state` include `requires_grad` and `grad`; the results of a step have no graph and no gradients.
     """
     found: dict[str, str] = {}
     _add(found, x, "", state, {})
@@ -27,13 +27,13 @@ def snapshot(x: Any, *, state: bool) -> dict[str, str]:
 
 
 def difference(plain: Mapping[str, str], jitted: Mapping[str, str]) -> str:
-    """Return in words where two snapshots differ first; "" where they do not."""
+    """Describe the first difference of two snapshots; return "" if there is none."""
     if plain == jitted:
         return ""
     for path in [*plain, *jitted]:
         a, b = plain.get(path, "nothing"), jitted.get(path, "nothing")
         if a != b:
-            return f"{path or 'the result'}: {b[:160]} where the plain function has {a[:160]}"
+            return f"{path or 'the result'}: {b[:160]}, but {a[:160]} in the plain function"
     return ""
 
 
@@ -54,12 +54,12 @@ def _add(found: dict[str, str], x: Any, path: str, state: bool, seen: dict[int, 
         found[path] = f"{type(x).__name__} {getattr(x, '__qualname__', '')}".strip()
         for key, part in _parts(x).items():
             _add(found, part, f"{path}[{key}]" if isinstance(key, int) else f"{path}.{key}", state, seen)
-        if not state:  # of a result it is only asked what it is, not whether parts of it are one object
+        if not state:  # for results only the values matter, not whether parts are the same object
             del seen[id(x)]
 
 
 def _parts(x: Any) -> Mapping[Any, Any]:
-    """Return what is in an object, by names or by positions."""
+    """Return the parts of an object, by name or by position."""
     if isinstance(x, Shown):
         return {"now": x.read()}
     if isinstance(x, mg.Value):

@@ -1,4 +1,4 @@
-"""Arguments: structures, values that change, tensors that share memory, defaults that are given or not."""
+"""Arguments: structures, values that change, tensors that share memory, defaults that are passed or omitted."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class Plain:
 
 
 class Hashed(Plain):
-    """An object that is equal to others, as a config with `__eq__` and `__hash__`."""
+    """An object that equals all others of its class, like a config with `__eq__` and `__hash__`."""
 
     def __eq__(self, other):
         return isinstance(other, Hashed)
@@ -100,7 +100,7 @@ def namespace(x, by):
     return types.SimpleNamespace(x=x, by=by)
 
 
-# Objects whose structure nobody has registered.
+# Objects that are not registered as pytrees.
 OPAQUE = {Plain: ("Plain",), Hashed: ("Hashed",), namespace: ("SimpleNamespace",)}
 
 for _name, _make in {
@@ -112,7 +112,7 @@ for _name, _make in {
     "an object": Plain,
     "an object that is equal to others": Hashed,
 }.items():
-    # an object of no structure is another at each call
+    # an unregistered object is a new one at each call
     @scene(f"{_name} as an argument", refused=OPAQUE.get(_make, ()), retraces=_make in OPAQUE)
     def _(world, make=_make):
         return given(product, lambda by, x: (make(x, by),), [2.0, 3.0])

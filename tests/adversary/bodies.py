@@ -1,4 +1,4 @@
-"""Bodies: what a step does with the value that it reaches."""
+"""Bodies: what a step computes with the value that it reaches."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from adversary import body
 
 
 def tensors_in(x):
-    """Yield the tensors in what a formula returns."""
+    """Yield the tensors in the result of a formula."""
     if isinstance(x, mg.Tensor):
         yield x
     elif isinstance(x, dict):
@@ -68,7 +68,7 @@ def _(world, use):
 
 
 def training(name, make):
-    """Declare a body that is a step of training with the optimizer that ``make(parameters)`` returns."""
+    """Declare a body that is a training step with the optimizer that ``make(parameters)`` returns."""
 
     @body(name)
     def _(world, use):

@@ -1,4 +1,4 @@
-"""What a step asks before it computes: whether a name is there, which type or object something is, what is raised."""
+"""Conditions of a step: whether a name exists, the type or identity of an object, exceptions."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def _(world):
 
 
 def missing(name, read):
-    """Declare the scene of a step that asks for an attribute which is missing at times."""
+    """Declare the scene of a step that reads an attribute which is sometimes missing."""
 
     @scene(name)
     def _(world):
@@ -126,7 +126,7 @@ missing("the names of dir", lambda held: 2.0 if "thing" in dir(held) else 3.0)
 
 
 def asking(name, read, values):
-    """Declare the scene of a step that asks something about the item of a dict."""
+    """Declare the scene of a step that branches on a property of the item of a dict."""
 
     @scene(name)
     def _(world):

@@ -1,7 +1,7 @@
-"""What a step does beside computing: it reads the world outside, and changes Python objects.
+"""Side effects of a step: it reads external state, and changes Python objects.
 
-The plain function does so at every call. So must the recorded one, or it is refused, and the error names what cannot be
-recorded: the function that is called, or the one that it calls in turn, the variable or the type of the object.
+The plain function does so at every call. The jitted one must do so too, or raise an error that names what cannot be
+captured: the function that is called, directly or indirectly, the variable or the type of the object.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ import numpy as np
 import minigrad as mg
 from adversary import Knob, Scene, Shown, scene
 
-# --- random numbers of others ---
+# --- random generators of other libraries ---
 
 DRAWS = {
     "random.random": lambda: random.random(),
@@ -63,7 +63,7 @@ def _(world):
     return Scene(lambda x: x * rng.random(), Knob(lambda k: rng.random(), [0, 1], undone=False))
 
 
-# --- clocks and the like: no two worlds read the same, so a step must be refused ---
+# --- clocks and the like: the two worlds read different values, so a step must raise ---
 
 OUTSIDE = {
     "time.time": (("time",), lambda: time.time() > 0),
@@ -92,14 +92,14 @@ def _(world):
 
 
 def folder(world):
-    """Return the path of a folder that is removed when the case is over."""
+    """Return the path of a folder that is deleted at the end of the case."""
     made = tempfile.TemporaryDirectory()
     world.closing.append(made.cleanup)
     return pathlib.Path(made.name)
 
 
 def reading(name, refused, read):
-    """Declare the scene of a step that reads a file: ``read(path)`` returns what is multiplied by."""
+    """Declare the scene of a step that reads a file: ``read(path)`` returns a factor."""
 
     @scene(name, refused=refused, retraces=True)
     def _(world):
@@ -125,7 +125,7 @@ reading("the size of a file", ("getsize", "stat"), lambda path: os.path.getsize(
 
 
 def looking(name, refused, read):
-    """Declare the scene of a step that asks whether a file is there: ``read(path)`` returns so."""
+    """Declare the scene of a step that checks for a file: ``read(path)`` returns whether it exists."""
 
     @scene(name, refused=refused, retraces=True)
     def _(world):
@@ -216,11 +216,11 @@ def _(world):
     return Scene(lambda x: x * float(input()), Knob(lambda k: next(made), [0, 1], undone=False))
 
 
-# --- Python objects that the step changes ---
+# --- mutation of Python objects ---
 
 
 def scaled(act, *watched, read=None):
-    """Return the scene of a step that does something beside computing: ``act()``. It multiplies by ``read()``."""
+    """Return the scene of a step with a side effect, ``act()``. The step multiplies by ``read()``."""
     scale = 2.0
 
     def step(x):
@@ -235,7 +235,7 @@ def scaled(act, *watched, read=None):
 
 
 def changing(name, make, change, *refused, read=None):
-    """Declare the scene of a step that changes an object of the user's, ``change(object)``."""
+    """Declare the scene of a step that mutates an object of the user's, ``change(object)``."""
 
     @scene(name, refused=("held", *refused), retraces=True)
     def _(world):
@@ -380,13 +380,13 @@ def _(world):
     return scaled(lambda: variable.set(variable.get() + 1), Shown(variable.get), read=variable.get)
 
 
-# --- what the step says ---
+# --- output of the step ---
 
 
 def saying(name, refused, act, arrives):
-    """Declare the scene of a step that says something; ``arrives(world)`` shows what has arrived.
+    """Declare the scene of a step that prints, logs or warns; ``arrives(world)`` returns the output.
 
-    One that cannot be refused says it when it is captured, and what it says later is not compared.
+    A step that cannot be rejected prints when it is captured, and later output is not compared.
     """
 
     @scene(name, refused=refused, retraces=True)

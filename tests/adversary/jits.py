@@ -1,4 +1,4 @@
-"""Where `mg.jit` stands: methods, modules, optimizers, several recorded functions of one state."""
+"""Uses of `mg.jit`: methods, modules, optimizers, several jitted functions of one state."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from adversary import Knob, Scene, scene
 
 
 def trainer(world):
-    """Return a class of the user's whose method is recorded."""
+    """Return a class of the user's with a jitted method."""
 
     class Trainer:
         def __init__(self, scale):

@@ -42,7 +42,7 @@ LAYERS = {
 
 
 class Target(nn.Module):
-    """A loss against a target that stays."""
+    """A loss against a constant target."""
 
     def __init__(self, loss):
         super().__init__()

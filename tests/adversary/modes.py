@@ -86,7 +86,7 @@ def _(world):
 
 
 def modes_knob(world, enter, values):
-    """Return a knob that is inside a block of ``enter(value)`` from now on; None is outside."""
+    """Return a knob that enters a block of ``enter(value)``; None leaves it."""
     blocks = []
 
     def put(value):

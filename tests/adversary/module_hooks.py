@@ -1,4 +1,4 @@
-"""Hooks of modules: registered, removed, changed, in the forward and in the backward pass."""
+"""Hooks of modules: registered, removed and changed, in the forward and in the backward pass."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ nn = mg.nn
 
 
 def hooked(register, hooks, backward=False, model=None):
-    """Return the scene of a step with a model whose hook is one of several; None is no hook."""
+    """Return the scene of a step with a model whose hook is one of several; None means no hook."""
     model = model or nn.Sequential(nn.Linear(3, 3), nn.Linear(3, 2))
     handles = []
 

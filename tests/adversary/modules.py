@@ -1,4 +1,4 @@
-"""Modules: parameters, buffers, parts, attributes, modes and hooks that change between calls."""
+"""Modules: parameters, buffers, submodules, attributes, modes and hooks that change between calls."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ def calling(model, *knobs, step=None):
 
 
 def weights(*values, shape=(2, 3)):
-    """Return parameters that are filled with these values."""
+    """Return parameters filled with these values."""
     return [nn.Parameter(mg.full(shape, value)) for value in values]
 
 
 class Summing(nn.Module):
-    """Uses whatever parameters, buffers and modules it has."""
+    """A module that applies whatever parameters, buffers and submodules it has."""
 
     def forward(self, x):
         for p in (*self.parameters(recurse=False), *self.buffers(recurse=False)):
@@ -34,7 +34,7 @@ class Summing(nn.Module):
 
 
 class Attributed(nn.Module):
-    """Computes with an attribute, which may be anything."""
+    """A module that computes with an attribute of any type."""
 
     def __init__(self, attribute):
         super().__init__()
@@ -164,7 +164,7 @@ def _(world):
 
 
 class Holding(nn.Module):
-    """Calls the modules in a container that is an attribute of it."""
+    """A module that calls the modules in a container that is its attribute."""
 
     def __init__(self, parts):
         super().__init__()

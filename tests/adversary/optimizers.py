@@ -15,9 +15,9 @@ SGD, Adam = mg.optim.SGD, mg.optim.Adam
 
 
 def trained(world, make, knobs, before=None):
-    """Return the scene of steps of training by the optimizer that ``make(parameters)`` returns.
+    """Return the scene of training steps with the optimizer that ``make(parameters)`` returns.
 
-    ``knobs(optimizer)`` returns what changes; ``before(optimizer)`` is called in the step, in place of `zero_grad`.
+    ``knobs(optimizer)`` returns the knobs; the step calls ``before(optimizer)`` instead of `zero_grad`.
     """
     w, b = world.leaf(1.0, -2.0, 0.5), world.leaf(0.25, 2.0, 1.0)
     optimizer = make([w, b])
@@ -159,7 +159,7 @@ def _(world):
 
 
 def parameters(make):
-    """Return a builder: the list of parameters of a group changes as ``make(optimizer, others)`` says."""
+    """Return a builder: the list of parameters of a group changes as ``make(optimizer, others)`` determines."""
 
     def build(world):
         other = world.leaf(3.0, 4.0, 5.0)
@@ -277,7 +277,7 @@ def _(world):
 
 
 def everywhere(world, register, hooks):
-    """Return a scene with a hook of all optimizers, which is removed when the case is over."""
+    """Return a scene with a hook of all optimizers, which is removed at the end of the case."""
     made = []
 
     def knobs(optimizer):
@@ -349,7 +349,7 @@ def _(world):
 
 
 class Scaled(mg.optim.Optimizer):
-    """An optimizer of the user's with options of several kinds, and an attribute."""
+    """A custom optimizer with options of several types, and an attribute."""
 
     factor = 1.0
 

@@ -1,4 +1,4 @@
-"""Results: containers that a step returns, tensors in them that share memory, and what the caller does with them."""
+"""Results: containers that a step returns, tensors in them that share memory, and how the caller uses them."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Frozen:
 
 @dataclasses.dataclass
 class Made:
-    """A dataclass with a field that `__init__` does not take."""
+    """A dataclass with a field that `__init__` does not accept."""
 
     y: Any
     by: Any = dataclasses.field(init=False)
@@ -119,7 +119,7 @@ returning("an empty tensor that comes back", lambda y, by: y[:0] if by > 2 else 
 
 
 def aliasing(name, make, use, harmless=False):
-    """Declare the scene of a caller that writes into what came back, ``use(result)``, and returns something of it."""
+    """Declare the scene of a caller that writes to the result, ``use(result)``, and returns a part of it."""
 
     @scene(name, harmless=harmless)
     def _(world):
@@ -281,7 +281,7 @@ def _(world):
 
 
 def lazily(name, make, read, *refused):
-    """Declare the scene of a step that returns ``make(x, by)``, which the caller asks later for what is in it."""
+    """Declare the scene of a step that returns ``make(x, by)``, which the caller evaluates later."""
 
     @scene(name, refused=refused)
     def _(world):

@@ -75,7 +75,7 @@ def _(world, use, value):
 
 
 def in_module(world, source, use, value, name="adversary_module"):
-    """Return the step of a Python module's source and what puts another value under ``thing`` there."""
+    """Return the step of a Python module with this source, and a function that sets the module's ``thing``."""
     made = world.module(source, name, use=use, thing=value)
     return made.step, partial(setattr, made, "thing")
 

@@ -1,4 +1,4 @@
-"""Routes through containers: each of the standard library's, of the user's, and nested ones."""
+"""Routes through containers: those of the standard library, user-defined ones, and nested ones."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def attribute(made, put=setattr):
 
 
 def rebound(made, read):
-    """Return a route through a container that cannot change, so another takes its place."""
+    """Return a route through an immutable container, which is replaced."""
 
     def of(world, use, value):
         held = made(value)
@@ -53,7 +53,7 @@ def rebound(made, read):
 
 
 class UserMapping(collections.abc.MutableMapping):
-    """A mapping of the user's."""
+    """A user-defined mapping."""
 
     def __init__(self, **items):
         self.items_ = items
@@ -75,7 +75,7 @@ class UserMapping(collections.abc.MutableMapping):
 
 
 class UserSequence(collections.abc.Sequence):
-    """A sequence of the user's."""
+    """A user-defined sequence."""
 
     def __init__(self, *items):
         self.items_ = list(items)
@@ -91,7 +91,7 @@ class UserSequence(collections.abc.Sequence):
 
 
 class DictSubclass(dict):
-    """A dict whose items are read by attributes too."""
+    """A dict whose items are readable as attributes too."""
 
     __getattr__ = dict.__getitem__
 
@@ -234,7 +234,7 @@ def _(world, use, value):
 
 
 def containing(name, start, states, put, read):
-    """Declare a scene: a container of numbers that takes several states, and what of it the step reads."""
+    """Declare a scene: a container of floats that takes several states, and what the step reads from it."""
 
     @scene(f"{name}")
     def _(world):

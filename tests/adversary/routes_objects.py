@@ -1,4 +1,4 @@
-"""Routes through objects of the user's: attributes, classes, descriptors, methods."""
+"""Routes through user-defined objects: attributes, classes, descriptors, methods."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Plain:
 
 
 def through(read, holder=Plain):
-    """Return a route: ``read(object)`` gives the value of an object whose attribute `thing` is set."""
+    """Return a route: ``read(object)`` returns the value of an object whose attribute `thing` is set."""
 
     def made(world, use, value):
         held = holder(value)
@@ -178,7 +178,7 @@ def _(world, use, value):
 
 
 def in_class(read):
-    """Return a route through a class: ``read(class)``, where an attribute `thing` of a base of it is set."""
+    """Return a route through a class: ``read(class)``, where the attribute `thing` of its base is set."""
 
     def made(world, use, value):
         class Meta(type):

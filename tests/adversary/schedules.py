@@ -1,4 +1,4 @@
-"""Gradients between calls, schedules of the rate, several optimizers."""
+"""Gradients between calls, learning-rate schedules, several optimizers."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ SGD, Adam = mg.optim.SGD, mg.optim.Adam
 
 
 def gradient(make):
-    """Return a builder: gradients are added up, and ``make(parameter)`` returns what changes them between calls."""
+    """Return a builder: gradients accumulate, and ``make(parameter)`` returns what changes them between calls."""
 
     def build(world):
         return trained(world, sgd(), lambda o: make(o.param_groups[0]["params"][0]), before=lambda o: None)
@@ -40,7 +40,7 @@ def _(p):
 
 
 def resetting(name, reset, harmless=True):
-    """Declare the scene of a step that resets gradients, ``reset(optimizer)``, and does no backward pass."""
+    """Declare the scene of a step that resets gradients, ``reset(optimizer)``, and runs no backward pass."""
 
     @scene(name, harmless=harmless)
     def _(world):

@@ -1,4 +1,4 @@
-"""Tensors, gradients, hooks, random numbers, modes, and functions with derivatives of the user's."""
+"""Tensors, gradients, hooks, random numbers, modes, and user-defined autograd functions."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def times(factor):
 
 
 def backward(world, make, retain=False):
-    """Return the scene of a backward pass into a leaf; ``make(leaf)`` returns what changes."""
+    """Return the scene of a backward pass into a leaf; ``make(leaf)`` returns the knob."""
     w = world.leaf(1.0, -2.0, 0.5)
 
     def step(x):
@@ -349,7 +349,7 @@ def _(world):
 
 
 def function():
-    """Return a function with a derivative of the user's, whose attributes may change."""
+    """Return a user-defined autograd function whose attributes may change."""
 
     class Scaled(mg.autograd.Function):
         factor = 2.0
@@ -367,7 +367,7 @@ def function():
 
 
 def applying(world, make):
-    """Return the scene of a step that applies such a function; ``make(function)`` returns what changes."""
+    """Return the scene of a step that applies such a function; ``make(function)`` returns the knob."""
     w, cls = world.leaf(1.0, 2.0, 3.0), function()
 
     def step(x):

@@ -1,4 +1,4 @@
-"""Things: what a step reaches, and what it computes with it."""
+"""Things: the values that a step reads, and what it computes with them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def times(x, value):
 
 
 def plain(name, values, use=times):
-    """Declare a thing of values that cannot change by themselves."""
+    """Declare a thing of immutable values."""
     thing(name)(lambda world: Thing([*values], use))
 
 

@@ -1,4 +1,4 @@
-"""Wrappers: what lies between `mg.jit` and the function that does the work."""
+"""Wrappers: layers between `mg.jit` and the function that does the work."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ for _name, _wrap in WRAPPERS.items():
 
 
 def in_class(name, choose):
-    """Declare a wrapper: a function that a class has, from which ``choose(class)`` takes what is called."""
+    """Declare a wrapper: a function of a class, from which ``choose(class)`` selects the callable."""
 
     @wrapper(name)
     def _(world, step):
