@@ -1,8 +1,8 @@
-"""Claims: the book is made in under 5 minutes, takes less than 40 MB, and its first page can be stepped within 2 s.
+"""Claims: the book is built in under 5 minutes, takes less than 40 MB, and its first page can be stepped within 2 s.
 
-The book is made anew in an empty folder. The page is opened from disk in a new window of Chromium, nothing of which is
-kept from the last round: the time runs from asking for the page until its player has made a step, drawing included. The
-playground is timed until its graph is there, and a lesson until all of its text is, its formulas set.
+The book is built in an empty folder. Each page is opened from disk in a new Chromium context without caches: the time
+runs from the navigation until the page's player has stepped and painted. The playground is timed until its graph is
+visible, and a lesson until its text and formulas are rendered.
 
     python benchmarks/bench_book.py
 
@@ -40,7 +40,7 @@ STEPPED = f"""() => {{
 DRAWN = f"() => !!{PLAYER}?.querySelector('svg')"
 SET = "() => document.readyState === 'complete' && window.MathJax?.startup?.promise?.then(() => true)"
 
-PAGES = [  # what is opened, until when, and the seconds that are allowed
+PAGES = [  # page, condition, label, and limit in seconds
     ("index.html", STEPPED, "its first step", 2.0),
     ("playground.html", DRAWN, "its graph", None),
     ("lessons/02_the_chain_rule.html", SET, "its formulas", None),
@@ -48,7 +48,7 @@ PAGES = [  # what is opened, until when, and the seconds that are allowed
 
 
 def made(folder: Path) -> float:
-    """Make the book; the seconds that took."""
+    """Build the book; return the seconds taken."""
     command = [sys.executable, "-m", "sphinx", "-n", "-W", "-q", "-d", str(folder / "doctrees"), "-b", "html"]
     start = time.perf_counter()
     subprocess.run([*command, "book", str(folder / "html")], cwd=ROOT, check=True)
@@ -56,7 +56,7 @@ def made(folder: Path) -> float:
 
 
 def opened(browser: Any, page: Path, until: str) -> float:
-    """Open a page in a window of its own; the seconds until what is asked for is so, drawn on the screen."""
+    """Open a page in a new context; return the seconds until the condition holds and is painted."""
     context = browser.new_context(viewport={"width": 1200, "height": 900})
     window = context.new_page()
     start = time.perf_counter()
@@ -83,7 +83,7 @@ def main() -> int:
         folder = Path(name)
         browser = playwright.chromium.launch(executable_path=chromium(), args=FLAGS)
         print(f"{platform.machine()}, {os.cpu_count()} cores, load {load}, Chromium {browser.version}")
-        missed |= row("to make the book", f"{made(folder):.0f} s", "300")
+        missed |= row("building the book", f"{made(folder):.0f} s", "300")
         pages = folder / "html"
         size = sum(path.stat().st_size for path in pages.rglob("*") if path.is_file())
         missed |= row("its size", f"{size / 2**20:.1f} MB", "40")

@@ -1,18 +1,18 @@
 """Claim: two workers of one thread take at most 1/1.6 of one's time, and one worker costs at most 10% over no Ray.
 
-The model is the convolutional network of examples/idx_cnn.py, on pictures of 28x28 pixels drawn at random, 256
-a step; a step of one thread takes some 50 ms. All have the same global batches, and their losses must agree. A time is
-the median of the steps after the first ten; the three take turns, --rounds times, and the best of each counts.
+The model is the convolutional network of examples/idx_cnn.py, on random 28x28 images, 256 a step; a step of one
+thread takes some 50 ms. All runs have the same global batches, and their losses must agree. A time is the median of
+the steps after the first ten. The three runs alternate, --rounds times, and the best time of each counts.
 
     python benchmarks/bench_distributed.py
 
-needs the extra 'ray' and two cores that nobody else uses: the driver, which averages and makes the same steps, is a
-third process. --workers measures another number of them.
+needs the extra 'ray' and two idle cores: the driver, which averages and makes the same steps, is a third process.
+--workers measures another number of them.
 
     python benchmarks/bench_distributed.py --gpus
 
-is the GPT of bench_jit.py (6 layers, 384 wide, 256 characters), 32 contexts a step, each worker with a GPU and recorded
-steps (jit=True), against one: at least 1.7 times the tokens a second.
+measures the GPT of bench_jit.py (6 layers, 384 wide, 256 characters), 32 contexts a step, each worker with a GPU and
+jitted steps (jit=True), against one worker: at least 1.7 times the tokens per second.
 """
 
 from __future__ import annotations
@@ -38,12 +38,12 @@ from minigrad import nn
 from minigrad.data import DataLoader, TensorDataset
 
 SKIPPED = 10
-RECORDED = 30  # the first steps of the GPT, among them that in which recorded steps are made one kernel
+RECORDED = 30  # the first steps of the GPT, until captured launches are merged into one kernel
 GPT = f"def leaf(*shape):\n    return lib.zeros(shape)\n{bench_train.HEAD}{bench_jit.LARGE}"
 
 
 def make() -> tuple[Any, Any, Any]:
-    """The network of examples/idx_cnn.py."""
+    """Return the network of examples/idx_cnn.py, its optimizer and its loss."""
     model = nn.Sequential(
         nn.Conv2d(1, 16, 3, padding=1),
         nn.ReLU(),
@@ -58,7 +58,7 @@ def make() -> tuple[Any, Any, Any]:
 
 
 def make_gpt(text: str = GPT) -> tuple[Any, Any, Any]:
-    """The GPT of bench_jit.py. A worker gets it by value, so it carries its text."""
+    """Return the GPT of bench_jit.py. Workers receive it by value, so it carries its source."""
     import numpy as np
 
     space = {"lib": mg, "F": nn.functional, "generator": np.random.default_rng(0)}
@@ -71,7 +71,7 @@ def make_gpt(text: str = GPT) -> tuple[Any, Any, Any]:
 
 
 def data_of(gpt: bool, batch: int) -> TensorDataset:
-    """Eight batches."""
+    """Return eight batches."""
     generator = mg.Generator(0)
     if gpt:
         return TensorDataset(*[mg.randint(120, (batch * 8, 256), generator=generator) for _ in range(2)])
@@ -81,7 +81,7 @@ def data_of(gpt: bool, batch: int) -> TensorDataset:
 
 
 def trained(workers: int, steps: int, batch: int, gpus: float) -> tuple[float, list[float]]:
-    """The median seconds of a step, and the losses; of a plain training for no workers."""
+    """Return the median seconds of a step, and the losses; without workers those of plain training."""
     loader, times = DataLoader(data_of(bool(gpus), batch), batch_size=batch, shuffle=True), []
 
     def look(run: Any) -> None:
@@ -106,7 +106,7 @@ def main() -> int:
     parser.add_argument("--steps", type=int, default=80)
     parser.add_argument("--batch", type=int, help="256 pictures, or 32 contexts")
     parser.add_argument("--workers", type=int, default=2)
-    parser.add_argument("--gpus", type=float, nargs="?", const=1.0, default=0.0, help="how much of one each worker has")
+    parser.add_argument("--gpus", type=float, nargs="?", const=1.0, default=0.0, help="GPUs per worker")
     parser.add_argument("--alone", type=int, help=argparse.SUPPRESS)
     options = parser.parse_args()
     batch = options.batch or (32 if options.gpus else 256)
@@ -130,11 +130,11 @@ def main() -> int:
     worst = max(abs(a - b) for kind in kinds for a, b in zip(losses[kind], losses[1], strict=True))
     ms = ", ".join(f"{kind or 'no'} worker{'s' * (kind != 1)} {seconds * 1e3:.1f}" for kind, seconds in best.items())
     more = f"ms a step: {ms}; losses differ by {worst:.0e}"
-    what = f"{'GPT' if options.gpus else 'CNN'}, {options.workers} workers, one's time by theirs"
+    what = f"{'GPT' if options.gpus else 'CNN'}, {options.workers} workers, one worker's time / theirs"
     bar = "1.7" if options.gpus else "1.6"
     missed = row(what, f"{best[1] / best[options.workers]:.2f}", bar, at_least=True, wrong=worst > 1e-3, more=more)
     if 0 in best:
-        missed |= row("CNN, one worker's time by plain fit's", f"{best[1] / best[0]:.2f}", "1.10")
+        missed |= row("CNN, one worker's time / plain fit's", f"{best[1] / best[0]:.2f}", "1.10")
     return 1 if missed else 0
 
 

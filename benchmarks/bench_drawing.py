@@ -1,7 +1,7 @@
 """Claims: `import minigrad` takes less than 0.15 s, and `draw` of a graph of 20,000 nodes less than 3 s.
 
-Each is the median of several child processes; beside the drawing stands the time that Graphviz's `dot` takes for the
-layout alone of a graph a tenth as large, where it is installed.
+Each is the median of several child processes. If Graphviz is installed, the time that `dot` takes to lay out a graph a
+tenth as large is printed for comparison.
 
     python benchmarks/bench_drawing.py
 """
@@ -48,17 +48,17 @@ SOURCE = "import minigrad_viz; print(minigrad_viz.to_graphviz(network(2_000)).so
 
 
 def child(code: str) -> str:
-    """What `code` prints in a fresh interpreter."""
+    """Return the output of `code` in a fresh interpreter."""
     return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
 
 
 def median(code: str, rounds: int) -> float:
-    """The median of the seconds that `code` prints, over `rounds` child processes."""
+    """Return the median of the seconds that `code` prints, over `rounds` child processes."""
     return statistics.median(json.loads(child(code)) for _ in range(rounds))
 
 
 def dot_seconds() -> float:
-    """How long dot takes to place the nodes of a tenth of the graph."""
+    """Return the seconds that dot takes to lay out a tenth of the graph."""
     with tempfile.TemporaryDirectory() as folder:
         source = Path(folder) / "graph.dot"
         source.write_text(child(BUILD + SOURCE), encoding="utf-8")

@@ -1,13 +1,13 @@
-"""Claim: a tensor that is computed at once, operation by operation, is not much slower than PyTorch's.
+"""Claim: eager execution is not much slower than PyTorch's.
 
-Each part gives both libraries the same numbers, on 2 threads, in child processes that take turns. A round's time is the
-median of its steps after the first 10; the ratio is of the medians of the rounds. Results must agree. The bars are for
-the engine and its NumPy kernels, the device "numpy"; --device measures another.
+Each part runs both libraries on the same inputs, with 2 threads, in child processes that alternate. A round's time is
+the median of its steps after the first 10; the ratio is of the medians of the rounds. Results must agree. The limits
+apply to the engine and its NumPy kernels, the device "numpy"; --device measures another.
 
     python benchmarks/bench_eager.py
 
-needs the extra 'parity', and two cores that nobody else uses: a third busy process makes each library wait for the
-thread that was put aside, at each of its meeting points.
+needs the extra 'parity', and two idle cores: with a third busy process each library waits at its barriers for the
+thread that was descheduled.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ import sys
 from report import row
 
 PEER = "torch 2.13.0"
-PYTHONS: dict[str, str] = {}  # interpreters of libraries that are not in this one
+PYTHONS: dict[str, str] = {}  # interpreters for libraries that this one lacks
 
 HEAD = """
 import json, os, sys, time
@@ -138,7 +138,7 @@ def child(library: str, code: str, steps: int) -> dict:
 
 
 def measured(code: str, libraries: tuple[str, ...], rounds: int, steps: int) -> tuple[dict[str, float], float]:
-    """The median seconds a step of each library over alternating rounds, and how far their results differ."""
+    """Return the median seconds per step of each library over alternating rounds, and how much their results differ."""
     seconds: dict[str, list[float]] = {library: [] for library in libraries}
     worst = 0.0
     for _ in range(rounds):
@@ -151,47 +151,52 @@ def measured(code: str, libraries: tuple[str, ...], rounds: int, steps: int) -> 
 
 
 def report(what: str, ratio: float, bar: float, worst: float) -> bool:
-    """Print a ratio; whether it misses its bar, or results differ."""
+    """Print a ratio; return whether it misses its limit, or the results differ."""
     differ = f"results differ by {worst:.0e}"
     return row(what, f"{ratio:.2f}", f"{bar:.2f}", wrong=worst > 1e-4, more=differ)
 
 
 def small_ops(rounds: int, steps: int) -> bool:
-    """(a) 200 elementwise operations on 8 numbers, forward and backward."""
+    """(a) Measure 200 elementwise operations on 8 elements, forward and backward."""
     seconds, worst = measured(OPS, ("minigrad", "torch", "autograd"), rounds, steps)
-    missed = report(f"200 small operations, our time by {PEER}'s", seconds["minigrad"] / seconds["torch"], 3.0, worst)
+    missed = report(
+        f"200 small operations, minigrad's time / {PEER}'s", seconds["minigrad"] / seconds["torch"], 3.0, worst
+    )
     ratio = seconds["minigrad"] / seconds["autograd"]
-    return report("200 small operations, our time by autograd 1.9.1's", ratio, 1 / 1.2, worst) or missed
+    return report("200 small operations, minigrad's time / autograd 1.9.1's", ratio, 1 / 1.2, worst) or missed
 
 
 def mlp(rounds: int, steps: int) -> bool:
-    """(b) A training step of a perceptron 784-128-10 on 32 images: forward, backward, update."""
+    """(b) Measure a training step of a 784-128-10 perceptron on 32 images: forward, backward, update."""
     seconds, worst = measured(MLP, ("minigrad", "torch"), rounds, steps)
-    return report(f"MLP 32x784x128x10, our time by {PEER}'s", seconds["minigrad"] / seconds["torch"], 1.3, worst)
+    return report(f"MLP 32x784x128x10, minigrad's time / {PEER}'s", seconds["minigrad"] / seconds["torch"], 1.3, worst)
 
 
 def conv(rounds: int, steps: int) -> bool:
-    """(c) A 3 x 3 convolution of 32 images, 16 channels to 32, 28 x 28, padding 1: forward, and all three gradients."""
+    """(c) Measure a 3 x 3 convolution of 32 images, 16 channels to 32, 28 x 28, padding 1: forward, gradients."""
     seconds, worst = measured(CONV, ("minigrad", "torch"), rounds, steps)
     return report(
-        f"conv2d 32x16x28x28 to 32 channels, our time by {PEER}'s", seconds["minigrad"] / seconds["torch"], 2.0, worst
+        f"conv2d 32x16x28x28 to 32 channels, minigrad's time / {PEER}'s",
+        seconds["minigrad"] / seconds["torch"],
+        2.0,
+        worst,
     )
 
 
 def memory(rounds: int, steps: int) -> bool:
-    """(d) What a chain of 100 layers on a million numbers adds to the most memory the process ever had."""
+    """(d) Measure how much a chain of 100 layers on a million elements adds to the peak memory of the process."""
     peaks, worst = measured(MEMORY, ("minigrad", "torch"), 1, steps)
-    what = f"memory of 100 layers, {peaks['minigrad'] / 1024:.0f} MiB, ours by {PEER}'s"
+    what = f"memory of 100 layers, {peaks['minigrad'] / 1024:.0f} MiB, minigrad's / {PEER}'s"
     return report(what, peaks["minigrad"] / peaks["torch"], 1.2, worst)
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=7)
-    parser.add_argument("--steps", type=int, default=110, help="the first 10 are not counted")
+    parser.add_argument("--steps", type=int, default=110, help="including 10 warm-up steps")
     parser.add_argument("--device", default="numpy")
     options = parser.parse_args()
-    os.environ["MINIGRAD_DEVICE"] = options.device  # which the children read
+    os.environ["MINIGRAD_DEVICE"] = options.device  # read by the children
     machine = f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}"
     print(f"{machine}, load {os.getloadavg()[0]:.1f}, on {options.device}")
     missed = [part(options.rounds, options.steps) for part in (small_ops, mlp, conv, memory)]

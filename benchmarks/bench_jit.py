@@ -1,22 +1,21 @@
-"""Claim: a step of training that `mg.jit` recorded takes no longer than JAX's, and less than PyTorch's eager one.
+"""Claim: a training step under `mg.jit` takes no longer than JAX's, and less than an eager one of PyTorch.
 
-A step is forward, loss, backward and update, on 2 threads. Each library runs in a child process of its own, taking
-turns, and begins with the same weights; the losses of the first ten steps must agree. A round's time is the median of
-its steps after the first ones, in which is compiled; the ratio is of the medians of the rounds. Beside it stands the
-same step of ours without the jit. Then functions of 16 million numbers, written out in arithmetic: how long they take
-beside a copy of the numbers says what fusing them leaves to be done. Products one after another in a recorded function
-stand beside the same products, computed at once, which are a kernel each. What a step takes to compile is all that its
-first 40 runs take longer than 40 later ones, with an empty folder of what Taichi compiled, and again with it full.
+A step is forward, loss, backward and update, on 2 threads. Each library runs in its own child process, alternating,
+and starts with the same weights; the losses of the first ten steps must agree. A round's time is the median of its
+steps after the first ones, which compile; the ratio is of the medians of the rounds. For comparison, the same step of
+minigrad runs without the jit. Then follow functions of 16 million elements, written out in arithmetic: their time
+relative to a copy shows what remains after fusion. Consecutive matrix products in a jitted function are compared with
+the same products run eagerly, a kernel each. The compile time of a step is what its first 40 runs take longer than 40
+later ones, with an empty Taichi cache and again with a full one.
 
     python benchmarks/bench_jit.py --jax PYTHON
 
-needs the extra 'parity', two cores that nobody else uses, and for JAX an interpreter with jax 0.10; without, it is left
-out. --passive lets PyTorch's threads sleep, as in bench_train.py, which also says how a busy machine disturbs.
+needs the extra 'parity', two idle cores, and for JAX an interpreter with jax 0.10, else JAX is omitted. --passive lets
+PyTorch's threads sleep, as in bench_train.py, which describes the effect of a busy machine.
 
     python benchmarks/bench_jit.py --device cuda
 
-is about steps on a GPU, ten of which are timed at once, beside PyTorch's in float32 (no TF32); it needs numpy, torch
-and taichi.
+measures steps on a GPU, ten at a time, against PyTorch's in float32 (no TF32); it needs numpy, torch and taichi.
 """
 
 from __future__ import annotations
@@ -150,13 +149,13 @@ def scores(p, x):
 """
 
 
-ROWS: list[list[str]] = []  # of the table in the README
+ROWS: list[list[str]] = []  # rows of the table in the README
 README = Path(__file__).parent.parent / "README.md"
 AROUND = "<!-- made by benchmarks/bench_jit.py --readme -->\n", "<!-- until here -->\n"
 
 
 def write_table(machine: str) -> None:
-    """Put the ratios that were measured into the README, and on which machine."""
+    """Write the measured ratios and the machine into the README."""
     head = ["A step of training", "`mg.jit`", "of JAX's time", "of PyTorch's"]
     lines = [f"| {' | '.join(row)} |\n" for row in [head, ["---", *["---:"] * (len(head) - 1)], *ROWS]]
     lines += [f"\n{machine}, {bench_eager.PEER}, {datetime.date.today()}.\n"]
@@ -174,7 +173,7 @@ def perceptron(*sizes: int) -> tuple[str, str]:
 
 
 RATES = {"SGD": 1e-2, "Adam": 1e-3}
-PARTS = {  # models of ours and of JAX's, the optimizer, steps, and the bars: of JAX's time and of PyTorch's
+PARTS = {  # models in minigrad and JAX, optimizer, steps, and limits relative to JAX and PyTorch
     "MLP 32x64x32x10, SGD": (perceptron(32, 64, 32), "SGD", 400, 0.6, 1 / 5),
     "MLP 32x784x128x10, Adam": (perceptron(32, 784, 128), "Adam", 300, 1.0, 1 / 1.5),
     "MLP 256x784x256x10, SGD": (perceptron(256, 784, 256), "SGD", 150, 1.0, None),
@@ -186,20 +185,20 @@ PARTS = {  # models of ours and of JAX's, the optimizer, steps, and the bars: of
 LARGE = bench_train.GPT.replace("120, 128, 4", "120, 384, 6").replace("BATCH, 128", "BATCH, 256")
 LARGE = LARGE.replace("nn.Embedding(128, width)", "nn.Embedding(256, width)").replace("range(4)", "range(6)")
 LARGE = GPT.replace(bench_train.GPT.replace("BATCH", "16"), LARGE.replace("BATCH", "16"))
-ON_CUDA = {  # of JAX there is nothing
+ON_CUDA = {  # without JAX
     "MLP 32x64x32x10, SGD, cuda": (perceptron(32, 64, 32), "SGD", 40, None, 1 / 2),
     "GPT 6x384, 16 contexts of 256, Adam, cuda": ((LARGE, ""), "Adam", 4, None, 1.0),
 }
 
 
 def part(name: str, rounds: int, share: float) -> bool:
-    """One model; whether it misses a bar, or losses differ."""
+    """Measure one model; return whether it misses a limit, or the losses differ."""
     (ours, theirs), optimizer, steps, *bars = (PARTS | ON_CUDA)[name]
     ours, theirs = (f"RATE = {RATES[optimizer]}\n{text}" for text in (ours, theirs))
     code = f"if library != 'jax':\n{_indented(bench_train.HEAD + ours + OURS.replace('OPTIMIZER', optimizer))}"
     code += f"else:\n{_indented(JAX + theirs + JAX_STEP.replace('OPTIMIZER', optimizer.lower()))}"
     libraries = ["minigrad", JITTED, "torch", *["jax"] * ("jax" in bench_eager.PYTHONS)]
-    first = 12 if name in ON_CUDA else 40  # steps before what is recorded is one kernel, and is measured
+    first = 12 if name in ON_CUDA else 40  # warm-up steps, until launches are merged into one kernel
     seconds, worst = bench_eager.measured(code, tuple(libraries), rounds, first + int(steps * share))
     times = ", ".join(f"{library} {seconds[library] * 1e6:,.0f} µs" for library in libraries)
     more = f"{times}; losses differ by {worst:.0e}"
@@ -207,7 +206,7 @@ def part(name: str, rounds: int, share: float) -> bool:
     for peer, bar in zip(("jax", "torch"), bars, strict=True):
         if peer in seconds:
             ratio = seconds[JITTED] / seconds[peer]
-            what, asked = f"{name}, by {NAMES[peer]}'s time", None if bar is None else f"{bar:.2f}"
+            what, asked = f"{name}, relative to {NAMES[peer]}'s time", None if bar is None else f"{bar:.2f}"
             missed |= row(what, f"{ratio:.2f}", asked, wrong=worst > 1e-4, more=more)
             more = ""
             cells.append(f"{ratio:.2f}")
@@ -236,16 +235,16 @@ FUNCTIONS = {
 
 
 def chain(name: str, rounds: int, share: float) -> bool:
-    """A function of 16 million numbers; whether it misses a bar, or what it gives differs."""
+    """Measure a function of 16 million elements; return whether it misses a limit, or the results differ."""
     code, steps = CHAINS.replace("RETURN", FUNCTIONS[name]), 30 + int(20 * share)
     seconds, worst = bench_eager.measured(code, ("minigrad", JITTED, "torch"), rounds, steps)
     copies = bench_eager.measured(code, ("minigrad", COPY), rounds, 20)[0][COPY]
     times = ", ".join(f"{library} {took * 1e3:,.1f} ms" for library, took in {**seconds, COPY: copies}.items())
     faster, slower = seconds["torch"] / seconds[JITTED], seconds[JITTED] / copies
     name, differ = f"{name} on 16 M numbers", f"{times}; results differ by {worst:.0e}"
-    what = f"{name}, PyTorch's time by ours"
+    what = f"{name}, PyTorch's time / minigrad's"
     missed = row(what, f"{faster:.2f}", "3.00", at_least=True, wrong=worst > 1e-4, more=differ)
-    return row(f"{name}, by a copy's time", f"{slower:.2f}", "1.30") or missed
+    return row(f"{name}, relative to a copy's time", f"{slower:.2f}", "1.30") or missed
 
 
 PRODUCTS = """
@@ -261,20 +260,20 @@ def step():
 
 
 def products(*sizes: int, rounds: int) -> bool:
-    """Four products in a recorded function, beside the same computed at once; whether it takes over 10 % more."""
+    """Compare four products in a jitted function with the same run eagerly; return whether it takes over 10% more."""
     code = PRODUCTS
     for name, size in zip(("ROWS", "INNER", "COLUMNS"), sizes, strict=True):
         code = code.replace(name, str(size))
     seconds, worst = bench_eager.measured(code, ("minigrad", JITTED), rounds, 200)
     times = ", ".join(f"{library} {took * 1e6:,.0f} µs" for library, took in seconds.items())
-    what = f"4 products {'x'.join(map(str, sizes))} in a program, by the kernels' own time"
+    what = f"4 products {'x'.join(map(str, sizes))} in a jitted function, relative to eager"
     more = f"{times}; results differ by {worst:.0e}"
     return row(what, f"{seconds[JITTED] / seconds['minigrad']:.2f}", "1.10", wrong=worst > 1e-4, more=more)
 
 
 SIZES = [(32, 784, 128), (256, 256, 256), (512, 512, 512), (1024, 1024, 1024)]
 
-WAITS = {  # seconds, the first time and from what was compiled
+WAITS = {  # seconds, with an empty and with a full cache
     "MLP 32x64x32x10, SGD": (1.5, 0.3),
     "GPT 4x128, 16 contexts of 128, Adam": (30.0, None),
 }
@@ -290,7 +289,7 @@ print(json.dumps({"first": times[0] - steady, "all": sum(times[:40]) - 40 * stea
 
 
 def compiling(name: str, rounds: int, *bars: float | None) -> bool:
-    """What the first runs of a step take longer, cold and from what was compiled; whether that is too long."""
+    """Measure the extra time of a step's first runs, without and with a cache; return whether it misses a limit."""
     (ours, _), optimizer, *_ = PARTS[name]
     code = bench_eager.HEAD + f"RATE = {RATES[optimizer]}\n" + bench_train.HEAD + ours
     code += OURS.replace("OPTIMIZER", optimizer) + COMPILED
@@ -303,10 +302,12 @@ def compiling(name: str, rounds: int, *bars: float | None) -> bool:
                 found = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
                 times.append(json.loads(found.stdout.splitlines()[-1]))
     missed = False
-    for times, when, bar in zip(took, ("nothing compiled before", "again, in a new process"), bars, strict=True):
+    for times, when, bar in zip(took, ("empty cache", "full cache"), bars, strict=True):
         first, everything = (statistics.median(time[key] for time in times) for key in ("first", "all"))
         asked = None if bar is None else f"{bar:.1f}"
-        missed |= row(f"{name}: to compile, {when}", f"{everything:.1f} s", asked, more=f"the first run {first:.1f} s")
+        missed |= row(
+            f"{name}: compile time, {when}", f"{everything:.1f} s", asked, more=f"the first run {first:.1f} s"
+        )
     return missed
 
 
@@ -317,16 +318,18 @@ def _indented(text: str) -> str:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=7)
-    parser.add_argument("--share", type=float, default=1.0, help="of the steps that are measured")
-    parser.add_argument("--only", default="", help="models with this in their name")
-    parser.add_argument("--jax", default="", help="an interpreter that has jax")
-    parser.add_argument("--passive", action="store_true", help="for a busy machine: PyTorch's threads wait asleep")
+    parser.add_argument("--share", type=float, default=1.0, help="fraction of the steps to run")
+    parser.add_argument("--only", default="", help="run only models with this in their name")
+    parser.add_argument("--jax", default="", help="an interpreter with jax")
+    parser.add_argument(
+        "--passive", action="store_true", help="for a busy machine: PyTorch's threads sleep while waiting"
+    )
     parser.add_argument("--readme", action="store_true", help="write the table of the README; needs --jax")
     parser.add_argument("--device", default="cpu", choices=["cpu", "cuda"])
     options = parser.parse_args()
     if options.readme and not options.jax:
         parser.error("--readme needs --jax PYTHON, since its table has a column for JAX")
-    os.environ["MINIGRAD_DEVICE"] = options.device  # which the children read
+    os.environ["MINIGRAD_DEVICE"] = options.device  # read by the children
     if options.passive:
         os.environ["OMP_WAIT_POLICY"] = "PASSIVE"
     if options.jax:

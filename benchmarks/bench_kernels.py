@@ -1,16 +1,16 @@
-"""Claims: kernels that Taichi compiles are as quick as NumPy's on two cores, and not far from CUDA's own on a GPU.
+"""Claims: Taichi's compiled kernels are as fast as NumPy's on two cores, and not far from CUDA's own on a GPU.
 
-Each line is a ratio: the peer's time by ours, so that 2 is twice as fast; or what its name says. The two take turns in
-one process, and rest before each turn. The time of a turn is that of its fastest call, since OpenBLAS takes 100 times
-as long where another process has one of its cores; of the turns it is the median. Results must agree. Where ours
-writes into memory of a pool, NumPy writes into an array that it has already (``out=``), so that neither waits for new
-pages. sigmoid and gelu are written as a user of NumPy writes them, with what that makes on the way. On the CPU PyTorch,
-whose threads spin while they wait, has a process of its own.
+Each line is a ratio: the peer's time divided by minigrad's, so that 2 is twice as fast, or as its label says. The two
+alternate in one process, with a pause before each turn. The time of a turn is that of its fastest call, since OpenBLAS
+is 100 times slower if another process occupies one of its cores; the result is the median of the turns. Results must
+agree. As minigrad writes into pooled memory, NumPy writes into an existing array (``out=``), so that neither waits for
+new pages. sigmoid and gelu are written as NumPy users write them, including temporaries. On the CPU, PyTorch runs in a
+separate process, because its threads spin while they wait.
 
     python benchmarks/bench_kernels.py
     python benchmarks/bench_kernels.py --device cuda
 
-The first needs the extra 'parity' and two cores that nobody else uses; the second one NVIDIA GPU, numpy, torch, taichi.
+The first needs the extra 'parity' and two idle cores; the second one NVIDIA GPU, numpy, torch and taichi.
 """
 
 from __future__ import annotations
@@ -38,14 +38,14 @@ from minigrad.backends.taichi.runtime import kernel  # noqa: E402
 from minigrad.backends.taichi.runtime.array import pointer  # noqa: E402
 
 PEERS = "numpy 2.4, torch 2.13.0"
-REST = 0.2  # seconds, in which the threads of the other fall asleep: OpenBLAS's spin for a tenth
+REST = 0.2  # seconds until the other library's threads sleep: OpenBLAS's spin for a tenth
 
 generator = np.random.default_rng(7)
 missed: list[str] = []
 
 
 def report(what: str, figure: float, bar: float, at_most: bool = False, worst: float = 0.0) -> None:
-    """Print a figure, its bar, and whether that holds; results that differ by more than 1e-4 hold nothing."""
+    """Print a figure and whether it meets its limit; it does not if results differ by more than 1e-4."""
     differ = f"results differ by {worst:.0e}" if worst else ""
     if row(what, f"{figure:.2f}", f"{bar:g}", at_least=not at_most, wrong=worst >= 1e-4, more=differ):
         missed.append(what)
@@ -56,12 +56,12 @@ def numbers(*shape: int) -> Any:
 
 
 def difference(a: Any, b: Any) -> float:
-    """The largest difference, by the largest number."""
+    """Return the largest difference, relative to the largest element."""
     return float(np.abs(a - b).max() / max(np.abs(b).max(), 1e-30))
 
 
 def in_turns(calls: list[Callable[[], Any]], rounds: int, run: Callable[[Callable[[], Any]], float]) -> Any:
-    """The median of what `run` measures of each call, over rounds in which they take turns."""
+    """Return the median of what `run` measures for each call, over alternating rounds."""
     seconds: list[list[float]] = [[] for _ in calls]
     for _ in range(rounds):
         for call, times in zip(calls, seconds, strict=True):
@@ -71,7 +71,7 @@ def in_turns(calls: list[Callable[[], Any]], rounds: int, run: Callable[[Callabl
 
 
 def fastest(call: Callable[[], Any], least: float = 0.02) -> float:
-    """The seconds of a call that returns when it is done, the best of those for a while but the first."""
+    """Return the seconds of a synchronous call: the best of several after the first."""
     call()
     times: list[float] = []
     while len(times) < 3 or sum(times) < least:
@@ -91,7 +91,7 @@ def against_numpy(what: str, bar: float, ours: Callable[[], Any], peer: Callable
 
 
 def launch(x: Any, w: Any, count: int = 50) -> float:
-    """Microseconds for an operation on tensors that want gradients, one after the other."""
+    """Return the microseconds per operation on tensors that require grad, called in sequence."""
     start = time.perf_counter()
     for _ in range(count):
         y = x * w  # noqa: F841 -- the graph of one is freed while the next is made, as in a training step
@@ -99,7 +99,7 @@ def launch(x: Any, w: Any, count: int = 50) -> float:
 
 
 def launch_alone(x: Any) -> Callable[[], float]:
-    """The same for the kernel of x + x, without what is around it."""
+    """Return a function that measures the kernel of x + x without the engine's overhead."""
     found: list[Any] = []
     with kernel.launches(found.append):
         y = x + x
@@ -167,11 +167,11 @@ def on_cpu(rounds: int) -> None:
     x, w = mg.tensor(numbers(8), requires_grad=True), mg.tensor(numbers(8), requires_grad=True)
     launch(x, w)
     (took,) = in_turns([lambda: launch(x, w)], rounds, lambda call: min(call() for _ in range(40)))
-    report("µs for a small operation that is recorded", took, 15, at_most=True)
+    report("µs for a small recorded operation", took, 15, at_most=True)
     elementwise(rounds)
     rows(rounds)
     products(rounds)
-    os.environ["MINIGRAD_DEVICE"] = "cpu"  # which the children read
+    os.environ["MINIGRAD_DEVICE"] = "cpu"  # read by the children
     seconds, worst = bench_eager.measured(bench_eager.CONV, ("minigrad", "torch"), 3, 60)
     what = f"conv2d 32x16x28x28 to 32 channels and its gradients, {bench_eager.PEER}"
     report(what, seconds["torch"] / seconds["minigrad"], 0.5, worst=worst)
@@ -191,7 +191,7 @@ def on_cuda(rounds: int) -> None:
         torch.cuda.synchronize()
 
     def batch(call: Callable[[], Any], least: float = 0.03) -> float:
-        """The seconds of a call, of so many that waiting for them counts for little."""
+        """Return the seconds per call, over enough calls to amortise the synchronisation."""
         count = 1
         while True:
             done()
@@ -220,11 +220,11 @@ def on_cuda(rounds: int) -> None:
     alone = launch_alone(x.detach())
     (bare,) = in_turns([alone], rounds, lambda call: min(call() for _ in range(40)))
     report("µs for a launch", bare, 25, at_most=True)
-    report("µs for a small operation that is recorded", took, 25, at_most=True)
+    report("µs for a small recorded operation", took, 25, at_most=True)
     (x, a), (y, b) = pair(1 << 26), pair(1 << 26)
     worst = difference((x + y).numpy(), (a + b).cpu().numpy())
     copied = torch.empty_like(a)
-    # a copy moves 2 numbers where an addition moves 3
+    # a copy moves 2 elements where an addition moves 3
     added, copy, peer = in_turns([lambda: x + y, lambda: copied.copy_(a), lambda: a + b], rounds, batch)
     report("add, 2**26 floats, of the bandwidth of copy_", 1.5 * copy / added, 0.85, worst=worst)
     row("add, 2**26 floats, PyTorch's, of the bandwidth of copy_", f"{1.5 * copy / peer:.2f}")
@@ -254,7 +254,7 @@ def on_cuda(rounds: int) -> None:
 
 
 def transfers() -> None:
-    """How often a training loop moves numbers to or from the GPU after its first step."""
+    """Count the transfers of a training loop to or from the GPU after its first step."""
     functional = mg.functional
     images, classes = mg.tensor(numbers(1024, 784)), mg.tensor(generator.integers(10, size=1024))
     parameters = [mg.tensor(0.03 * numbers(*shape), requires_grad=True) for shape in ((128, 784), (128,), (10, 128))]
@@ -284,7 +284,7 @@ def main() -> int:
     options = parser.parse_args()
     where = f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}, {PEERS}"
     print(f"{where}, load {os.getloadavg()[0]:.1f}, {datetime.date.today()}")
-    print("what | peer's time by ours, or as it says | bar | held or NOT")
+    print("what | peer's time / minigrad's, or as it says | bar | held or NOT")
     (on_cpu if options.device == "cpu" else on_cuda)(options.rounds)
     return 1 if missed else 0
 

@@ -1,7 +1,7 @@
-"""Claims: in the browser's language, a picture of 150 items in frames is laid out in less than 20 ms (100 ms the first
-time), a flat graph of 500 nodes in less than 60 ms, one of 5,000 in less than 700 ms.
+"""Claims: in JavaScript, the layout of 150 nested items takes less than 20 ms (100 ms the first
+time), of a flat graph of 500 nodes less than 60 ms, and of 5,000 nodes less than 700 ms.
 
-The graphs are scalar networks: every sample goes through the same weights, as `minigrad.nn.scalar` records it.
+The graphs are scalar networks: every sample passes through the same weights, as `minigrad.nn.scalar` records it.
 
     python benchmarks/bench_layout.py
 """
@@ -36,7 +36,7 @@ console.log(JSON.stringify(answers));
 
 
 def network(nodes: int) -> dict[str, Any]:
-    """Samples through a net of two layers of four neurons, until there are `nodes` nodes."""
+    """Return samples through a network of two layers of four neurons, with at least `nodes` nodes."""
     weights = [[node * 4 + at for at in range(4)] for node in range(8)]
     edges: list[tuple[int, int]] = []
     made = 32
@@ -57,7 +57,7 @@ def network(nodes: int) -> dict[str, Any]:
 
 
 def opened(layers: int, width: int) -> dict[str, Any]:
-    """A net whose layers are all open, and in each layer a third of the neurons: the others are one box each."""
+    """Return a network with all layers and a third of the neurons expanded; other neurons are one box each."""
     sizes: list[tuple[int, int]] = []
     outer: list[int] = []
     edges: list[tuple[int, int]] = []

@@ -1,11 +1,11 @@
-"""Claim: an optimizer's step takes at most twice the time of PyTorch's default one.
+"""Claim: an optimizer's step takes at most twice the time of PyTorch's default implementation.
 
 The parameters are those of a GPT of 4 layers, 128 wide, with a context of 128 and 96 characters: 52 tensors, 0.8 M
-numbers. How time is taken stands in bench_eager.py; `foreach` is PyTorch's default, `fused` its own kernel.
+elements. bench_eager.py describes the timing; `foreach` is PyTorch's default, `fused` its fused kernel.
 
     python benchmarks/bench_optim.py
 
-needs the extra 'parity', and two cores that nobody else uses.
+needs the extra 'parity', and two idle cores.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ PARTS = [
 
 
 def part(name: str, options: str, fused: bool, rounds: int, steps: int) -> bool:
-    """One optimizer; whether it misses its bar."""
+    """Measure one optimizer; return whether it misses its limit."""
     code = CODE.replace("NAME", name).replace("OPTIONS", options)
     if fused:
         code = code.replace(options, f"{options}, **({{'fused': True}} if library == 'torch' else {{}})")
@@ -55,10 +55,10 @@ def part(name: str, options: str, fused: bool, rounds: int, steps: int) -> bool:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--steps", type=int, default=110, help="the first 10 are not counted")
+    parser.add_argument("--steps", type=int, default=110, help="including 10 warm-up steps")
     parser.add_argument("--device", default="cpu")
     options = parser.parse_args()
-    os.environ["MINIGRAD_DEVICE"] = options.device  # which the children read
+    os.environ["MINIGRAD_DEVICE"] = options.device  # read by the children
     machine = f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}"
     print(f"{machine}, load {os.getloadavg()[0]:.1f}, on {options.device}")
     missed = [part(*one, False, options.rounds, options.steps) for one in PARTS]

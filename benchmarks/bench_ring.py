@@ -1,14 +1,14 @@
-"""Claim: what a message and a shard take tells within a quarter what a step of two workers takes, as lesson 17 has it.
+"""Claim: the cost of a message and of a shard predicts a step of two workers within a quarter, as in lesson 17.
 
-Two processes of one thread are joined by pipes and sum arrays in a ring, as the lesson builds it. Measured are a
-message, which is half of such a sum: it is sent while another one is received, and then added or copied; the gradient
-of one of n shards of 1,024 rows, for a network of 784, 512, 512 and 10, while the other process waits; and whole steps,
-the gradient of half the rows in each and the sum of both. Each is a median, the best of --rounds. Of the messages a
-line is made, seconds at the start and for each byte, by least squares of what it misses in parts of what was measured.
+Two single-threaded processes, connected by pipes, sum arrays in a ring, as the lesson builds it. The benchmark measures
+a message, which is half of such a sum: it is sent while another one is received, and then added or copied; the
+gradient of one of n shards of 1,024 rows, for a 784-512-512-10 network, while the other process waits; and entire
+steps: the gradient of half the rows in each process, and the sum of both. Each is a median, the best of --rounds. The
+latency and the time per byte of a message are fitted by least squares of the relative error.
 
     python benchmarks/bench_ring.py
 
-prints the numbers of the lesson's tables, too, and needs two cores that nobody else uses.
+also prints the values of the lesson's tables, and needs two idle cores.
 """
 
 from __future__ import annotations
@@ -34,20 +34,20 @@ import minigrad as mg
 from minigrad import nn
 
 ROWS = 1024
-SIZES = [1 << k for k in range(10, 22)]  # bytes, 1 KB to 2 MB: a piece of the gradient has less
+SIZES = [1 << k for k in range(10, 22)]  # bytes, 1 KB to 2 MB: a piece of the gradient is smaller
 SHARDS = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024]
 WORKERS = 2
 
 
 class Ring:
-    """One of the workers: its place, the pipe from its left, and the one to its right."""
+    """A worker: its rank, the pipe from its left neighbour, and the pipe to its right one."""
 
     def __init__(self, rank: int, left: Any, right: Any) -> None:
         self.rank, self.left, self.right = rank, left, right
-        self.sender = ThreadPoolExecutor(1)  # else all would send, and nobody receive
+        self.sender = ThreadPoolExecutor(1)  # otherwise all would send and none receive
 
     def sum(self, array: Any) -> None:
-        """Make `array` the sum of those of all workers, in place."""
+        """Sum `array` over all workers, in place."""
         pieces = np.array_split(array, WORKERS)
         letter = np.empty_like(pieces[0])
         for step in range(2 * (WORKERS - 1)):
@@ -62,7 +62,7 @@ class Ring:
 
 
 def taken(work: Callable[[], Any], times: int) -> float:
-    """The median seconds of a piece of work, after two that do not count."""
+    """Return the median seconds of a function, after two warm-up calls."""
     found = []
     for _ in range(times + 2):
         start = time.perf_counter()
@@ -72,7 +72,7 @@ def taken(work: Callable[[], Any], times: int) -> float:
 
 
 def measured(rank: int, left: Any, right: Any, together: Any, answers: Any, rounds: int) -> None:
-    """All that one worker measures; the first one tells it."""
+    """Measure everything in one worker; the first one reports."""
     mg.set_default_device("numpy")
     mg.manual_seed(0)
     layers = nn.Linear(784, 512), nn.ReLU(), nn.Linear(512, 512), nn.ReLU(), nn.Linear(512, 10)
@@ -96,7 +96,7 @@ def measured(rank: int, left: Any, right: Any, together: Any, answers: Any, roun
     for _ in range(rounds):
         for what, (work, times) in works.items():
             together.wait()
-            if what[0] != "shard" or rank == 0:  # a shard has the machine for itself
+            if what[0] != "shard" or rank == 0:  # a shard runs alone
                 found[what] = min(found[what], taken(work, times))
     if rank == 0:
         answers.put((found, gradient(1).nbytes))
@@ -110,11 +110,11 @@ def main() -> int:
     machine = f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}"
     print(f"{machine}, NumPy {np.__version__}, load {os.getloadavg()[0]:.1f}")
     os.environ |= dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")  # for the children
-    # Memory of arrays is kept, as minigrad keeps that of devices: to ask the system for it anew takes half of a step.
+    # malloc keeps freed memory, as minigrad's pool does: new pages from the system would take half of a step.
     os.environ |= dict.fromkeys(("MALLOC_MMAP_THRESHOLD_", "MALLOC_TRIM_THRESHOLD_"), str(1 << 30))
     context = multiprocessing.get_context("spawn")
     together, answers = context.Barrier(WORKERS), context.Queue()
-    pipes = [context.Pipe(duplex=False) for _ in range(WORKERS)]  # pipe k leads to worker k, from the one on its left
+    pipes = [context.Pipe(duplex=False) for _ in range(WORKERS)]  # pipe k leads to worker k from its left neighbour
     children = [
         context.Process(target=measured, args=(k, pipes[k][0], pipes[(k + 1) % WORKERS][1], together, answers, rounds))
         for k in range(WORKERS)
@@ -134,11 +134,11 @@ def main() -> int:
     (start, each), *_ = np.linalg.lstsq(line, np.ones(len(sizes)), rcond=None)
     told = shards[WORKERS] + 2 * (WORKERS - 1) * (start + each * size / WORKERS)
     more = (
-        f"{step * 1e3:.1f} ms, {told * 1e3:.1f} told, {shards[1] * 1e3:.1f} alone; a message {start * 1e6:.0f} µs "
+        f"{step * 1e3:.1f} ms, {told * 1e3:.1f} predicted, {shards[1] * 1e3:.1f} alone; a message {start * 1e6:.0f} µs "
         f"and {1e-9 / each:.2f} GB a second; the gradient {size / 1e6:.2f} MB"
     )
     ratio = max(step / told, told / step)
-    missed = row("ring, two workers, a step and what is told of it", f"{ratio:.2f}", "1.25", more=more)
+    missed = row("ring, two workers, a step and its prediction", f"{ratio:.2f}", "1.25", more=more)
     return 1 if missed else 0
 
 

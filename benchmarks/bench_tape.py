@@ -1,10 +1,10 @@
 """Claim: a tape runs a graph of Values forward and backward at least 1,000 times faster than micrograd.
 
 A 2-16-16-1 perceptron with relu over 100 samples, max-margin loss, about 65,000 nodes: the network of `bench_value.py`.
-micrograd builds the graph again for each pass, as it must; the tape is made of the graph once, which is not counted but
-printed. Each library runs in a child process of its own, taking turns. A round's time is the median of its passes but
-the first ones; the ratio is of the medians of the rounds. Loss and gradients must agree to 1e-9. Beside it, a row's
-share of CPU time, which others on the machine disturb less than the clock; and one network over samples as a batch.
+micrograd rebuilds the graph for each pass, as it must; the tape is compiled from the graph once, which is printed but
+not counted. Each library runs in its own child process, alternating. A round's time is the median of its passes after
+the first ones; the ratio is of the medians of the rounds. Loss and gradients must agree to 1e-9. Also printed are the
+CPU time per row, which other processes affect less than wall-clock time, and one network over samples as a batch.
 
     python benchmarks/bench_tape.py
 """
@@ -96,13 +96,13 @@ def main() -> int:
     )
     per_node = ours / nodes * 1e9
     best = min(b["seconds"] for _, b in rounds) / nodes * 1e9
-    what = f"forward and backward of {nodes:,} rows, micrograd 0.1.0's time by the tape's"
+    what = f"forward and backward of {nodes:,} rows, micrograd 0.1.0's time / the tape's"
     more = f"{busy / cpu:,.0f} in CPU time; loss and gradients differ by {worst:.0e}"
     missed = row(what, f"{theirs / ours:,.0f}", f"{RATIO:,.0f}", at_least=True, wrong=worst > 1e-9, more=more)
     more = f"{best:.1f} in the best round; {cpu / nodes * 1e9:.1f} ns of CPU time"
     missed |= row("a row", f"{per_node:.1f} ns", f"{NANOSECONDS:.0f}", more=more)
-    row("to make the tape, by a pass of micrograd", f"{made / theirs:.2f}")
-    row("its first run, by a pass of micrograd", f"{first / theirs:.2f}")
+    row("compiling the tape, relative to a pass of micrograd", f"{made / theirs:.2f}")
+    row("its first run, relative to a pass of micrograd", f"{first / theirs:.2f}")
     row("a row and sample of a batch of 10,000 samples, on all cores", f"{batch * 1e9:.1f} ns")
     return 1 if missed else 0
 

@@ -1,14 +1,14 @@
-"""Claim: a step of training takes at most twice PyTorch's time, for a convolutional network and for a small GPT.
+"""Claim: a training step takes at most twice PyTorch's time, for a convolutional network and for a small GPT.
 
 The models are those of examples/: the perceptron and the convolutional network read digits of 8x8 pixels, 50 at a time,
 so that an epoch has 30 steps; the GPT, of 4 layers, 128 wide, reads 8 contexts of 128 characters, 390 steps an epoch.
-A step is forward, backward, and AdamW's update. Both libraries begin with the same weights, and the losses of their
-first ten steps must agree. How time is taken stands in bench_eager.py.
+A step is forward, backward, and AdamW's update. Both libraries start with the same weights, and the losses of their
+first ten steps must agree. bench_eager.py describes the timing.
 
     python benchmarks/bench_train.py
 
-needs the extra 'parity', and two cores that nobody else uses: PyTorch's threads spin where they wait for each other, so
-that beside a third process its steps take up to 50 times as long. --passive lets them sleep (OMP_WAIT_POLICY=PASSIVE).
+needs the extra 'parity', and two idle cores: PyTorch's threads spin while they wait for each other, so that with a
+third busy process its steps take up to 50 times as long. --passive lets them sleep (OMP_WAIT_POLICY=PASSIVE).
 """
 
 from __future__ import annotations
@@ -98,27 +98,29 @@ PARTS = {
 
 
 def part(name: str, rounds: int, steps: int) -> bool:
-    """One model; whether it misses its bar, or losses differ."""
+    """Measure one model; return whether it misses its limit, or the losses differ."""
     code, bar, often = PARTS[name]
     seconds, worst = bench_eager.measured(HEAD + code + TAIL, ("minigrad", "torch"), rounds, 10 + steps * often)
     ratio = seconds["minigrad"] / seconds["torch"]
     times = f"{seconds['minigrad'] * 1e3:.2f} ms a step, torch {seconds['torch'] * 1e3:.2f}"
-    what, bars = f"{name}, our time by {bench_eager.PEER}'s", None if bar is None else f"{bar:.2f}"
+    what, bars = f"{name}, minigrad's time / {bench_eager.PEER}'s", None if bar is None else f"{bar:.2f}"
     return row(what, f"{ratio:.2f}", bars, wrong=worst > 1e-4, more=f"{times}; losses differ by {worst:.0e}")
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--steps", type=int, default=40, help="after the first 10; smaller models take more of them")
+    parser.add_argument("--steps", type=int, default=40, help="after 10 warm-up steps; smaller models run more")
     parser.add_argument("--device", default="cpu")
-    parser.add_argument("--passive", action="store_true", help="for a busy machine: PyTorch's threads wait asleep")
+    parser.add_argument(
+        "--passive", action="store_true", help="for a busy machine: PyTorch's threads sleep while waiting"
+    )
     options = parser.parse_args()
-    os.environ["MINIGRAD_DEVICE"] = options.device  # which the children read
+    os.environ["MINIGRAD_DEVICE"] = options.device  # read by the children
     if options.passive:
         os.environ["OMP_WAIT_POLICY"] = "PASSIVE"
     machine = f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}"
-    passive = ", PyTorch's threads wait asleep" if options.passive else ""
+    passive = ", PyTorch's threads sleep while waiting" if options.passive else ""
     print(f"{machine}, load {os.getloadavg()[0]:.1f}, on {options.device}{passive}")
     missed = [part(name, options.rounds, options.steps) for name in PARTS]
     return 1 if any(missed) else 0

@@ -1,13 +1,13 @@
 """Claim: a training step of a small network of Values is at least 6 times faster than micrograd's.
 
 A 2-16-16-1 perceptron with relu over 100 samples, max-margin loss: forward, backward and SGD, about 65,000 nodes a
-step. Both libraries build the same operations from the same weights, each in a child process of its own, taking turns.
-A round's time is the median of its steps after the first 8, in which CPython still warms up long loops; the ratio is of
-the medians of the rounds. The losses must agree to 1e-9.
+step. Both libraries build the same operations from the same weights, each in its own child process, alternating. A
+round's time is the median of its steps after the first 8, in which CPython still specialises long loops; the ratio is
+of the medians of the rounds. The losses must agree to 1e-9.
 
     python benchmarks/bench_value.py
 
-first with Python's default collector, then with the collector off, then a chain of operations, whose time is linear.
+runs with Python's default garbage collector, then without it, then a chain of operations, whose time must be linear.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ def child(code: str, *arguments: str) -> dict | float:
 
 
 def compare(collector: str, rounds: int, steps: int) -> tuple[float, float, float]:
-    """The medians of micrograd's and minigrad's seconds a step over alternating rounds, and how far losses differ."""
+    """Return micrograd's and minigrad's median seconds per step over alternating rounds, and how much losses differ."""
     seconds: dict[str, list[float]] = {"micrograd": [], "minigrad": []}
     worst = 0.0
     for _ in range(rounds):
@@ -104,18 +104,18 @@ def compare(collector: str, rounds: int, steps: int) -> tuple[float, float, floa
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--steps", type=int, default=20, help="the first 8 are not counted")
+    parser.add_argument("--steps", type=int, default=20, help="including 8 warm-up steps")
     options = parser.parse_args()
     load = os.getloadavg()[0]
     print(f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}, load {load:.1f}")
     missed = False
     for name, bar in BARS.items():
         theirs, ours, worst = compare(name.split()[1], options.rounds, options.steps)
-        what, differ = f"a step, micrograd 0.1.0's time by ours, {name}", f"losses differ by {worst:.0e}"
+        what, differ = f"a step, micrograd 0.1.0's time / minigrad's, {name}", f"losses differ by {worst:.0e}"
         missed |= row(what, f"{theirs / ours:.2f}", f"{bar}", at_least=True, wrong=worst > 1e-9, more=differ)
     per_op = {n: child(CHAIN.replace("LENGTH", str(n // 2))) / n for n in (1_000, 10_000, 100_000)}
     growth = per_op[100_000] / per_op[10_000]
-    what = "a chain of 100,000 operations, time an operation by that of one of 10,000"
+    what = "a chain of 100,000 operations, time per operation relative to one of 10,000"
     missed |= row(what, f"{growth:.2f}", "1.5", more="linear is 1")
     return 1 if missed else 0
 

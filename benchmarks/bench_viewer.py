@@ -1,9 +1,9 @@
-"""Claims: the player starts, steps and recomputes within the budgets of the viewer, for 500 to 100,000 nodes.
+"""Claims: the player starts, steps and recomputes within the viewer's time budgets, for 500 to 100,000 nodes.
 
-A call is `step(x)` with what a notebook then shows, in a fresh process, in seconds of its processor; the page is a
-headless Chromium without a GPU, which starts the player as a notebook does. A start is the median of several rounds; of
-steps, frames and the like each is the quickest of several rounds, since a busy machine makes them longer and never
-shorter, and what must keep to the budget is the 95th percentile of these. Exit code 1 where one does not.
+A call is `step(x)` and its rendering in a notebook, in a fresh process, in seconds of CPU time; the page is a headless
+Chromium without a GPU, which starts the player as a notebook does. A start is the median of several rounds. Steps,
+frames and the like are each the fastest of several rounds, since a busy machine only makes them slower; their 95th
+percentile must stay within the budget. The exit code is 1 if any exceeds it.
 
     python benchmarks/bench_viewer.py [500 5000 20000 100000]
 """
@@ -35,11 +35,11 @@ WORK = ("ScriptDuration", "RecalcStyleDuration", "LayoutDuration")
 SIZES = (500, 5_000, 20_000, 100_000)
 
 
-# --- graphs that a reader would have ---------------------------------------------------------------------------------
+# --- typical graphs -----------------------------------------------------------------------------------------------
 
 
 def mlp(nodes: int) -> Any:
-    """A network of Values on as many samples as make so many nodes; no scopes."""
+    """Return a network of Values on enough samples for this many nodes, without scopes."""
     generator = random.Random(0)
     model = mg.nn.scalar.MLP([3, 4, 4, 1], seed=0)
 
@@ -54,14 +54,14 @@ def mlp(nodes: int) -> Any:
 
 
 def boxes(x: Any) -> int:
-    """How many nodes the trace of a graph has, constants too."""
+    """Return the number of nodes in the trace of a graph, including constants."""
     from minigrad_viz import to_trace
 
     return len(to_trace(x).kinds)
 
 
 def chain(nodes: int) -> Any:
-    """One long computation, each number from the last."""
+    """Return one long computation, each value computed from the last."""
     x, w = mg.Value(0.5, "x"), mg.Value(0.999, "w")
     y = x
     for _ in range(nodes // 2):
@@ -70,7 +70,7 @@ def chain(nodes: int) -> Any:
 
 
 def net(nodes: int) -> Any:
-    """A residual network of tensors, each of its blocks under a scope."""
+    """Return a residual network of tensors, each block in a scope."""
     mg.manual_seed(0)
     with mg.record():
         x = mg.randn(8, 8)
@@ -85,7 +85,7 @@ GRAPHS: dict[str, Callable[[int], Any]] = {"mlp": mlp, "chain": chain, "net": ne
 
 
 def call(graph: str, nodes: int) -> None:
-    """In a process of its own: print what a call takes, and the traits that a page gets."""
+    """In a child process: print the time of a call, and the traits that a page receives."""
     x = GRAPHS[graph](nodes)
     import minigrad_viz
     from minigrad_viz.pictures import frontend
@@ -109,20 +109,20 @@ def call(graph: str, nodes: int) -> None:
 
 
 def called(graph: str, nodes: int, rounds: int) -> tuple[list[float], dict[str, Any]]:
-    """Seconds of several calls, and what the last one gave."""
+    """Return the seconds of several calls, and the output of the last one."""
     command = [sys.executable, __file__, "call", graph, str(nodes)]
     made = [json.loads(subprocess.run(command, capture_output=True, check=True).stdout) for _ in range(rounds)]
     return [one["seconds"] for one in made], made[-1]
 
 
 class Table:
-    """The figures, each printed as it comes."""
+    """Prints each figure as it is measured."""
 
     def __init__(self) -> None:
         self.failed = False
 
     def add(self, claim: str, samples: list[float], unit: str, budget: float | None, *, tail: bool = False) -> None:
-        """Print a figure; `tail`: it is the 95th percentile that must keep to the budget, not the median."""
+        """Print a figure; with `tail` the budget applies to the 95th percentile instead of the median."""
         middle, high = statistics.median(samples), percentile(samples, 95)
         judged = high if tail else middle
         said = f"{claim:<58} {middle:7.3g} {high:7.3g} {unit:<3}"
@@ -135,7 +135,7 @@ class Table:
 
 
 def quickest(rounds: list[list[float]]) -> list[float]:
-    """Of the same steps in several rounds, each at its quickest."""
+    """Return the fastest time of each step over several rounds."""
     return [min(same) for same in zip(*rounds, strict=True)]
 
 
@@ -145,14 +145,14 @@ def percentile(samples: list[float], share: int) -> float:
 
 
 class Pages:
-    """Pages of a browser, each cut off from the network."""
+    """Browser pages without network access."""
 
     def __init__(self, browser: Any, esm: str) -> None:
         self.browser, self.esm = browser, esm
 
     @contextmanager
     def page(self) -> Iterator[tuple[Any, Any]]:
-        """An empty page, and its line to the developer tools. What it asks for, or complains about, is an error."""
+        """Open an empty page and its DevTools session. Requests and page errors raise at the end."""
         context = self.browser.new_context(viewport={"width": 1300, "height": 900})
         page = context.new_page()
         page.set_default_timeout(120_000)
@@ -162,14 +162,14 @@ class Pages:
         page.set_content("<!doctype html><meta charset=utf-8><body></body>")
         page.add_script_tag(content=PAGE)
         tools = context.new_cdp_session(page)
-        tools.send("Performance.enable", {"timeDomain": "threadTicks"})  # the processor's time, of the main thread
+        tools.send("Performance.enable", {"timeDomain": "threadTicks"})  # CPU time of the main thread
         yield page, tools
         context.close()
         if wrong:
-            raise RuntimeError(f"the page asked for something, or failed: {wrong[:3]}")
+            raise RuntimeError(f"the page made requests or failed: {wrong[:3]}")
 
     def start(self, page: Any, made: dict[str, Any], **state: Any) -> float:
-        """Seconds until the player is painted."""
+        """Return the seconds until the player is painted."""
         return float(page.evaluate("([esm, state]) => openPlayer(esm, state)", [self.esm, made["state"] | state])) / 1e3
 
 
@@ -179,7 +179,7 @@ def metric(tools: Any, name: str) -> float:
 
 
 def pans(page: Any, tools: Any) -> list[float]:
-    """Milliseconds of the main thread, painting included, for a frame of scrolling: each a mean of five frames."""
+    """Return the milliseconds of the main thread per frame of scrolling, painting included: means of five frames."""
     found = []
     for _ in range(16):
         before = metric(tools, "TaskDuration")
@@ -192,7 +192,7 @@ def pans(page: Any, tools: Any) -> list[float]:
 
 
 def starting(table: Table, pages: Pages, graph: str, nodes: int, budget: float) -> dict[str, Any]:
-    """From the call to the painted player."""
+    """Measure from the call to the painted player."""
     calls, made = called(graph, nodes, 3 if nodes > 20_000 else 5)
     opened, busy = [], []
     for _ in range(len(calls)):
@@ -206,7 +206,7 @@ def starting(table: Table, pages: Pages, graph: str, nodes: int, budget: float) 
     name = f"{graph}, {made['nodes']:,} nodes"
     table.add(f"{name}: the call", calls, "s", None)
     table.add(f"{name}: the page, its main thread", busy, "s", None)
-    in_page = nodes in (5_000, 20_000)  # their budgets are for the first paint, the others from the call
+    in_page = nodes in (5_000, 20_000)  # their budgets cover the page only, others start at the call
     table.add(f"{name}: the page, {visible} visible", opened, "s", budget if in_page else None)
     whole = [x + y for x, y in zip(calls, opened, strict=True)]
     table.add(f"{name}: from the call to the painted player", whole, "s", None if in_page else budget)
@@ -217,18 +217,18 @@ def starting(table: Table, pages: Pages, graph: str, nodes: int, budget: float) 
 
 
 def stepping(table: Table, pages: Pages, made: dict[str, Any], name: str, budget: float) -> None:
-    """Steps with every block open."""
+    """Measure steps with every block open."""
     found = []
     with pages.page() as (page, tools):
         pages.start(page, made, expanded=list(range(made["blocks"])))
         steps = "([from, count]) => stepCosts(from, count)"
-        page.evaluate(steps, [0, 30])  # compiled by then
+        page.evaluate(steps, [0, 30])  # warm up the JavaScript compiler
         before = sum(metric(tools, part) for part in WORK)
         for _ in range(5):
             found.append(page.evaluate(steps, [max(0, made["forward"] - 50), 100]))
         busy = (sum(metric(tools, part) for part in WORK) - before) * 1000 / 500
         shown = page.evaluate("seen()") or made["nodes"]
-    table.add(f"{name}: a step, the processor's time, mean", [busy], "ms", None)
+    table.add(f"{name}: a step, CPU time, mean", [busy], "ms", None)
     table.add(f"{name}: a step, {shown:,} visible", quickest(found), "ms", budget, tail=True)
 
 
@@ -259,7 +259,7 @@ def what_if(table: Table, pages: Pages, made: dict[str, Any], name: str) -> None
 
 
 def served(route: Any) -> None:
-    """The sources, one by one, under an address that there is not: the module does not export its engine."""
+    """Serve the source modules from a fictitious address, since the bundle does not export its engine."""
     name = route.request.url.removeprefix("http://player.test/")
     body = (SOURCES / name).read_text(encoding="utf-8") if name else "<!doctype html>"
     route.fulfill(body=body, content_type="text/javascript" if name else "text/html")

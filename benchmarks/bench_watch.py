@@ -1,9 +1,9 @@
 """Claim: `watch` slows the training of a small model by less than a tenth.
 
-Two models on the 8x8 digits, each trained with a watch and without, in turns, in one process; a turn's time is that of
-its steps, drawing included, and the ratio is of the medians: of the processor time of the thread that trains, which
-others who compute on the machine change least, and of the clock's. Small models are the hard case: a step of theirs
-takes no longer than one look at all their layers.
+Two models on the 8x8 digits are each trained with and without a watch, alternating in one process. A turn's time is
+that of its steps, drawing included. The ratio is of the medians: of the CPU time of the training thread, which other
+processes affect least, and of wall-clock time. Small models are the hard case: their step takes no longer than
+inspecting all their layers once.
 
     python benchmarks/bench_watch.py
     python benchmarks/bench_watch.py --device numpy
@@ -20,7 +20,7 @@ from typing import Any
 from report import row
 
 BAR = 1.1
-BATCH, STEPS = 32, 400  # of a turn, in which there are some pictures: else a median would see one, or none
+BATCH, STEPS = 32, 400  # per turn, enough for several pictures, so that medians include them
 
 
 def main() -> int:
@@ -33,7 +33,7 @@ def main() -> int:
     from minigrad_viz.widget import watching
 
     mg.set_default_device(options.device)
-    watching._in_notebook = lambda: True  # so that pictures are made as there
+    watching._in_notebook = lambda: True  # so that pictures are rendered as in a notebook
     nn, data = mg.nn, mg.data.digits()
 
     def mlp() -> Any:
@@ -50,7 +50,7 @@ def main() -> int:
     batches = [(data.train_x[k : k + BATCH], data.train_y[k : k + BATCH]) for k in places]
 
     def turn(model: Any, optimizer: Any, seen: Any) -> tuple[float, float]:
-        """Wall and processor seconds of some steps."""
+        """Return the wall-clock and CPU seconds of a turn."""
         wall, busy = time.perf_counter(), time.thread_time()
         for k in range(STEPS):
             x, t = batches[k % len(batches)]
@@ -75,7 +75,7 @@ def main() -> int:
             if k == 2:  # kernels are compiled
                 before = seen.measured, shown.times
             for side, kept in zip(sides, times, strict=True):
-                seen._clock.work_ends()  # the other's turn was no step of this
+                seen._clock.work_ends()  # exclude the other model's turn from this watch
                 kept.append(turn(*side))
         wall, busy = (
             statistics.median(one[k] for one in times[0][2:]) / statistics.median(one[k] for one in times[1][2:])
@@ -86,13 +86,13 @@ def main() -> int:
             f"{wall:.3f} of the clock's; {measured} of {STEPS * options.rounds} steps measured, {drawn} pictures; "
             f"a step takes {statistics.median(one[0] for one in times[1][2:]) / STEPS * 1e3:.2f} ms on {options.device}"
         )
-        failed |= row(f"{name}, the thread's time by that without", f"{busy:.3f}", f"{BAR}", more=more)
+        failed |= row(f"{name}, thread time relative to training without watch", f"{busy:.3f}", f"{BAR}", more=more)
         seen._disarm()
     return int(failed)
 
 
 class _Display:
-    """Takes pictures as a notebook does: as HTML and text."""
+    """Renders pictures as a notebook does, as HTML and text."""
 
     times = 0
 

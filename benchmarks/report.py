@@ -1,4 +1,4 @@
-"""How a benchmark prints a figure, and `results.txt` keeps it: what | figure | asked for | held or NOT | more."""
+"""The output format of benchmarks and `results.txt`: what | figure | limit | held or NOT | comment."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ __all__ = ["row"]
 def row(
     what: str, figure: str, bar: str | None = None, *, at_least: bool = False, wrong: bool = False, more: str = ""
 ) -> bool:
-    """Print a line; whether it misses its bar, or what was computed is `wrong`, which misses any.
+    """Print a line; return whether the figure misses its limit, or the results are `wrong`, which counts as a miss.
 
     >>> row("add, NumPy", "1.22", "0.9", at_least=True, more="results differ by 5e-08")
     add, NumPy | 1.22 | at least 0.9 | held | results differ by 5e-08
