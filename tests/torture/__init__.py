@@ -1,7 +1,7 @@
-"""What is tried on purpose to break minigrad, and how often: each campaign is a function of a case's number.
+"""Stress-test campaigns against minigrad: each is a function of a case's number.
 
-A case is made from its number alone, so one that fails can be run again by itself. Cases run in child processes, which
-may die or hang: both are failures of the case that was running. `make nightly` runs all cases, `make test` the first.
+A case is determined by its number, so a failing one can be rerun separately. Cases run in child processes, which may
+crash or hang: both count as failures of the running case. `make nightly` runs all cases, `make test` the first few.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ __all__ = ["Campaign", "Skip", "campaigns"]
 
 
 class Skip(Exception):
-    """Raised by a campaign's function where this machine lacks what the case needs; its text says what."""
+    """Raised by a campaign's function if this machine lacks what the case needs; the message names it."""
 
 
 @dataclass(frozen=True)
@@ -24,14 +24,14 @@ class Campaign:
 
     Args:
         name: a short name, as in `python -m torture --only NAME`.
-        what: what is tried, for the table: a phrase that begins in lower case.
-        case: tries the case of a number, and returns what is wrong in a sentence, or None. What it raises is wrong too.
-            It is a function of the module that has the campaign in its `CAMPAIGNS`: a child process imports it there.
-        many: cases of `make nightly`, or a function that counts them where that takes long; `count` says how many.
-        few: cases of `make test`; 0 leaves the campaign to `make nightly`.
-        seconds: a case that takes longer hangs, and its process is killed.
-        environment: what the child's environment has besides, for instance the device.
-        needs: what every case needs, by the names of the table in tests/helpers/needs.py.
+        what: what is tested, for the table: a phrase that begins in lower case.
+        case: runs the case of a number; returns what is wrong in a sentence, or None. An exception is a failure too.
+            It must be a function of the module that lists the campaign in `CAMPAIGNS`: a child process imports it.
+        many: the number of cases in `make nightly`, or a function that computes it if that is slow; see `count`.
+        few: the number of cases in `make test`; 0 leaves the campaign to `make nightly`.
+        seconds: the time limit of a case, after which its process is killed.
+        environment: additional environment variables of the child, for instance the device.
+        needs: the requirements of every case, by name in the table of tests/helpers/needs.py.
     """
 
     name: str
@@ -49,6 +49,6 @@ class Campaign:
 
 
 def campaigns() -> dict[str, list[Campaign]]:
-    """All campaigns, by theme: each module of this folder is a theme, and has them as `CAMPAIGNS`."""
+    """Return all campaigns by theme: each public module of this package is a theme with a list `CAMPAIGNS`."""
     themes = sorted(found.name for found in pkgutil.iter_modules(__path__) if not found.name.startswith("_"))
     return {theme: importlib.import_module(f"{__name__}.{theme}").CAMPAIGNS for theme in themes}

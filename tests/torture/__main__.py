@@ -1,4 +1,4 @@
-"""`python -m torture`: run every campaign, print a line for each, and what failed. See torture/__init__.py."""
+"""`python -m torture`: run every campaign, and print a line for each and its failures. See torture/__init__.py."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ SHOWN = 20  # failures of a campaign that are printed
 
 
 def line(name: str, what: str, found: Outcome) -> str:
-    """A line of the table: name, what was tried, how many cases, of these not on this machine, and how many failed."""
+    """Return a row of the table: name, what is tested, and the numbers of cases run, skipped and failed."""
     return " | ".join([name, what, f"{found.tried:,}", f"{found.skipped:,}", f"{len(found.failures):,}"])
 
 
 def kept(theme: str, lines: list[str]) -> None:
-    """Put a theme's lines into the table, in place of older ones, with the day and the machine."""
+    """Replace a theme's rows in the table, with the date and the machine."""
     machine = f"{os.cpu_count()} cores, {platform.machine()}, CPython {platform.python_version()}"
     new = "\n".join([f"# {theme}, {datetime.date.today()}, {machine}", *lines])
     old = RESULTS.read_text(encoding="utf-8").strip().split("\n\n") if RESULTS.exists() else []
@@ -33,9 +33,9 @@ def kept(theme: str, lines: list[str]) -> None:
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m torture", description=__doc__)
     parser.add_argument("--only", default="", help="a theme, or campaigns with this in their name")
-    parser.add_argument("--case", type=int, help="this case alone")
-    parser.add_argument("--share", type=float, default=1.0, help="of the cases")
-    parser.add_argument("--write", action="store_true", help="keep the lines of whole themes, which the book shows")
+    parser.add_argument("--case", type=int, help="run only this case")
+    parser.add_argument("--share", type=float, default=1.0, help="fraction of the cases to run")
+    parser.add_argument("--write", action="store_true", help="store the rows of complete themes, which the book shows")
     options = parser.parse_args()
     missed = False
     for theme, found in campaigns().items():

@@ -1,4 +1,4 @@
-"""A campaign whose cases fail in every way: for the tests of what runs them."""
+"""A campaign whose cases fail in every way, for the tests of the runner."""
 
 from __future__ import annotations
 

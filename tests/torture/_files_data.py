@@ -1,4 +1,4 @@
-"""Bad files of data: IDX, CIFAR-10's batches and archives, CSV and plain text, and the folders of `minigrad lab`."""
+"""Corrupt data files: IDX, CIFAR-10 batches and archives, CSV and plain text, and the folders of `minigrad lab`."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ RECORD = 3073
 
 
 def _packed(draw: random.Random, data: bytes) -> bytes:
-    """As gzip packs it: in one piece or several, with a name in its header, or changed."""
+    """Compress with gzip, in one member or several, with a file name in the header or a corruption."""
     pieces = [data] if draw.random() < 0.8 else [data[:9], b"", data[9:]]
     made = b"".join(gzip.compress(piece, draw.choice([1, 9]), mtime=0) for piece in pieces)
     if draw.random() < 0.05:
@@ -31,7 +31,7 @@ def _packed(draw: random.Random, data: bytes) -> bytes:
 
 
 def idx(draw: random.Random) -> bytes:
-    """A header that is right or not, and numbers that go with it or not; packed or not."""
+    """Return a valid or invalid header with matching or mismatching data, compressed or not."""
     rank = draw.choice([0, 1, 1, 2, 3, 3, 4, 33, 65, 255])
     sizes = [draw.choice([0, 1, 1, 2, 3]) if rank > 4 else draw.choice([0, 1, 2, 3, 28]) for _ in range(rank)]
     code = draw.choice([8, 8, 9, 11, 12, 13, 14])
@@ -43,7 +43,7 @@ def idx(draw: random.Random) -> bytes:
         sizes[draw.randrange(rank)] = draw.choice(EDGES) % 2**32
     data = struct.pack(f">HBB{rank}I", 0, code, rank, *sizes) + draw.randbytes(length)
     if draw.random() < 0.05:
-        data = struct.pack(">HBBII", 0, 8, 2, 2**16, draw.choice([2**4, 2**16])) + bytes(2**20)  # a bomb, once packed
+        data = struct.pack(">HBBII", 0, 8, 2, 2**16, draw.choice([2**4, 2**16])) + bytes(2**20)  # a zip bomb
         return gzip.compress(data, 6, mtime=0)
     if draw.random() < 0.5:
         data = mangled(draw, data, [b"<html>", b"PK\x03\x04", data], 2)
@@ -68,7 +68,7 @@ KINDS += [tarfile.GNUTYPE_SPARSE, tarfile.GNUTYPE_LONGNAME, tarfile.XHDTYPE, tar
 
 
 def _member(draw: random.Random, records: int) -> bytes:
-    """A member of an archive: its header, whose checksum is right, and what follows."""
+    """Return a member of an archive: a header with a valid checksum, and its data."""
     info = tarfile.TarInfo(draw.choice(NAMES))
     info.type, data = draw.choice(KINDS), batch(draw, records)
     if info.issym() or info.islnk():
@@ -85,7 +85,7 @@ def _member(draw: random.Random, records: int) -> bytes:
         header = bytearray(info.tobuf(kind))
     except ValueError:  # a name that is too long for USTAR
         header = bytearray(info.tobuf(tarfile.PAX_FORMAT))
-    if draw.random() < 0.25:  # a field of the last block of the header: a size, a kind, places of what is sparse
+    if draw.random() < 0.25:  # overwrite a field of the last header block: a size, a type, a sparse map
         start, width = draw.choice([(124, 12), (100, 8), (136, 12), (345, 155), (386, 96), (482, 13), (156, 1)])
         what = draw.choice(
             [b"77777777777", b"\x80" + draw.randbytes(11), b"\xff" * 12, b"-1", draw.randbytes(9), b"0" * 12]
@@ -100,7 +100,7 @@ def _member(draw: random.Random, records: int) -> bytes:
 
 
 def _extended(draw: random.Random) -> bytes:
-    """Records of an extended header: a length, a word, and what it is."""
+    """Return records of an extended header: a length, a keyword, and a value."""
     words = ["path", "size", "GNU.sparse.major", "GNU.sparse.minor", "GNU.sparse.map", "GNU.sparse.size", "mtime", "x"]
     words += ["GNU.sparse.realsize", "GNU.sparse.name", "GNU.sparse.numblocks", "hdrcharset", "linkpath", "uid"]
     made = b""
@@ -114,7 +114,7 @@ def _extended(draw: random.Random) -> bytes:
 
 
 def archive(draw: random.Random, records: int) -> bytes:
-    """An archive of a few members, packed by gzip."""
+    """Return a gzip-compressed archive of a few members."""
     way = draw.random()
     if way < 0.06:
         data = _bomb(draw)
@@ -126,7 +126,7 @@ def archive(draw: random.Random, records: int) -> bytes:
 
 
 def _bomb(draw: random.Random) -> bytes:
-    """A header that speaks of much, and much that follows, of zeros: gzip packs them a thousandfold."""
+    """Return a header that declares a large size, followed by much data that gzip compresses a thousandfold."""
     info = tarfile.TarInfo("a")
     info.type = draw.choice([tarfile.GNUTYPE_LONGNAME, tarfile.XHDTYPE, tarfile.XGLTYPE, tarfile.REGTYPE, b"K"])
     info.size = draw.choice([2**22, 2**24, 2**33])
@@ -178,7 +178,7 @@ CELLS += ["1e" + "9" * 9000, "\u2028", "\ufeff", "$", "=1+1", "True", "0" * 5000
 
 
 def csv(draw: random.Random) -> bytes:
-    """Rows of cells, of one width or not, in one encoding or another."""
+    """Return rows of cells, of equal width or not, in some encoding."""
     width = draw.choice([1, 2, 3, 3, 3, 40])
     usual = CELLS[:12] if draw.random() < 0.5 else CELLS
     rows = []
@@ -195,7 +195,7 @@ def csv(draw: random.Random) -> bytes:
 
 
 def table(draw: random.Random) -> dict[str, Any]:
-    """How a file is read: mostly as it is by itself."""
+    """Return the options to read a file with: mostly the defaults."""
     chosen: dict[str, Any] = {}
     if draw.random() < 0.3:
         chosen["header"] = draw.choice([False, ["a", "b", "c"], ["a"], []])
@@ -217,7 +217,7 @@ NOTE = ".minigrad.json"
 
 
 def lessons(draw: random.Random, folder: Path) -> dict[str, bytes]:
-    """Put into `folder` what a reader, a crash or somebody else may have left; what has to be there afterwards."""
+    """Write to `folder` what a user, a crash or another program may have left; return the files that must survive."""
     from hashlib import sha256
 
     note: Any = {name: sha256(draw.choice([data, OLD])).hexdigest() for name, data in LESSONS.items()}
@@ -262,7 +262,7 @@ def lessons(draw: random.Random, folder: Path) -> dict[str, bytes]:
 
 
 def _noted(draw: random.Random, note: dict[str, Any]) -> bytes:
-    """What the note says: of each lesson what was copied, or anything else."""
+    """Return the manifest: the hashes of the copied lessons, or anything else."""
     way = draw.random()
     if way < 0.3:
         return json.dumps(note).encode()

@@ -1,15 +1,15 @@
-"""Reads one bad file, and tells what went wrong: for the campaigns of `files`.
+"""Check how a reader handles one corrupt file, for the campaigns of `files`.
 
-A read is right where it returns, or raises an error of minigrad's, or one that the reader documents, that says
-something. While it reads, an audit hook (PEP 578) watches: nothing may be run, imported, sent, or opened outside the
-folder of the case. What the folder beside it holds must be what it held before.
+A reader is right if it returns, or raises an error of minigrad or a documented one, with a message. An audit hook
+(PEP 578) observes the read: it must not execute, import, send or open anything outside the folder of the case, and the
+folder next to it must stay unchanged.
 
-Memory is the peak of `tracemalloc`, which counts Python's own and NumPy's: at most 4 times the file or the result,
-whichever is larger, and MARGIN. The margin is for Python's objects, of which a short text can describe many: an empty
-list is one byte of a pickle, and 56 bytes here. What a library takes by itself is held by RLIMIT_AS, MOST
-above what the process has: more than that is a MemoryError, which is wrong.
+Memory is the peak of `tracemalloc`, which counts allocations of Python and NumPy: at most 4 times the size of the file
+or the result, whichever is larger, plus MARGIN. The margin is for Python objects, many of which a short file can
+describe: an empty list takes one byte in a pickle and 56 bytes in memory. RLIMIT_AS limits allocations of libraries to
+MOST above the current use: exceeding it raises MemoryError, which is a failure.
 
-Time is the processor's, at most a second. Where `tracemalloc` makes it more, it is taken again alone.
+Time is CPU time, at most a second. If `tracemalloc` makes it exceed the limit, it is measured again without.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ __all__ = ["LONGEST", "MARGIN", "OUTSIDE", "Place", "judged", "place"]
 MARGIN = 2**22
 MOST = 2**30
 LONGEST = 1.0
-OUTSIDE = "outside"  # a folder that no reader may touch, beside the one of the case
+OUTSIDE = "outside"  # a folder that no reader may touch, next to the case's
 KEPT = {"kept.txt": b"kept", "kept.json": b"{}"}
 RUNS = ("os.exec", "os.fork", "os.posix_spawn", "os.spawn", "os.system", "pty.spawn", "subprocess.Popen")
 SENDS = ("socket.", "urllib.", "http.", "ftplib.", "smtplib.", "webbrowser.")
@@ -59,7 +59,7 @@ CHANGES = {
 
 
 class Place:
-    """The folder of a case, and what an audit hook has seen."""
+    """The folder of a case, and what an audit hook observed."""
 
     def __init__(self) -> None:
         fast = "/dev/shm" if os.path.isdir("/dev/shm") else None
@@ -67,14 +67,14 @@ class Place:
         atexit.register(shutil.rmtree, self.root, ignore_errors=True)
         self.folder, self.outside = self.root / "case", self.root / OUTSIDE
         self.watching, self.seen = False, ""
-        for name in ENCODINGS:  # whose modules are loaded when they are first asked for
+        for name in ENCODINGS:  # import their modules, which Python loads on first use
             codecs.lookup(name)
         sys.addaudithook(self._heard)
         used = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0]) * resource.getpagesize()
         resource.setrlimit(resource.RLIMIT_AS, (used + MOST, resource.RLIM_INFINITY))
 
     def emptied(self) -> Path:
-        """The folder with nothing in it, and the one beside it as it should be."""
+        """Empty the case's folder, restore the folder next to it, and return the former."""
         shutil.rmtree(self.root, ignore_errors=True)
         for path in (self.folder, self.outside):
             path.mkdir(parents=True)
@@ -83,7 +83,7 @@ class Place:
         return self.folder
 
     def touched(self) -> bool:
-        """Whether anything changed outside the folder of the case."""
+        """Whether anything outside the case's folder changed."""
         there = {path.name: path.read_bytes() if path.is_file() else None for path in self.outside.iterdir()}
         return there != KEPT or sorted(path.name for path in self.root.iterdir()) != ["case", OUTSIDE]
 
@@ -101,7 +101,7 @@ class Place:
             self.seen = f"{event}{arguments!r:.200}"
 
     def _inside(self, path: Any) -> bool:
-        """Whether a path is in the folder of the case, wherever links lead."""
+        """Whether a path is in the case's folder after resolving links."""
         return isinstance(path, int) or os.path.realpath(os.fsdecode(path)).startswith(str(self.folder))
 
     def _beside(self, path: Any) -> bool:
@@ -113,7 +113,7 @@ _PLACE: list[Place] = []
 
 
 def place() -> Place:
-    """That of this process."""
+    """Return the workspace of this process."""
     if not _PLACE:
         _PLACE.append(Place())
     return _PLACE[0]
@@ -125,9 +125,9 @@ def judged(
     known: tuple[type[Exception], ...] = (),
     result: Callable[[Any], int] = lambda _: 0,
 ) -> str | None:
-    """What is wrong with reading a file of `size` bytes; None if nothing is. `known` are errors that are documented.
+    """Return what is wrong with reading a file of `size` bytes, or None. `known` are documented errors.
 
-    `result` says how many bytes of what was read are the reader's.
+    `result` returns the size in bytes of the result.
     """
     where = place()
     wrong, peak, seconds, held = _read(read, known, result, traced=True)
@@ -135,13 +135,13 @@ def judged(
         wrong, _, seconds, _ = _read(read, known, result, traced=False)
     most = 4 * max(size, held) + MARGIN
     if where.seen:
-        return f"it did what no reader may: {where.seen}"
+        return f"a forbidden operation: {where.seen}"
     if where.touched():
         return "it changed something outside its folder"
     if wrong is None and seconds > LONGEST:
-        return f"it took {seconds:.1f} s of the processor for {size:,} bytes"
+        return f"it took {seconds:.1f} s of CPU time for {size:,} bytes"
     if wrong is None and peak > most:
-        return f"it took {peak:,} bytes for a file of {size:,} and a result of {held:,}"
+        return f"it allocated {peak:,} bytes for a file of {size:,} and a result of {held:,}"
     return wrong
 
 
@@ -157,11 +157,11 @@ def _read(read: Any, known: Any, result: Any, traced: bool) -> tuple[str | None,
             warnings.simplefilter("ignore")
             found = read()
     except OutOfMemoryError as error:
-        wrong = f"it asks for memory that there is not: {error}"
+        wrong = f"it exceeds the memory limit: {error}"
     except (MinigradError, *known) as error:
         if len(str(error).split()) < 3:
-            wrong = f"its error says nothing: {type(error).__name__}: {error}"
-    except Exception as error:  # noqa: BLE001 -- whatever it raises is what is looked for
+            wrong = f"its error has no message: {type(error).__name__}: {error}"
+    except Exception as error:  # noqa: BLE001 -- any exception is a finding
         wrong = f"it raises {type(error).__name__}: {error!s:.300}"
     finally:
         seconds = time.process_time() - start

@@ -1,4 +1,4 @@
-"""Files that are made bad: bytes changed in every way, and the parts of each format put together wrongly."""
+"""Corrupt files: bytes changed in every way, and the parts of each format combined wrongly."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ NOT_TEXT = [b"\xff", b"\xc3", b"\xed\xa0\x80", b"\xf0\x90", b"\xfe\xff", b"\0", 
 
 
 def number(draw: random.Random) -> int:
-    """A whole number that something may not think of."""
+    """Return an integer at or near a limit."""
     n = draw.choice(EDGES) + draw.choice([0, 0, 0, -1, 1])
     return -n if draw.random() < 0.15 else n
 
@@ -25,7 +25,7 @@ def text(draw: random.Random) -> str:
 
 
 def mangled(draw: random.Random, data: bytes, others: list[bytes], most: int = 4) -> bytes:
-    """A file with one to `most` changes, each of a kind that is drawn."""
+    """Apply one to `most` random corruptions to a file."""
     for _ in range(draw.randint(1, most)):
         data = draw.choice(CHANGES)(draw, data, others)
     return data
@@ -71,7 +71,7 @@ def _spliced(draw: random.Random, data: bytes, others: list[bytes]) -> bytes:
 
 
 def _field(draw: random.Random, data: bytes, _: list[bytes]) -> bytes:
-    """A number written over two, four or eight bytes: what a length, an offset or a count may be."""
+    """Overwrite two, four or eight bytes with an integer, as in a length, an offset or a count."""
     width = draw.choice([2, 4, 8])
     at = draw.randrange(max(1, len(data) - width + 1))
     n = draw.choice([number(draw), len(data) + draw.randint(-9, 9)])
@@ -79,7 +79,7 @@ def _field(draw: random.Random, data: bytes, _: list[bytes]) -> bytes:
 
 
 def _decimal(draw: random.Random, data: bytes, _: list[bytes]) -> bytes:
-    """Another number in the place of one that is written in digits."""
+    """Replace a decimal integer."""
     found = list(re.finditer(rb"\d+", data))
     if not found:
         return _field(draw, data, [])

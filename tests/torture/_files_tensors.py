@@ -1,4 +1,4 @@
-"""Bad files of tensors: safetensors of others' and of ours, and zip files of pickles as PyTorch writes them."""
+"""Corrupt tensor files: safetensors, minigrad's own trees in them, and zip files of pickles as PyTorch writes them."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def good_safetensors() -> list[bytes]:
 
 
 def safetensors(draw: random.Random) -> bytes:
-    """A file that is bad, or looks it: changed bytes, a header made of odd parts, a tree of ours with its checksum."""
+    """Return a corrupt or unusual file: changed bytes, an odd header, or a tree of minigrad's with a valid checksum."""
     way = draw.random()
     if way < 0.35:
         good = good_safetensors()
@@ -109,7 +109,7 @@ def _header(draw: random.Random) -> tuple[bytes, int]:
 
 
 def _json(draw: random.Random, depth: int = 0) -> Any:
-    """Anything that JSON can say."""
+    """Return an arbitrary JSON value."""
     kind = draw.randrange(9 if depth < 4 else 6)
     if kind < 6:
         return [None, True, number(draw), 1.5, text(draw), float("1e308")][kind]
@@ -121,7 +121,7 @@ def _json(draw: random.Random, depth: int = 0) -> Any:
 
 
 def _ours(draw: random.Random) -> bytes:
-    """A file with a tree that nobody would write, and the right checksum: whoever wants to can compute that."""
+    """Return a file with an implausible tree and a valid checksum, as an attacker can compute one."""
     tree: str = json.dumps(_json(draw))
     match draw.randrange(9):
         case 0:
@@ -148,7 +148,7 @@ def _ours(draw: random.Random) -> bytes:
 
 
 class _Calls:
-    """Pickled, it asks to call a function."""
+    """An object whose pickle calls a function."""
 
     def __init__(self, *told: Any) -> None:
         self.told = told
@@ -157,12 +157,12 @@ class _Calls:
         return self.told[0], tuple(self.told[1:])
 
     def __call__(self) -> None:
-        """What is called has to be callable for pickle to write it down, also where it is made by another call."""
+        """Do nothing. Pickle requires a callable, even if another call creates it."""
 
 
 @cache
 def evil() -> list[bytes]:
-    """Pickles that run something where `pickle.load` reads them; most write a file named `ran` in the folder beside."""
+    """Return pickles that execute something under `pickle.load`; most write a file `ran` in the neighbouring folder."""
     write = "open('../outside/ran', 'w').close()"
     shell = "touch ../outside/ran"
     calls: list[Any] = [
@@ -265,7 +265,7 @@ KINDS = [b"Float", b"Double", b"Half", b"BFloat16", b"Char", b"Short", b"Int", b
 
 
 def _int(n: int) -> bytes:
-    """A whole number in a pickle."""
+    """Return an integer as a pickle instruction."""
     data = n.to_bytes(n.bit_length() // 8 + 1, "little", signed=True)
     return b"\x8a" + bytes([len(data)]) + data
 
@@ -287,7 +287,7 @@ def _tensor(draw: random.Random) -> bytes:
 
 
 def _pickled(draw: random.Random) -> bytes:
-    """A pickle: of tensors, of anything that instructions can be put together to, or that runs something."""
+    """Return a pickle: of tensors, of random instructions, or one that executes something."""
     way = draw.random()
     if way < 0.25:
         return draw.choice(evil())
@@ -304,7 +304,7 @@ def _pickled(draw: random.Random) -> bytes:
 
 
 def _much(draw: random.Random) -> bytes:
-    """A little that describes much: nests, keys of one hash, tuples that double."""
+    """Return a small pickle of a large structure: nesting, colliding keys, doubling tuples."""
     n = draw.choice([100, 2000, 10_000])
     match draw.randrange(6):
         case 0:
@@ -321,7 +321,7 @@ def _much(draw: random.Random) -> bytes:
 
 
 def pt(draw: random.Random) -> bytes:
-    """A zip file of a pickle and storages, or of something else."""
+    """Return a zip file of a pickle and storages, or of something else."""
     pickled, root = _pickled(draw), draw.choice(["archive", "archive", "archive", "..", "/etc", "a/../..", "é"])
     entries = {f"{root}/data.pkl": pickled, f"{root}/version": b"3\n"}
     for k in range(4):
@@ -363,7 +363,7 @@ GOOD_PT = _zipped({"archive/data.pkl": FLOATS, "archive/data/0": bytes(16)})
 
 
 def _lying(draw: random.Random, made: bytes) -> bytes:
-    """With a field of the list of contents, or of its end, that says something else."""
+    """Overwrite a field of the central directory, or of its end record."""
     mark, fields = draw.choice([(b"PK\x01\x02", range(8, 46, 2)), (b"PK\x05\x06", range(8, 22, 2))])
     at = made.rfind(mark) if draw.random() < 0.5 else made.find(mark)
     place = at + draw.choice(list(fields))

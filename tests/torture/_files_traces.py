@@ -1,4 +1,4 @@
-"""Bad traces, and the player's own reader of them: one process of node for many."""
+"""Corrupt traces, and the player's own reader of them in one Node.js process for many."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def _good() -> list[dict[str, Any]]:
 
 
 def trace(draw: random.Random) -> str:
-    """A trace with some of its parts changed, or some of its letters."""
+    """Return a trace with some of its parts or characters changed."""
     data = copy.deepcopy(draw.choice(_good()))
     if draw.random() < 0.1:
         data["tours"] = [
@@ -66,7 +66,7 @@ def trace(draw: random.Random) -> str:
 
 
 def _changed(draw: random.Random, data: Any) -> None:
-    """Change one thing, anywhere: the more there is beside it, the less often."""
+    """Change one part of the data; parts with many siblings change less often."""
     while True:
         keys = list(data) if isinstance(data, dict) else list(range(len(data)))
         if not keys:
@@ -128,7 +128,7 @@ def _reader() -> subprocess.Popen[str]:
 
 
 def said(told: str) -> dict[str, Any]:
-    """How reading went; node is started anew where it died of it."""
+    """Return the outcome of a read; restart Node.js if it crashed."""
     process = _reader()
     assert process.stdin is not None
     assert process.stdout is not None

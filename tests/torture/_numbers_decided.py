@@ -1,4 +1,4 @@
-"""Where numbers differ from PyTorch's on purpose, a reason a line; and calls at whose corners slopes are compared."""
+"""Deliberate differences from PyTorch's values, with reasons; and functions with corners, to compare derivatives at."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ __all__ = ["CORNERS", "DECISIONS", "Decision"]
 
 
 class Decision(NamedTuple):
-    """Where a result may differ from PyTorch's, by operands, ours and PyTorch's: `where` gives a mask; and why."""
+    """Where a result may differ from PyTorch's: `where` returns a mask from the operands and both results; and why."""
 
     op: str
-    of: str  # "value", or the operand whose slope it is
+    of: str  # "value", or the operand of the derivative
     where: Any
     why: str
 
@@ -46,37 +46,44 @@ def _there(x: Any, mine: Any, its: Any) -> Any:
 
 
 DECISIONS = [
-    Decision("relu", "value", _zeros, "of -0 it is 0, the larger one; PyTorch keeps the sign"),
-    Decision("gelu", "value", _zeros, "of what is far below 0 it is -0, a times 0; in PyTorch's float32 alone 0"),
-    Decision("gelu", "value", lambda x, mine, its: mine == math.inf, "of inf it is inf; PyTorch's vectors say nan"),
-    Decision("gelu", "value", _cancelling, "1 + erf cancels below 0, there and here, to ulps of 1"),
-    Decision("gelu_tanh", "value", _cancelling, "1 + tanh cancels below 0, there and here, to ulps of 1"),
-    Decision("gelu_tanh", "a", _cancelling, "1 - tanh² cancels there, to ulps of 1 times a"),
-    Decision("mish", "a", _cancelling, "1 - tanh² cancels, there and here, to ulps of 1 times a"),
-    Decision("selu", "a", _nan, "of nan PyTorch's is the scale or nan, by its place in memory"),
-    Decision("elu", "a", _nan, "of nan PyTorch's slope is 1 or nan, by its place in memory"),
-    Decision("hardtanh", "a", _nan, "of nan PyTorch's slope is 1 or 0, by its place in memory"),
+    Decision("relu", "value", _zeros, "relu(-0) is 0, the maximum; PyTorch returns -0"),
+    Decision("gelu", "value", _zeros, "far below 0 the result is -0, a times 0; PyTorch returns 0 in float32 only"),
+    Decision(
+        "gelu",
+        "value",
+        lambda x, mine, its: mine == math.inf,
+        "gelu(inf) is inf; PyTorch's vectorised version returns nan",
+    ),
+    Decision("gelu", "value", _cancelling, "1 + erf cancels below 0 in both libraries, to ulps of 1"),
+    Decision("gelu_tanh", "value", _cancelling, "1 + tanh cancels below 0 in both libraries, to ulps of 1"),
+    Decision("gelu_tanh", "a", _cancelling, "1 - tanh² cancels in PyTorch, to ulps of 1 times a"),
+    Decision("mish", "a", _cancelling, "1 - tanh² cancels in both libraries, to ulps of 1 times a"),
+    Decision("selu", "a", _nan, "at nan PyTorch's derivative is the scale or nan, depending on the memory layout"),
+    Decision("elu", "a", _nan, "at nan PyTorch's derivative is 1 or nan, depending on the memory layout"),
+    Decision("hardtanh", "a", _nan, "at nan PyTorch's derivative is 1 or 0, depending on the memory layout"),
     Decision("relu6", "a", _nan, "the same"),
     Decision("gelu_backward", "value", _cancelling, "the same"),
     Decision("gelu_backward", "a", _cancelling, "the same"),
     Decision("gelu_backward", "b", _cancelling, "the same"),
     Decision("gelu_tanh_backward", "value", _cancelling, "the same"),
     Decision("gelu_tanh_backward", "a", _cancelling, "the same"),
-    Decision("gelu_tanh_backward", "b", _cancelling, "1 - tanh² cancels, there and here"),
-    Decision("pow", "a", _zeros, "a slope of 0 has the sign of its factor 0"),
+    Decision("gelu_tanh_backward", "b", _cancelling, "1 - tanh² cancels in both libraries"),
+    Decision("pow", "a", _zeros, "a derivative of 0 has the sign of its factor 0"),
     Decision("pow", "b", _zeros, "the same"),
-    Decision("remainder", "value", _zeros, "a zero has the sign of b, as Python's"),
-    Decision("remainder", "value", _there, "it is exact however large a / b; PyTorch's vectorised one is nan"),
-    Decision("lerp", "value", _fused, "PyTorch multiplies and adds in one step: it overflows and cancels later"),
-    Decision("sinh", "value", _there, "finite up to the largest number, where PyTorch halves an infinite exponential"),
+    Decision("remainder", "value", _zeros, "a zero has the sign of b, as in Python"),
+    Decision(
+        "remainder", "value", _there, "the result is exact for any a / b; PyTorch's vectorised version returns nan"
+    ),
+    Decision("lerp", "value", _fused, "PyTorch uses a fused multiply-add, which overflows and cancels later"),
+    Decision("sinh", "value", _there, "finite up to the largest float, where PyTorch halves an infinite exponential"),
     Decision("cosh", "value", _there, "the same"),
     Decision("sinh", "a", _there, "the same"),
     Decision("cosh", "a", _there, "the same"),
-    Decision("softsign", "a", _there, "of inf the slope is the limit, 0; PyTorch divides inf by inf"),
+    Decision("softsign", "a", _there, "at inf the derivative is the limit, 0; PyTorch divides inf by inf"),
     Decision(
         "gelu_tanh_backward", "b", lambda x, mine, its: abs(x[1]) > 1e6, "its powers overflow, and inf * 0 is nan"
     ),
-    Decision("silu", "value", lambda x, mine, its: its == 0, "PyTorch's sigmoid is 0 from exp(-88.7) on"),
+    Decision("silu", "value", lambda x, mine, its: its == 0, "PyTorch's sigmoid is 0 below -88.7"),
 ]
 
 CORNERS: dict[str, tuple[Any, tuple[tuple[float, ...], ...]]] = {

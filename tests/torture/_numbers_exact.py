@@ -1,4 +1,4 @@
-"""Functions and their slopes at 50 digits by mpmath, and points near which digits are easily lost."""
+"""Functions and their derivatives at 50 digits with mpmath, and points near which precision is easily lost."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def _gelu_tanh_slope(x: Any) -> Any:
 
 SCALE, ALPHA = mp.mpf("1.0507009873554804934193349852946"), mp.mpf("1.6732632423543772848170429916717")
 
-# Each with its slope.
+# Each with its derivative.
 FUNCTIONS: dict[str, tuple[Any, Any]] = {
     "exp": (mp.exp, mp.exp),
     "expm1": (mp.expm1, mp.exp),
@@ -78,7 +78,7 @@ FUNCTIONS: dict[str, tuple[Any, Any]] = {
     ),
     "elu": (lambda x: x if x > 0 else 1.5 * mp.expm1(x), lambda x: mp.mpf(1) if x > 0 else 1.5 * mp.exp(x)),
 }
-# Points that are approached from both sides, as far as the function is defined there. Large ones are of float32 too.
+# Points approached from both sides, as far as the function is defined. Large ones apply to float32 too.
 NEAR: dict[str, tuple[float, ...]] = {
     "exp": (0.0, -87.3, 88.7),
     "expm1": (0.0, 88.0, -17.0),
@@ -110,7 +110,7 @@ NEAR: dict[str, tuple[float, ...]] = {
 
 
 def exact(function: Any, points: list[float]) -> list[Any]:
-    """What `function` makes of the points, as they are, at 50 digits; None where it is not defined."""
+    """Return `function` at the exact points, to 50 digits; None where it is not defined."""
     found: list[Any] = []
     with mp.workdps(DIGITS):
         for x in points:

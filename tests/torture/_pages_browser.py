@@ -1,4 +1,4 @@
-"""Pages with hostile texts in a browser, which is gone through as a reader would."""
+"""Open pages with hostile strings in a browser, and use them as a user would."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _PANELS = ("What if", "Table", "Stops", "Alarms", "Search")
 
 @cache
 def _browser() -> Any:
-    """One browser for all cases of this process."""
+    """Return the one browser context for all cases of this process."""
     from playwright.sync_api import sync_playwright
 
     from browsing import FLAGS
@@ -55,7 +55,7 @@ def _watch() -> Any:
 
 
 def looked_at(drawing: Any, player: Any, scripts: int) -> str | None:
-    """What is wrong with the page that a drawing is exported to, or with its widget, if there is a player."""
+    """Return what is wrong with a drawing's exported page, or with its widget if there is a player; else None."""
     from views import show
 
     watch = _watch()
@@ -79,7 +79,7 @@ def looked_at(drawing: Any, player: Any, scripts: int) -> str | None:
 
 
 def _gone_through(page: Any) -> None:
-    """Opens each panel there is, searches, steps, and goes over what can be pointed at."""
+    """Open each panel, search, step, and hover over what responds to the pointer."""
     for name in _PANELS:
         button = page.get_by_role("button", name=name).first
         if button.count():

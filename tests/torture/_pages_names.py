@@ -1,7 +1,7 @@
-"""Names that would be markup, script, LaTeX or commands of a terminal, if anything took them for more than letters.
+"""Names that contain markup, scripts, LaTeX or terminal commands, in case anything interprets them.
 
-Each has a harmless twin, in which every letter that means something is another one of the same width: so a picture of
-the twin is the same picture but for letters.
+Each has a harmless twin, in which every special character is replaced by another of the same width: so a picture of the
+twin is the same picture except for these characters.
 """
 
 from __future__ import annotations
@@ -128,12 +128,12 @@ _LOUD = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800
 
 
 def harmless(text: str) -> str:
-    """`text` with other letters for those that mean something in markup, in quotes and in DOT."""
+    """Return `text` with other characters for those that are special in markup, in quotes and in DOT."""
     return text.translate(_TWIN)
 
 
 def name(rng: random.Random, number: int) -> str:
-    """One of the payloads, or several, or a piece of some; each ends in its number, so that no two are equal."""
+    """Return a payload, several, or a fragment; each ends in its number, so that no two are equal."""
     match rng.randrange(8):
         case 0:
             text = "".join(rng.choice(PAYLOADS)[:300] for _ in range(rng.randint(2, 4)))
@@ -144,16 +144,16 @@ def name(rng: random.Random, number: int) -> str:
             text = "".join(rng.choice("<>&\"'\\`$%{}[]()|;:=/!-# \n\x1b\x00ab") for _ in range(rng.randint(1, 40)))
         case _:
             text = rng.choice(PAYLOADS)
-    sign = "=" if "&" in text else ""  # a formula puts such a name in brackets, and that of its twin too
+    sign = "=" if "&" in text else ""  # a formula then parenthesises the name and its twin
     return f"{sign}{text}={number}"
 
 
 def plain_key(text: str) -> str:
-    """`text` without what Python writes otherwise in a text in quotes, so that its twin is as long there."""
+    """Return `text` without characters that repr escapes, so that its twin has the same length there."""
     return re.sub(r"[\\'\"]", "", "".join(c for c in text if c.isprintable()))
 
 
 def is_quiet(text: str) -> str | None:
-    """What is wrong with `text` for a terminal: a letter that commands it, turns text around, or cannot be sent."""
+    """Return what makes `text` unsafe for a terminal: a control character, a bidirectional override, or a surrogate."""
     found = _LOUD.search(text)
     return None if found is None else f"{found[0]!r} in {text[max(0, found.start() - 60) : found.start() + 20]!r}"

@@ -1,4 +1,4 @@
-"""Calls that are given a text of somebody else's, by mistake or out of a file, and what they say about it."""
+"""Calls that receive a hostile string, by mistake or from a file, and their messages."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Call = Callable[[str, Path], Any]
 
 
 class _Odd:
-    """An object that a text stands for, as it is printed."""
+    """An object whose repr is a given string."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -28,7 +28,7 @@ class _Odd:
 
 
 def _whole(text: str) -> str:
-    """As much of a text as can be in a file, or the name of one."""
+    """Return the part of a string that can occur in a file, or in a file name."""
     return re.sub("[\x00\ud800-\udfff]", "", text)
 
 
@@ -39,7 +39,7 @@ def _model() -> Any:
 
 
 def _named(text: str) -> Any:
-    """A model with a part called so."""
+    """Return a model with a submodule of this name."""
     import minigrad as mg
 
     model = mg.nn.Sequential()
@@ -48,7 +48,7 @@ def _named(text: str) -> Any:
 
 
 def _with(attribute: str, *given: Any, **named: Any) -> Any:
-    """The name, by dots, in minigrad, called so."""
+    """Call the function of minigrad with this dotted name."""
     import minigrad as mg
 
     found: Any = mg
@@ -69,13 +69,13 @@ def _safetensors(header: Any, folder: Path) -> Path:
 
 
 def _of_file(text: str, folder: Path, code: str = "F32") -> Any:
-    """Loads a model's state from a file whose one tensor is called so."""
+    """Load a model's state from a file whose one tensor has this name."""
     path = _safetensors({_whole(text): {"dtype": _whole(code), "shape": [2], "data_offsets": [0, 8]}}, folder)
     return _model().load_state_dict(_with("load", path))
 
 
 def _pickled(text: str, folder: Path) -> Any:
-    """A .pt file that asks for a class called so."""
+    """Return a .pt file that references a class of this name."""
     path = folder / "a.pt"
     plain = re.sub(r"[^\x00-\x7f]|\s", "", text)
     made = f"\x80\x02cos{plain}\nname{plain}\n.".encode("latin-1")
@@ -106,7 +106,7 @@ def _value(text: str) -> Any:
 
 
 def _said_by(argv: list[str]) -> str:
-    """What the command prints."""
+    """Return what the command prints."""
     from minigrad.cli import main
 
     said = io.StringIO()
@@ -116,7 +116,7 @@ def _said_by(argv: list[str]) -> str:
 
 
 def _fitted(text: str) -> str:
-    """What training prints whose metric is called so."""
+    """Return what training prints for a metric of this name."""
     import minigrad as mg
 
     said = io.StringIO()
@@ -125,7 +125,7 @@ def _fitted(text: str) -> str:
     with contextlib.redirect_stderr(said):
         metrics = {text: lambda output, target: output.mean()}
         history = mg.training.fit(model, [batch], sgd, mg.functional.mse_loss, epochs=1, metrics=metrics)
-    moved = said.getvalue().replace("\r", "\n").replace("\x1b[A", "")  # a bar goes to the begin of its line
+    moved = said.getvalue().replace("\r", "\n").replace("\x1b[A", "")  # a progress bar returns to the start of its line
     return f"{moved}\n{history!r}"
 
 

@@ -1,7 +1,7 @@
-"""The calls that random programs are made of, beside samples: each adds a line or two to what is being made.
+"""The calls of random programs, in addition to samples: each adds a line or two to the program.
 
-Now and then a call is a wrong one: a dimension or an index that is not there, shapes that do not fit, a type that
-cannot take part. PyTorch says which are.
+Some calls are invalid: a dimension or an index out of range, incompatible shapes, an unsupported dtype. PyTorch
+determines which ones.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from torture._programs_made import Maker, kind_of
 
 __all__ = ["CALLS"]
 
-WRONG = 0.04  # of the dimensions, indices and shapes
+WRONG = 0.04  # fraction of the dimensions, indices and shapes
 UNARY = [op for op in ELEMENTWISE if len(op.inputs) == 1 and op.name not in OURS]
 BINARY = [op for op in ELEMENTWISE if len(op.inputs) == 2 and op.name not in (*OURS, "prelu", "floor_divide")]
 AXIS = ("sum", "mean", "prod", "amax", "amin", "var", "std", "logsumexp", "any", "all", "argmax", "argmin", "norm")
@@ -32,7 +32,7 @@ def dim(m: Maker, x: Any) -> int:
 
 
 def mate(m: Maker, name: str, kinds: str = "f") -> str:
-    """A tensor that broadcasts with the one of the name; now and then any."""
+    """Return the name of a tensor that broadcasts with the named one, or sometimes of any tensor."""
     if m.chance(WRONG):
         return m.pick(kinds)
     shape = tuple(m.of(name).shape)
@@ -73,7 +73,7 @@ def arithmetic(m: Maker) -> None:
     sign = m.choice("+", "-", "*", "/", "+", "*", "**", "//", "%")
     if sign == "**":
         b = m.choice(2, 3, 0.5, -1, 0)
-    if sign == "//":  # PyTorch has no slope of it, not even 0
+    if sign == "//":  # PyTorch has no gradient for it, not even 0
         a, b = f"{a}.detach()", f"{b}.detach()" if isinstance(b, str) else b
     m.line(f"{b} {sign} {a}" if m.chance(0.3) and sign in "+-*/" else f"{a} {sign} {b}")
 
@@ -124,7 +124,7 @@ def distinct(x: Any) -> bool:
 
 
 def most(m: Maker) -> None:
-    name = m.pick("f", distinct)  # of equal numbers PyTorch takes any
+    name = m.pick("f", distinct)  # among equal elements PyTorch may choose any
     x = m.of(name)
     d = dim(m, x)
     size = x.shape[d] if -x.ndim <= d < x.ndim else 1
@@ -159,20 +159,20 @@ def shape(m: Maker) -> None:
 
 
 def joined(m: Maker) -> None:
-    a = m.pick("f", lambda x: tuple(x.shape) != (0,))  # which cat passes over
+    a = m.pick("f", lambda x: tuple(x.shape) != (0,))  # cat skips these
     b = m.pick("f", lambda x: tuple(x.shape) == tuple(m.of(a).shape)) if not m.chance(WRONG) else m.pick("f")
     d = dim(m, m.of(a))
     m.line(m.choice(f"F.cat([{a}, {b}], {d})", f"F.stack([{a}, {b}], {d})", f"F.cat([{b}, {a}, {b}], {d})"))
 
 
 def subscript(m: Maker, x: Any) -> str:
-    """An index for some of the dimensions: numbers, slices, `None`, `...`, and lists of places."""
+    """Return an index for some of the dimensions: integers, slices, `None`, `...`, and lists of indices."""
     parts = []
     for size in x.shape[: m.random.randrange(1, max(x.ndim, 1) + 1)]:
         k = m.random.randrange(-size, size) if size else 0
         k = size + 1 if m.chance(WRONG) else k
-        listed = m.random.sample(range(size), min(size, m.choice(1, 2, 3))) or [0]  # of a place written twice
-        listed = [at - size if m.chance(0.3) else at for at in listed]  # the slopes are not PyTorch's
+        listed = m.random.sample(range(size), min(size, m.choice(1, 2, 3))) or [0]  # for elements written twice
+        listed = [at - size if m.chance(0.3) else at for at in listed]  # the gradients differ from PyTorch's
         parts += [m.choice(k, ":", "1:", "::2", ":-1", "None, :", f"{min(k, size)}:", listed, ":")]
     parts += ["..."] * m.chance(0.1)
     return ", ".join(map(str, parts)) or "..."
@@ -214,7 +214,7 @@ def gathered(m: Maker) -> None:
 
 
 def written(m: Maker) -> None:
-    """A write in place, mostly into what was computed or shown by a view."""
+    """Add an in-place write, mostly to a computed tensor or a view."""
     computed = [
         name for name, x in m.here().items() if kind_of(x) == "f" and (x.grad_fn is not None or not x.requires_grad)
     ]
@@ -254,7 +254,7 @@ def written(m: Maker) -> None:
 
 
 def fits(x: Any, y: Any) -> int:
-    """1 where the shape of the second goes into that of the first."""
+    """Return 1 if the shape of `y` broadcasts to that of `x`, else 0."""
     try:
         return int(np.broadcast_shapes(tuple(x.shape), tuple(y.shape)) == tuple(x.shape))
     except ValueError:
@@ -315,7 +315,7 @@ def loss(m: Maker) -> None:
         m.line(f"F.cross_entropy({name}, {target}, reduction={way!r})")
         return
     target = m.pick("f", lambda x: tuple(x.shape) == size)
-    if tuple(m.of(target).shape) != size or m.of(target).dtype is not m.of(name).dtype:  # losses differ in their types
+    if tuple(m.of(target).shape) != size or m.of(target).dtype is not m.of(name).dtype:  # losses promote differently
         target = m.line(f"{m.leaf(size)}.to({name}.dtype)")
     m.line(f"F.{m.random.choice(LOSSES)}({name}, {target}, reduction={way!r})")
 
@@ -324,7 +324,7 @@ def converted(m: Maker) -> None:
     name = m.pick("fib")
     type_ = m.random.choice(TYPES)
     if type_ == "uint8" and kind_of(m.of(name)) == "f":
-        type_ = "int64"  # a negative fraction as a byte is nobody's
+        type_ = "int64"  # casting a negative float to uint8 is undefined
     m.line(
         m.choice(f"{name}.to(lib.{type_})", f"{name}.float()", f"{name}.double()", f"{name}.long()", f"{name}.bool()")
     )

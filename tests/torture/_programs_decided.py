@@ -1,4 +1,4 @@
-"""Where programs differ from PyTorch on purpose, or PyTorch is wrong: a reason a line."""
+"""Deliberate differences of programs from PyTorch, or errors of PyTorch, each with its reason."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ __all__ = ["DERIVATIVES", "LEFT_OUT", "REFUSALS", "Derivative", "Refusal", "deci
 
 
 class Refusal(NamedTuple):
-    """What one refuses and the other does not: words of the line, and of what we and PyTorch say; and why."""
+    """An error that only one library raises: fragments of the line and of both messages; and why."""
 
     line: str
     here: str
@@ -17,39 +17,40 @@ class Refusal(NamedTuple):
 
 
 class Derivative(NamedTuple):
-    """Derivatives that are not compared: words of a line, from which order on; and why."""
+    """Derivatives that are not compared: a fragment of the line, the first order; and why."""
 
     line: str
     order: int
     why: str
 
 
-LIES = "how a result lies in memory is each library's own, and each device's: what a view needs may not be so"
-SINGULAR = "whether what is left of a row is 0 or what was rounded off is chance"
+LIES = "each library and device chooses the strides of results, so a view may be impossible in one of them"
+SINGULAR = "rounding decides whether the remainder of a row is exactly 0"
 REFUSALS = [
-    Refusal("", "", "returns multiple views", "of split, unbind and the like each view may be written to here"),
-    Refusal("", "", "refer to a single memory location", "a write is as if its operands were copied before"),
-    Refusal("", "one number stands in several places", "", "PyTorch writes over windows, in some order"),
-    Refusal("", "refers to a single memory location", "", "PyTorch writes over windows, in some order"),
-    Refusal("view", "cannot be seen as", "", LIES),
-    Refusal("view", "", "cannot be seen as", LIES),
+    Refusal("", "", "returns multiple views", "minigrad allows writes to each view of split, unbind and the like"),
+    Refusal("", "", "refer to a single memory location", "minigrad copies overlapping operands before a write"),
+    Refusal(
+        "", "one number stands in several places", "", "PyTorch writes to overlapping windows in unspecified order"
+    ),
+    Refusal("view", "view size", "", LIES),
+    Refusal("view", "", "view size", LIES),
     Refusal("", "", "view size is not compatible", LIES),
-    Refusal("softmax", "floating-point tensor", "", "PyTorch takes whole numbers where there are none"),
-    Refusal("masked_fill_", "", "without overflow", "a fraction below 0 is cut to 0 before it is a byte"),
+    Refusal("softmax", "floating-point tensor", "", "PyTorch accepts integers if the tensor is empty"),
+    Refusal("masked_fill_", "", "without overflow", "a negative float is clamped to 0 before the cast to uint8"),
     Refusal("inverses", "is singular", "", SINGULAR),
     Refusal("inverses", "", "singular", SINGULAR),
-    Refusal("hardtanh", "", "on an unsigned type", "no byte is below a bound below 0, so nothing is wrong"),
-    Refusal("cat", "dimension out of range", "", "where all operands are of shape (0,) PyTorch takes any dimension"),
+    Refusal("hardtanh", "", "on an unsigned type", "a negative bound cannot affect unsigned elements"),
+    Refusal("cat", "there is no dimension", "", "if all operands have shape (0,), PyTorch accepts any dimension"),
 ]
 DERIVATIVES = [
     Derivative("binary_cross_entropy", 2, "PyTorch adds 1e-12 to a denominator"),
 ]
-# Samples that are compared by themselves alone: one library says that there is no gradient, the other that it is 0.
+# Samples that are compared only separately: one library reports no gradient, the other a gradient of 0.
 LEFT_OUT = ("adjoints: ", "indexing: x[False]")
 
 
 def decided(line: str, here: Exception | None, there: Exception | None) -> bool:
-    """Whether it was decided that one refuses a line and the other does not."""
+    """Whether only one of the libraries may raise for a line."""
     for one in REFUSALS:
         says = (bool(one.here) == (here is not None), bool(one.there) == (there is not None))
         if all(says) and one.line in line and one.here in str(here or "") and one.there in str(there or ""):

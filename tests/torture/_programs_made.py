@@ -1,7 +1,7 @@
-"""Makes a program from a number: which call comes next is drawn, to fit the tensors that the calls before it gave.
+"""Generate a program from a number: each call is drawn at random to fit the results of earlier calls.
 
-It runs as it is made, on `numpy`, which says what shapes there are. A result that is not finite, or very large, is
-compared, and nothing is made of it.
+The program runs on `numpy` while it is generated, which determines the shapes. A result that is not finite, or very
+large, is compared but not used further.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ from torture._programs_run import SAMPLES, Leaf, Library, Line, Program, do, min
 __all__ = ["Maker", "program"]
 
 SHAPES = ((), (1,), (3,), (4,), (2, 3), (3, 4), (3, 1), (1, 4), (2, 3, 4), (4, 4), (2, 1, 3), (0,), (0, 3), (2, 0))
-LARGE = 1e4  # results of which nothing more is made
-WIDE = 400  # numbers
-DRAWN = "draws: "  # samples of random numbers
+LARGE = 1e4  # larger results are not used further
+WIDE = 400  # elements
+DRAWN = "draws: "  # samples that draw random numbers
 ORDERED = ("sorting: ", "quantiles: ", "counting: ", "derived: ")  # samples whose results depend on ties
-SAMPLED = 0.25  # of the lines
+SAMPLED = 0.25  # fraction of the lines
 
 
 class Maker:
-    """A program that is being made."""
+    """A program under construction."""
 
     def __init__(self, number: int) -> None:
         self.random = random.Random(f"program {number}")
@@ -37,11 +37,11 @@ class Maker:
         self.leaves: list[Leaf] = []
         self.lines: list[Line] = []
         self.made: dict[str, Any] = {}
-        self.ended: set[str] = set()  # of which nothing is made
+        self.ended: set[str] = set()  # tensors that are not used further
         self._library: Library = minigrad("numpy")
         self._scope = self._library.scope()
 
-    # --- what there is ---
+    # --- tensors so far ---
 
     def chance(self, share: float) -> bool:
         return self.random.random() < share
@@ -50,11 +50,11 @@ class Maker:
         return self.random.choice(found)
 
     def here(self) -> dict[str, Any]:
-        """The tensors that something can be made of."""
+        """Return the tensors that further lines may use."""
         return {name: x for name, x in tensors(self.made).items() if name not in self.ended}
 
     def pick(self, kinds: str = "f", fits: Any = lambda x: True) -> str:
-        """The name of a tensor of one of the kinds (f, i, b); of late ones more often, and a new leaf if none fits."""
+        """Return the name of a tensor of one of the kinds (f, i, b), preferring recent ones, or of a new leaf."""
         found = [name for name, x in self.here().items() if kind_of(x) in kinds and fits(x)]
         if not found or self.chance(0.1):
             for shape in self.random.sample(SHAPES, len(SHAPES)):
@@ -66,10 +66,10 @@ class Maker:
     def of(self, name: str) -> Any:
         return tensors(self.made)[name]
 
-    # --- what comes next ---
+    # --- adding lines ---
 
     def leaf(self, shape: tuple[int, ...], kind: str = "f", array: Any = None, below: int = 4) -> str:
-        """A new leaf, of new numbers or of `array`."""
+        """Add a leaf with random elements or the elements of `array`, and return its name."""
         name, seed = f"x{len(self.leaves)}", self.random.randrange(1000)
         if array is not None:
             pass
@@ -90,13 +90,13 @@ class Maker:
         return name
 
     def line(self, text: str, named: bool = True) -> str:
-        """Add a line, and run it; the name of what it makes."""
+        """Add a line and run it; return the name of its result."""
         name = f"v{len(self.lines)}" if named else ""
         line = Line(name, text)
         self.lines.append(line)
         try:
             do(line, self.made, self._scope)
-        except Exception:  # noqa: BLE001 -- what is refused is compared when the program runs
+        except Exception:  # noqa: BLE001 -- errors are compared when the program runs
             return name
         for one, x in tensors(self.made).items():
             array = x.detach().numpy()
@@ -105,14 +105,14 @@ class Maker:
         return name
 
     def within(self, name: str, low: float, high: float) -> str:
-        """The name of what has the tensor's numbers, brought between two if they are not there."""
+        """Return the name of a tensor with values between `low` and `high`: the tensor itself, or a transformed one."""
         array = self.of(name).detach().numpy()
         if array.size == 0 or (low <= array.min() and array.max() <= high):
             return name
         return self.line(f"F.sigmoid({name}) * {high - low} + {low}")
 
     def fitted(self, array: Any, distinct: bool, arranged: bool) -> str:
-        """The name of a tensor of the shape, kind and range of `array`: a new leaf, or made of what there is."""
+        """Return the name of a tensor with the shape, kind and range of `array`: a new leaf, or an adapted one."""
         shape = np.shape(array)
         if array.dtype.kind != "f" or array.size == 0 or self.chance(0.4):
             array = array.astype(self.dtype) if array.dtype.kind == "f" else array
@@ -135,19 +135,19 @@ class Maker:
         return self.leaf(shape, array=array.astype(self.dtype))
 
     def sample(self) -> None:
-        """A call of the table's samples, on tensors made to fit."""
+        """Add a call of a sample, on tensors that fit."""
         key = self.random.choice(USABLE if self.parity else ALL)
         one = SAMPLES[key]
-        if one.differs:  # on purpose, for some types or layouts: as the sample has it
+        if one.differs:  # deliberately, for some dtypes or layouts: use the sample's inputs
             names = [
                 self.leaf(np.shape(x), array=x.astype(self.dtype) if x.dtype.kind == "f" else x) for x in one.inputs
             ]
             if self.dtype in one.differs:
                 return
         else:
-            arranged = "batch_norm" not in key  # PyTorch reads a weight that lies otherwise as if it lay row by row
+            arranged = "batch_norm" not in key  # PyTorch reads a non-contiguous weight as if it were contiguous
             names = [self.fitted(np.asarray(x), key.startswith(ORDERED), arranged) for x in one.inputs]
-        if not one.kinked and not parity.differentiable(one):  # PyTorch may say that it has a gradient, which is 0
+        if not one.kinked and not parity.differentiable(one):  # PyTorch may report a gradient of 0
             names = [f"{name}.detach()" for name in names]
         self.line(f"S({key!r}, {', '.join(names)})")
 
@@ -164,12 +164,12 @@ USABLE = [key for key, one in SAMPLES.items() if one.parity and not key.startswi
 
 
 def kind_of(x: Any) -> str:
-    """f for fractions, i for whole numbers, b for bools."""
+    """Return f for floating point, i for integers, b for bools."""
     return "b" if x.dtype is mg.bool else "f" if x.dtype.is_floating_point else "i"
 
 
 def program(number: int) -> Program:
-    """The program of a number."""
+    """Return the program of a number."""
     from torture._programs_calls import CALLS
 
     maker = Maker(number)

@@ -1,4 +1,4 @@
-"""Programs as lines of text, and what comes of one by a library on a device: values, views, refusals and gradients."""
+"""Programs as lines of source, and their results in a library on a device: values, views, errors and gradients."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ __all__ = ["Leaf", "Line", "Program", "Ran", "minigrad", "noisy", "pytorch", "ra
 
 SAMPLES = all_samples()
 MAY_COPY = ("contiguous", "reshape", "flatten", "ravel", "fold", "S(")
-SNAPPED = 4  # after so many seeds of small changes
-LOST = 1e-3  # of the largest number of a result: what moves by so much because of rounding has no digits
+SNAPPED = 4  # this seed sets near-zero results to 0; smaller ones perturb
+LOST = 1e-3  # relative to the largest element: a result that rounding moves by more has no precision
 
 
 class Leaf(NamedTuple):
-    """A tensor that a program begins with: its name, its numbers, and whether it has a gradient."""
+    """A leaf of a program: its name, its elements, and whether it requires grad."""
 
     name: str
     array: Any
@@ -32,7 +32,7 @@ class Leaf(NamedTuple):
 
 
 class Line(NamedTuple):
-    """A statement; where it is a name, what it makes is called so."""
+    """A statement; the name of its result, or ""."""
 
     name: str
     text: str
@@ -43,7 +43,7 @@ class Line(NamedTuple):
 
 @dataclass(frozen=True)
 class Program:
-    """Leaves, lines, which results are differentiated, how often, and whether PyTorch has all of it."""
+    """Leaves, lines, differentiated results, order of derivatives, and whether PyTorch supports all of it."""
 
     leaves: tuple[Leaf, ...]
     lines: tuple[Line, ...]
@@ -68,7 +68,7 @@ class Program:
 
 @dataclass
 class Ran:
-    """What came of a program: its tensors by name, the errors by line, and the gradients by order and leaf."""
+    """The results of a program: its tensors by name, the errors by line, and the gradients by order and leaf."""
 
     made: dict[str, Any]
     refused: dict[int, Exception] = field(default_factory=dict)
@@ -77,8 +77,9 @@ class Ran:
 
 
 class Library(NamedTuple):
-    """A library that runs programs: its module, its functions, and how it makes a tensor of an array; what is to be
-    done with what there is before each line; and within what."""
+    """A library that runs programs: its module, its functions, its tensor constructor, a function that is called with
+    the tensors before each line, and a context manager for the run.
+    """
 
     module: Any
     functions: Any
@@ -97,7 +98,7 @@ class Library(NamedTuple):
 def minigrad(device: str) -> Library:
     @contextmanager
     def within() -> Iterator[None]:
-        """A block in which tensors are made on the device."""
+        """Return a block with this default device."""
         outside = mg.get_default_device()
         mg.set_default_device(device)
         try:
@@ -112,7 +113,7 @@ def pytorch() -> Library:
     import torch
 
     def looked_at(made: dict[str, Any]) -> None:
-        """PyTorch refuses to write to a view whose memory another view wrote to, unless one looked at its graph."""
+        """Read `grad_fn`; otherwise PyTorch rejects writes to a view after a write to another view of its memory."""
         for x in made.values():
             getattr(x, "grad_fn", None)
 
@@ -129,19 +130,19 @@ def leaves_of(program: Program, library: Library) -> dict[str, Any]:
 
 
 def do(line: Line, made: dict[str, Any], scope: dict[str, Any]) -> None:
-    """Run a line among what was made before it."""
+    """Run a line with the results of the earlier ones."""
     names = {**scope, **made}
     if not line.name:
         exec(line.text, names)
         return
     found = eval(line.text, names)
-    if type(getattr(found, "grad_fn", None)).__name__ == "NotImplemented":  # PyTorch's, which has no slope
+    if type(getattr(found, "grad_fn", None)).__name__ == "NotImplemented":  # PyTorch's, which has no derivative
         found = found.detach()
     made[line.name] = list(found) if isinstance(found, tuple | list) else found
 
 
 def ran(program: Program, library: Library, leaves: dict[str, Any] | None = None) -> Ran:
-    """Run a program on `leaves`, or new ones. A line that is refused makes nothing, nor do those that ask for it."""
+    """Run a program on `leaves`, or new ones. A line that raises has no result, and neither do lines that use it."""
     found = Ran(leaves_of(program, library) if leaves is None else dict(leaves))
     scope = library.scope()
     with library.within():
@@ -149,7 +150,7 @@ def ran(program: Program, library: Library, leaves: dict[str, Any] | None = None
             library.before(found.made)
             try:
                 do(line, found.made, scope)
-            except Exception as error:  # noqa: BLE001 -- which one is what is compared
+            except Exception as error:  # noqa: BLE001 -- errors are compared
                 found.refused[k] = error
         if program.orders:
             try:
@@ -160,7 +161,7 @@ def ran(program: Program, library: Library, leaves: dict[str, Any] | None = None
 
 
 def _gradients(program: Program, library: Library, made: dict[str, Any]) -> Iterator[tuple[str, Any]]:
-    """The gradients of a weighted sum of what is held to each leaf; then of a weighted sum of those."""
+    """Yield the gradients of a weighted sum of the outputs for each leaf; then of a weighted sum of those."""
     wanted = [leaf.name for leaf in program.leaves if leaf.free]
     inputs = [made[name] for name in wanted]
     outputs = [made[name] for name in program.held if name in made and made[name].requires_grad]
@@ -176,7 +177,7 @@ def _gradients(program: Program, library: Library, made: dict[str, Any]) -> Iter
 
 
 class _Sized:
-    """A tensor as `parity.weight_of` asks for it."""
+    """A tensor with the attributes that `parity.weight_of` reads."""
 
     def __init__(self, x: Any) -> None:
         self.dtype, self.size, self.shape = x.dtype, x.numel(), tuple(x.shape)
@@ -189,11 +190,11 @@ def _name(dtype: Any) -> str:
     return str(dtype).rpartition(".")[2]
 
 
-# --- what is compared ---
+# --- comparison ---
 
 
 def tensors(made: dict[str, Any]) -> dict[str, Any]:
-    """The tensors among what was made, those of lists by their places."""
+    """Return the tensors among the results, those in lists by position."""
     found = {}
     for name, x in made.items():
         for k, one in enumerate(x if isinstance(x, list) else [x]):
@@ -208,7 +209,7 @@ def array_of(x: Any) -> Any:
 
 
 def told(found: Ran) -> dict[str, Any]:
-    """What came of it, by labels: arrays to be compared with a tolerance, and texts that are to be equal."""
+    """Return the results by label: arrays to compare with a tolerance, and strings to compare exactly."""
     here = tensors(found.made)
     told: dict[str, Any] = {f"{name} is": _kind(x) for name, x in here.items()}
     told |= {f"{name} =": array_of(x) for name, x in here.items()}
@@ -229,12 +230,12 @@ def _place(x: Any) -> Any:
 
 
 def _shared(here: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    """Which of them are views of which, by the first that has the memory, and how these lie there."""
+    """Yield which tensors share memory, by the first one, and their strides."""
     first: dict[Any, str] = {}
     for name, x in here.items():
         if not x.numel():
             continue
-        root = first.setdefault(_place(x), name.partition("[")[0])  # results of one call may lie anyhow
+        root = first.setdefault(_place(x), name.partition("[")[0])  # results of one call may have any layout
         yield f"memory of {name}", root
         if root in here and root != name and here[root].is_contiguous():
             places = [by for size, by in zip(x.shape, x.stride(), strict=True) if size > 1]
@@ -242,7 +243,7 @@ def _shared(here: dict[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def lying_otherwise(program: Program, mine: Ran, its: Ran) -> list[int]:
-    """Lines that give a view or a copy, as what they get lies, where that does not lie as in the other library."""
+    """Return the lines whose result is a view or a copy depending on a layout that differs between the libraries."""
     ours, theirs = tensors(mine.made), tensors(its.made)
     odd = {name for name in ours.keys() & theirs.keys() if ours[name].is_contiguous() != theirs[name].is_contiguous()}
     names = {name.partition("[")[0] for name in odd}
@@ -253,12 +254,12 @@ def lying_otherwise(program: Program, mine: Ran, its: Ran) -> list[int]:
     ]
 
 
-# --- how far what comes of it depends on rounding ---
+# --- sensitivity to rounding ---
 
 
 @contextmanager
 def _shaken(seed: int) -> Iterator[None]:
-    """A block in which each kernel of NumPy's rounds in the last digits as if by another library."""
+    """Return a block in which NumPy's kernels round the last digits differently, as another library would."""
     draws = np.random.default_rng(seed)
 
     def shake(call: Any) -> None:
@@ -267,7 +268,7 @@ def _shaken(seed: int) -> Iterator[None]:
         for result in call.result if isinstance(call.result, tuple) else (call.result,):
             if isinstance(result, np.ndarray) and result.dtype.kind == "f" and result.flags.writeable:
                 size = result if mg.OPS[call.op].domain else np.abs(result[np.isfinite(result)]).max(initial=0.0)
-                if seed == SNAPPED:  # what is 0 but for rounding is 0
+                if seed == SNAPPED:  # set to 0 what is 0 up to rounding
                     result[np.abs(result) <= 8 * np.finfo(result.dtype).eps * size] = 0
                     continue
                 with np.errstate(all="ignore"):
@@ -278,9 +279,9 @@ def _shaken(seed: int) -> Iterator[None]:
 
 
 def noisy(program: Program, clean: dict[str, Any]) -> dict[str, Any] | None:
-    """For each array how far its numbers move when kernels round otherwise.
+    """Return how far the elements of each array move if kernels round differently.
 
-    None where the program comes out otherwise altogether: other shapes or refusals, or numbers that have no digit left.
+    Return None if the outcome changes altogether: other shapes or errors, or elements without any precision.
     """
     spread: dict[str, Any] = {}
     for seed in range(SNAPPED + 1):
@@ -306,11 +307,11 @@ def noisy(program: Program, clean: dict[str, Any]) -> dict[str, Any] | None:
     return spread
 
 
-# --- as a step ---
+# --- jitted steps ---
 
 
 class Step:
-    """A program as a function of its leaves, which returns what it made and its gradients by labels."""
+    """A program as a function of its leaves that returns its results and gradients by label."""
 
     def __init__(self, program: Program, device: str) -> None:
         self.program, self.library = program, minigrad(device)
@@ -326,9 +327,9 @@ class Step:
         return {label: x.detach() for label, x in {**made, **grads}.items()}
 
     def called(self, function: Callable[..., Any], turn: int) -> tuple[dict[str, Any], dict[str, Any]]:
-        """What the function gives for leaves with the numbers of a turn, and what it leaves in those; as arrays."""
+        """Return, as arrays, what the function returns for the leaves of a turn, and the leaves afterwards."""
         leaves = leaves_of(self.program, self.library)
-        if turn % 3 == 2:  # other numbers
+        if turn % 3 == 2:  # other elements
             for x in leaves.values():
                 if x.dtype.is_floating_point:
                     with mg.no_grad():
@@ -339,11 +340,11 @@ class Step:
         return found, kept
 
 
-# --- made small ---
+# --- shrinking ---
 
 
 def shrunk(program: Program, fails: Callable[[Program], bool]) -> Program:
-    """A program of fewer lines, held results, orders and leaves that fails too."""
+    """Return a program with fewer lines, outputs, orders and leaves that fails too."""
     smaller = True
     while smaller:
         smaller = False

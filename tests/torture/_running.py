@@ -1,4 +1,4 @@
-"""Runs the cases of a campaign in child processes, and tells which of them killed one, or took too long."""
+"""Run the cases of a campaign in child processes, and report which of them crashed or exceeded the time limit."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from torture import Campaign, Skip
 __all__ = ["Outcome", "child", "outcome"]
 
 TESTS = Path(__file__).parents[1]
-BYTES = 16  # where a child writes the number of the case it is at
-NONE = -1  # none yet: it is still importing
-START = 120.0  # seconds to import what the campaign needs
+BYTES = 16  # where a child writes the number of the current case
+NONE = -1  # no case yet: the child is importing
+START = 120.0  # seconds to import the campaign's dependencies
 
 
 class Outcome(NamedTuple):
-    """How many cases were tried, how many of these a machine could not run, and what was wrong, a text each."""
+    """How many cases ran, how many of these a machine had to skip, and a message for each failure."""
 
     tried: int
     skipped: int
@@ -36,7 +36,7 @@ class Outcome(NamedTuple):
 
 
 def outcome(campaign: Campaign, cases: range) -> Outcome:
-    """Try the cases one after another. When a process dies or hangs, the next one goes on with the case after that."""
+    """Run the cases in order. If a process crashes or hangs, the next one continues with the following case."""
     start = time.monotonic()
     if not all(map(is_here, campaign.needs)):
         return Outcome(len(cases), len(cases), [], 0.0)
@@ -54,7 +54,7 @@ def outcome(campaign: Campaign, cases: range) -> Outcome:
 
 
 def _watched(campaign: Campaign, cases: range) -> tuple[list[str | None], int, str | None]:
-    """What a child told (None for a case it could not run), the last case it began, and how it ended but in order."""
+    """Return a child's messages (None for a skipped case), the last case it began, and how it died, if it did."""
     with tempfile.TemporaryDirectory() as folder:
         place, said, errors = (Path(folder) / name for name in ("case", "said", "errors"))
         place.write_bytes(NONE.to_bytes(BYTES, "little", signed=True))
@@ -81,14 +81,14 @@ def _watched(campaign: Campaign, cases: range) -> tuple[list[str | None], int, s
         reached = int.from_bytes(place.read_bytes(), "little", signed=True)
         if ended is None and process.returncode != 0:
             tail = errors.read_text(encoding="utf-8", errors="replace").strip()[-2000:]
-            ended = f"the process ended with {process.returncode}: {tail}"
+            ended = f"the process exited with {process.returncode}: {tail}"
         if ended and reached == NONE:
-            raise RuntimeError(f"The campaign {campaign.name} does not begin: {ended}")
+            raise RuntimeError(f"The campaign {campaign.name} does not start: {ended}")
         return [json.loads(line) for line in said.read_text(encoding="utf-8").splitlines()], reached, ended
 
 
 def child(campaign: Campaign, cases: range, folder: Path) -> None:
-    """Try the cases in this process; a line of JSON for each one that fails (a text) or cannot be tried (null)."""
+    """Run the cases in this process; write a line of JSON for each that fails (a message) or is skipped (null)."""
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     with (folder / "case").open("r+b") as file, (folder / "said").open("a", encoding="utf-8") as said:
         place = mmap.mmap(file.fileno(), BYTES)
@@ -100,7 +100,7 @@ def child(campaign: Campaign, cases: range, folder: Path) -> None:
             except Skip:
                 print("null", file=said, flush=True)
                 continue
-            except Exception as error:  # noqa: BLE001 -- whatever a case raises is what is looked for
+            except Exception as error:  # noqa: BLE001 -- any exception is a finding
                 wrong = f"case {number}: {type(error).__name__}: {error}"
             if wrong is not None:
                 print(json.dumps(wrong), file=said, flush=True)

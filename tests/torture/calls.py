@@ -1,8 +1,8 @@
-"""Wrong calls, as a reader of the lessons makes them: each must say what is wrong, at once, and change nothing.
+"""Wrong calls, as learners make them: each must raise a clear error immediately, and change nothing.
 
-The calls stand in `wrong_calls/*.txt`, a block each: what there is before it, the call after ``>>>``, and the error
-that must come, as in a session of Python. ``[...]`` stands for any text; a message may say more before and after.
-`folder` is an empty folder, and ``minigrad("ops", "-x")`` the command, whose exit code 2 is an error named `Exit2`.
+The calls are in `wrong_calls/*.txt`, a block each: setup, the call after ``>>>``, and the expected error, as in a
+Python session. ``[...]`` matches any characters; a message may have more before and after.
+`folder` is an empty folder, and ``minigrad("ops", "-x")`` runs the command; exit code 2 is an error named `Exit2`.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from torture import Campaign
 
 __all__ = ["CAMPAIGNS"]
 
-SOON = 0.05  # seconds until an error is there, but for the command, which takes longer than that to start
-FOREIGN = ("taichi", "numpy")  # whose errors a reader cannot be expected to understand
+SOON = 0.05  # seconds until an error is raised, except for the command, which takes longer to start
+FOREIGN = ("taichi", "numpy")  # whose errors a user cannot be expected to understand
 
 
 class Wrong(NamedTuple):
-    """A wrong call: where it stands, what there is before it, the call, the error's class, a text of its message."""
+    """A wrong call: its location, setup, call, expected error class, and a part of its message."""
 
     place: str
     before: str
@@ -40,12 +40,12 @@ class Wrong(NamedTuple):
 
 
 class Exit2(Exception):
-    """The command ended with 2; what it wrote to standard error is the text."""
+    """The command exited with 2; the message is what it wrote to standard error."""
 
 
 @functools.cache
 def catalogue() -> list[Wrong]:
-    """All wrong calls, shuffled, so that the first of them are of all kinds."""
+    """Return all wrong calls, shuffled, so that the first ones are of all kinds."""
     found = [
         _parsed(f"{file.name}:{line}", block)
         for file in sorted(Path(__file__).with_name("wrong_calls").glob("*.txt"))
@@ -56,7 +56,7 @@ def catalogue() -> list[Wrong]:
 
 
 def _blocks(text: str) -> list[tuple[int, list[str]]]:
-    """The blocks between blank lines, with the number of their first line; lines with # at their start are titles."""
+    """Return the blocks between blank lines, with their first line numbers; lines that start with # are headings."""
     found: list[tuple[int, list[str]]] = []
     fresh = True
     for number, line in enumerate(text.splitlines(), 1):
@@ -80,7 +80,7 @@ def _parsed(place: str, lines: list[str]) -> Wrong:
 
 @functools.cache
 def _room() -> dict[str, Any]:
-    """What every case has, imported once. What lives by then is of no case: the collector looks past it."""
+    """Return the names of every case, imported once, and exclude existing objects from garbage collection."""
     import numpy
 
     import minigrad as mg
@@ -103,14 +103,14 @@ def _command(*arguments: str) -> None:
         code = cli.main(arguments)
     if code == 2 and not output.getvalue():
         raise Exit2(errors.getvalue())
-    raise AssertionError(f"the command ended with {code} and wrote {output.getvalue()!r}")
+    raise AssertionError(f"the command exited with {code} and wrote {output.getvalue()!r}")
 
 
-# --- what a call may not change --------------------------------------------------------------------------------------
+# --- state that a call may not change -----------------------------------------------------------------------------
 
 
 def _state(x: Any) -> Any:
-    """What can be compared of `x` before and after: numbers, gradients, versions and all else that can be changed."""
+    """Return the comparable state of `x`: elements, gradients, versions and everything else that can change."""
     import numpy as np
 
     import minigrad as mg
@@ -137,7 +137,7 @@ def _state(x: Any) -> Any:
 
 
 def _around() -> dict[str, Any]:
-    """What of the process a wrong call may not change."""
+    """Return the process-wide state that a wrong call may not change."""
     import minigrad as mg
 
     return {
@@ -159,7 +159,7 @@ def _all(names: dict[str, Any], folder: Path) -> dict[str, Any]:
 
 
 def _living() -> int:
-    """Tensors on all devices, but for those that the collector looks past."""
+    """Return the number of tensors on all devices, without those excluded from garbage collection."""
     import minigrad as mg
 
     return sum(one.tensors for one in mg.memory().devices.values())
@@ -175,7 +175,7 @@ def case(number: int) -> str | None:
 
 
 def tried(wrong: Wrong) -> str | None:
-    """What is not as it should be with a call, or None. It is made four times: the first may be slower."""
+    """Return what is wrong with a call, or None. It runs four times: the first may be slower."""
     with tempfile.TemporaryDirectory() as place, warnings.catch_warnings():
         warnings.simplefilter("ignore")
         folder = Path(place)
@@ -186,7 +186,7 @@ def tried(wrong: Wrong) -> str | None:
         found = _raised(program, names, wrong)
         if found is None:
             gc.collect()
-            gc.freeze()  # what lives now is not counted from here on
+            gc.freeze()  # do not count existing objects from here on
             seconds = []
             for _ in range(3):
                 start = time.perf_counter()
@@ -198,7 +198,7 @@ def tried(wrong: Wrong) -> str | None:
                 found = f"the error takes {1e3 * min(seconds):.0f} ms"
             gc.collect()
             if found is None and _living():
-                found = f"{_living()} tensors live on"
+                found = f"{_living()} tensors are leaked"
         return found
 
 
@@ -208,22 +208,22 @@ def _changed(before: dict[str, Any], after: dict[str, Any]) -> str | None:
 
 
 def _raised(program: Any, names: dict[str, Any], wrong: Wrong) -> str | None:
-    """What is wrong with the error that the call gives."""
+    """Return what is wrong with the error that the call raises."""
     try:
         exec(program, names)
-    except Exception as error:  # noqa: BLE001 -- whatever comes is looked at
+    except Exception as error:  # noqa: BLE001 -- any exception is checked
         said = " ".join(str(error).split())
         if type(error).__name__ != wrong.error:
             return f"it raised {type(error).__name__}: {said}"
         pattern = ".*".join(re.escape(" ".join(part.split())) for part in wrong.text.split("[...]"))
         if not wrong.text or not re.search(pattern, said):
-            return f"it said {said!r}"
+            return f"its message is {said!r}"
         return _foreign(error)
-    return "no error came"
+    return "it raised no error"
 
 
 def _foreign(error: BaseException | None) -> str | None:
-    """Whether the error, or one that is shown before it, is another library's, or comes out of its code."""
+    """Return whether the error, or one shown before it, belongs to another library or comes from its code."""
     while error is not None:
         home = type(error).__module__
         if home.partition(".")[0] not in ("builtins", "minigrad", __name__.partition(".")[0]):
@@ -240,7 +240,7 @@ MANY = len(catalogue())
 CAMPAIGNS = [
     Campaign(
         f"wrong calls, {device}",
-        f"a wrong call on {device}: the class and text of its error, within 50 ms, and nothing changed",
+        f"a wrong call on {device}: class and message of its error, within 50 ms, without side effects",
         case,
         many=MANY,
         few=few,

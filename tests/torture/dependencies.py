@@ -1,8 +1,7 @@
-"""The tests in environments of their own: the oldest and newest packages, no Taichi, no NumPy; and names taken out.
+"""Run the tests in fresh environments: the oldest and newest packages, no Taichi, no NumPy; and with names removed.
 
-An environment is made in a folder that is removed, by an interpreter of this machine, with packages from wherever pip
-takes them. What an environment is made of beside minigrad's own dependencies is held by constraints.txt, but where an
-old package wants older ones.
+An environment is created in a temporary folder, by an interpreter of this machine, with packages from pip's index.
+constraints.txt pins all packages but minigrad's own dependencies, unless an old package requires older ones.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ PYTHONS = ("3.11", "3.12", "3.13")
 KINDS = ("no numpy", "oldest", "newest", "no taichi")
 TOOLS = ("hypothesis", "ipykernel", "jupytext", "matplotlib", "nbclient", "pytest", "pytest-xdist", "ruff")
 SECONDS = 3600
-# What is there without NumPy: Values, their networks, their pictures and what the rest says that it needs.
+# The tests that pass without NumPy: Values, their networks, their pictures and the errors of everything else.
 VALUES = [
     *(
         "tests/core/test_value.py",
@@ -44,7 +43,7 @@ VALUES = [
 
 
 def interpreter(version: str) -> str:
-    """A Python of that version which can make environments. Raises Skip where there is none."""
+    """Return a Python of that version that can create environments. Raises Skip if there is none."""
     asked = f"import ensurepip, sys, venv; sys.exit(sys.version_info[:2] != ({version.replace('.', ', ')}))"
     installed = sorted(Path.home().glob(f".pyenv/versions/{version}.*/bin/python"))
     for found in (sys.executable, shutil.which(f"python{version}"), *map(str, installed)):
@@ -54,7 +53,7 @@ def interpreter(version: str) -> str:
 
 
 def wanted(kind: str) -> tuple[list[str], list[str]]:
-    """What pip is asked for, and what holds the versions of the rest. Extras, which are Ray's 0.4 GB, are left out."""
+    """Return pip's requirements and constraints. Extras, such as the 0.4 GB of Ray, are omitted."""
     packages = {name: one for name, one in PACKAGES.items() if not one.extra}
     held = [line for line in (ROOT / "constraints.txt").read_text(encoding="utf-8").splitlines() if line]
     if kind == "oldest":
@@ -67,7 +66,7 @@ def wanted(kind: str) -> tuple[list[str], list[str]]:
 
 
 def made(folder: Path, python: str, kind: str) -> str:
-    """The interpreter of an environment with minigrad as it stands here. Raises Skip where pip reaches no packages."""
+    """Return the interpreter of a new environment with this minigrad. Raises Skip if pip reaches no packages."""
     subprocess.run([python, "-m", "venv", str(folder)], check=True, capture_output=True)
     inside = str(folder / ("Scripts" if os.name == "nt" else "bin") / "python")
     asked, held = wanted(kind)
@@ -85,7 +84,7 @@ def made(folder: Path, python: str, kind: str) -> str:
 
 
 def environment(number: int) -> str | None:
-    """The quick tests in an environment: whole, but without NumPy those of Values. The first four have all kinds."""
+    """Run the quick tests in an environment; without NumPy those of Values. The first four cases cover all kinds."""
     kind, turn = number % len(KINDS), number // len(KINDS)
     version, kind = PYTHONS[(kind + turn) % len(PYTHONS)], KINDS[kind]
     python = interpreter(version)
@@ -93,7 +92,7 @@ def environment(number: int) -> str | None:
         inside = made(Path(folder) / "venv", python, kind)
         paths = VALUES if kind == "no numpy" else ["tests", "minigrad", "viz/minigrad_viz"]
         options = ["-q", "-p", "no:cacheprovider", "-m", "not slow and not browser", "--numprocesses", "2"]
-        if kind == "oldest":  # ipywidgets 7 warns of what it does itself
+        if kind == "oldest":  # ipywidgets 7 warns about its own code
             options += ["-W", "ignore::DeprecationWarning"]
         outside = {key: text for key, text in os.environ.items() if key not in ("PYTHONPATH", "MINIGRAD_DEVICE")}
         done = subprocess.run(
@@ -114,7 +113,7 @@ def environment(number: int) -> str | None:
 
 @functools.cache
 def names() -> list[str]:
-    """What minigrad asks of NumPy, as "linalg.inv", by its sources."""
+    """Return the names of NumPy that minigrad uses, as "linalg.inv", from its source."""
     found = set()
     for path in [*(ROOT / "minigrad").rglob("*.py"), *(ROOT / "viz" / "minigrad_viz").rglob("*.py")]:
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
@@ -122,7 +121,7 @@ def names() -> list[str]:
                 found.add(text.removeprefix("np."))
     return sorted(
         found - {"ndarray.__new__", "min", "linalg", "random", "lib", "lib.stride_tricks"}
-    )  # which it needs itself
+    )  # which NumPy needs itself
 
 
 USES = """
@@ -154,7 +153,7 @@ mg.save(model.state_dict(), io.BytesIO())
 
 
 def without(number: int) -> str | None:
-    """NumPy without one of the names that minigrad asks it for."""
+    """Remove one name that minigrad uses from NumPy."""
     name = names()[number]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "viz")])}
     done = subprocess.run(
@@ -179,7 +178,7 @@ CAMPAIGNS = [
     ),
     Campaign(
         "names of numpy",
-        "a NumPy without one of the names that are asked of it: what the first use says",
+        "a NumPy without one of the names that minigrad uses: the error on first use",
         without,
         many=lambda: len(names()),
         few=4,

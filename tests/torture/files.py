@@ -1,4 +1,4 @@
-"""Files that are damaged, lie or attack, for each reader of files. What is right, and how, says `_files_judged`."""
+"""Files that are damaged, inconsistent or malicious, for each reader. `_files_judged` defines correct behaviour."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from torture._files_judged import LONGEST, MARGIN, judged, place
 
 __all__ = ["CAMPAIGNS"]
 
-SECONDS = 10.0  # of the wall clock; the processor's are counted besides
+SECONDS = 10.0  # wall-clock time; CPU time is limited separately
 
 
 def _size(found: Any) -> int:
-    """The bytes of what was read: of tensors and arrays their numbers', of all else the objects'."""
+    """Return the size of a result in bytes: of the elements of tensors and arrays, and of all other objects."""
     import numpy as np
 
     from minigrad import Tensor
@@ -49,7 +49,7 @@ def _size(found: Any) -> int:
 
 @cache
 def _warm() -> None:
-    """Load what there is of good files once, so that no module is imported while a bad one is read."""
+    """Read valid files once, so that no module is imported while a corrupt one is read."""
     import minigrad as mg
     from torture import _files_tensors
 
@@ -83,7 +83,7 @@ def pickles(number: int) -> str | None:
 
 
 def _unpacked(data: bytes) -> int:
-    """The bytes that a header may speak of, and of which the reader checks that they are there."""
+    """Return the number of bytes that a header may declare, since the reader checks that they exist."""
     try:
         return max(len(data), len(zlib.decompressobj(31).decompress(data, 2**22)))
     except zlib.error:
@@ -121,7 +121,7 @@ def cifar(number: int) -> str | None:
 
 
 def _table(path: Path, options: dict[str, Any]) -> Any:
-    """A table, and what a reader does with one."""
+    """Read a table and use it as a user would."""
     from minigrad.core.errors import DTypeError
     from minigrad.data import read_csv
 
@@ -129,9 +129,9 @@ def _table(path: Path, options: dict[str, Any]) -> Any:
     repr(table)
     table.missing()
     for name in table.columns[:40]:
-        with suppress(DTypeError):  # a column of texts
+        with suppress(DTypeError):  # a column of strings
             table.tensor(name, device="numpy")
-        with suppress(DTypeError):  # one in which something is missing
+        with suppress(DTypeError):  # a column with missing values
             table.classes(name, device="numpy")
     return [table[name] for name in table.columns]
 
@@ -150,16 +150,16 @@ def csv(number: int) -> str | None:
 
 
 def lessons(number: int) -> str | None:
-    """A folder of `minigrad lab --copy`: it may add and update lessons, and leaves alone what is somebody's own."""
+    """Copy lessons into a folder with `minigrad lab --copy`, which may add and update lessons but keep user files."""
     from minigrad.cli import lessons
     from minigrad.cli.stop import Stop
     from torture import _files_data
 
     draw = random.Random(f"lessons{number}")
-    import_module("minigrad.io.whole")  # which is loaded when something is first written
+    import_module("minigrad.io.whole")  # imported on first write
     folder = place().emptied()
     mine = _files_data.lessons(draw, folder)
-    given, lessons._lessons = lessons._lessons, lambda command: _files_data.LESSONS.items()  # small ones
+    given, lessons._lessons = lessons._lessons, lambda command: _files_data.LESSONS.items()  # small lessons
     try:
         with redirect_stdout(io.StringIO()):
             wrong = judged(lambda: lessons.lab(Namespace(folder=folder, copy=True)), 10_000, (Stop,))
@@ -167,31 +167,33 @@ def lessons(number: int) -> str | None:
         lessons._lessons = given
     lost = [name for name, data in mine.items() if (folder / name).read_bytes() != data]
     if wrong is None and lost:
-        return f"it has written over {lost[0]}"
+        return f"it overwrote {lost[0]}"
     return wrong
 
 
 def traces(number: int) -> str | None:
-    """The player's reader of traces: it refuses one in words, or plays it to its ends."""
+    """The player's reader of traces rejects a trace with a message, or plays it to the end."""
     from torture import _files_traces
 
     text = _files_traces.trace(random.Random(f"trace{number}"))
     found = _files_traces.said(text)
     if found["wrong"] is None and found["seconds"] > LONGEST:
-        return f"it took {found['seconds']:.1f} s of the processor for {len(text):,} characters"
+        return f"it took {found['seconds']:.1f} s of CPU time for {len(text):,} characters"
     if found["wrong"] is None and found["bytes"] > 4 * len(text) + 4 * MARGIN:
-        return f"it took {found['bytes']:,} bytes for {len(text):,} characters"
+        return f"it allocated {found['bytes']:,} bytes for {len(text):,} characters"
     return found["wrong"]
 
 
 CAMPAIGNS = [
-    Campaign("safetensors", "safetensors that are damaged or lie", safetensors, many=10_000, few=40, seconds=SECONDS),
+    Campaign(
+        "safetensors", "safetensors files, damaged and inconsistent", safetensors, many=10_000, few=40, seconds=SECONDS
+    ),
     Campaign("pt", "zip files of pickles, damaged and hostile", pickles, many=10_000, few=40, seconds=SECONDS),
-    Campaign("idx", "files of IDX, packed or not, that are damaged or lie", idx, many=10_000, few=40, seconds=SECONDS),
+    Campaign("idx", "damaged and inconsistent IDX files, compressed or not", idx, many=10_000, few=40, seconds=SECONDS),
     Campaign(
         "cifar", "batches and archives of CIFAR-10, damaged and hostile", cifar, many=10_000, few=40, seconds=SECONDS
     ),
-    Campaign("csv", "tables and texts, damaged or odd", csv, many=10_000, few=40, seconds=SECONDS),
+    Campaign("csv", "damaged and unusual CSV tables and text files", csv, many=10_000, few=40, seconds=SECONDS),
     Campaign(
         "trace",
         "traces for the player, damaged and hostile",

@@ -1,8 +1,7 @@
-"""Processes that are killed, keys that are pressed, disks that are full: what is left is old or new, and whole.
+"""Killed processes, interrupts and full disks: every file left is either the old or the new one, complete.
 
-A case forks where it can: the child has the library loaded, and is killed at a moment that its number chooses. The
-device is `numpy` there, since Taichi's threads do not survive a fork; Taichi's own files are tried by processes of
-their own.
+A case forks where it can: the child has the library loaded, and is killed at a time that depends on the case. The
+device is `numpy` there, since Taichi's threads do not survive a fork; separate processes test Taichi's own files.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ TEXT = (sys.executable, "-c")
 
 
 def killed(generator: random.Random, work: Callable[[], Any], longest: float) -> None:
-    """Fork, let the child `work`, and kill it at a moment within `longest` seconds."""
+    """Fork, let the child `work`, and kill it within `longest` seconds."""
     child = os.fork()
     if not child:
         with contextlib.suppress(BaseException):
@@ -49,7 +48,7 @@ def over_and_over(write: Callable[[int], Any]) -> None:
 
 @functools.cache
 def states() -> list[dict[str, Any]]:
-    """Two states of one layout, half a megabyte each."""
+    """Return two states of one layout, half a megabyte each."""
     import minigrad as mg
 
     mg.set_default_device("numpy")
@@ -57,13 +56,13 @@ def states() -> list[dict[str, Any]]:
 
 
 def found_whole(path: Path) -> str | None:
-    """What is wrong with a file that holds one of the two states."""
+    """Return what is wrong with a file that must contain one of the two states."""
     import minigrad as mg
 
     found = mg.load(path)
     sums = {name: x.unique().tolist() for name, x in found.items()}
     if sums not in ({"weight": [1.0], "bias": [1.5]}, {"weight": [2.0], "bias": [2.5]}):
-        return f"{path.name} holds neither the old state nor the new one: {sums}"
+        return f"{path.name} contains neither the old state nor the new one: {sums}"
     return None
 
 
@@ -78,7 +77,7 @@ def while_saving(number: int) -> str | None:
         if (wrong := found_whole(path)) is not None:
             return wrong
         if left := [name for name in os.listdir(folder) if name != path.name and not name.endswith(".tmp")]:
-            return f"a name was left that does not say that it may go: {left}"
+            return f"files without the suffix .tmp were left: {left}"
         mg.save(both[1], path)
         return found_whole(path)
 
@@ -96,7 +95,7 @@ def while_writing_data(number: int) -> str | None:
         killed(generator, lambda: over_and_over(lambda k: write_idx(path, both[k])), 0.03)
         there = read_idx(path)
         if not any(np.array_equal(there, one) for one in both):
-            return f"{path.name} holds neither the old images nor the new ones"
+            return f"{path.name} contains neither the old images nor the new ones"
     return None
 
 
@@ -116,7 +115,7 @@ def while_copying_lessons(number: int) -> str | None:
 
 
 def training(path: Path | None) -> bytes:
-    """Train a small network, from a checkpoint if there is one; all its weights as bytes."""
+    """Train a small network, resuming from a checkpoint if there is one; return all weights as bytes."""
     import minigrad as mg
     from minigrad.training import fit
 
@@ -143,7 +142,7 @@ def while_fitting(number: int) -> str | None:
         for _ in range(1 + number % 3):
             killed(generator, lambda: training(path), 0.25)
         if training(path) != expected:
-            return "training that was killed and gone on with ends with other weights"
+            return "training that was killed and resumed ends with other weights"
     return None
 
 
@@ -169,7 +168,7 @@ print(json.dumps(losses), flush=True)
 
 @functools.cache
 def compiled_losses() -> tuple[list[float], float]:
-    """What the program prints, undisturbed, and how long its compiling takes."""
+    """Return the losses of the program without a kill, and the duration of compilation."""
     with tempfile.TemporaryDirectory() as folder:
         start = time.monotonic()
         losses = compiled(folder)
@@ -180,7 +179,7 @@ def compiled(folder: str) -> list[float]:
     environment = {**os.environ, "TI_OFFLINE_CACHE_FILE_PATH": folder}
     done = subprocess.run([*TEXT, COMPILES], env=environment, capture_output=True, text=True, check=False)
     if done.returncode:
-        raise AssertionError(f"it ends with {done.returncode}: {done.stderr[-500:]}")
+        raise AssertionError(f"it exited with {done.returncode}: {done.stderr[-500:]}")
     losses: list[float] = json.loads(done.stdout.splitlines()[-1])
     return losses
 
@@ -192,15 +191,15 @@ def while_compiling(number: int) -> str | None:
         child = subprocess.Popen([*TEXT, COMPILES], env=environment, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
         assert child.stdout is not None
         child.stdout.readline()
-        time.sleep(generator.uniform(0, took))  # its end, when Taichi writes its files, among it
+        time.sleep(generator.uniform(0, took))  # including the end, when Taichi writes its files
         child.kill()
         child.communicate()
-        if number % 2:  # and half of what is there is cut
+        if number % 2:  # truncate half of the files
             for path in sorted(Path(folder).rglob("*")):
                 if path.is_file() and generator.random() < 0.5:
                     path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
         if (found := compiled(folder)) != expected:
-            return f"losses differ after a kill: {found[:3]}, and {expected[:3]} without"
+            return f"losses differ after a kill: {found[:3]}, but {expected[:3]} without"
     return None
 
 
@@ -230,7 +229,7 @@ print((a @ a).sum().item(), step(a).item() == (a @ a).tanh().sum().item(), tape.
       t.grad.tolist(), mg.is_grad_enabled())
 """
 SAID = "4096.0 True 3.0 6.0 [2.0, 4.0, 6.0] True"
-PRESSES = 5  # a key that falls into Python's clearing up of an object is lost, as any exception there is
+PRESSES = 5  # an interrupt in a destructor is lost, like any exception there
 
 
 class Kernel:
@@ -243,12 +242,12 @@ class Kernel:
         self.run(BEFORE)
 
     def begin(self, code: str) -> str:
-        # Otherwise what is asked for right after its error is answered with "aborted", which is Jupyter's way.
+        # Otherwise Jupyter answers requests right after an error with "aborted".
         name: str = self.client.execute(code, stop_on_error=False)
         return name
 
     def end(self, name: str, seconds: float) -> dict[str, Any] | None:
-        """The reply to a cell, or None if it has not ended by then."""
+        """Return the reply to a cell, or None on timeout."""
         stop = time.monotonic() + seconds
         while (left := stop - time.monotonic()) > 0:
             with contextlib.suppress(Exception):  # queue.Empty, which jupyter_client raises
@@ -259,7 +258,7 @@ class Kernel:
         return None
 
     def run(self, code: str) -> str:
-        """What a cell prints. Raises AssertionError if it fails."""
+        """Return what a cell prints. Raises AssertionError if it fails."""
         printed: list[str] = []
 
         def hear(message: Any) -> None:
@@ -288,16 +287,16 @@ def in_a_notebook(number: int) -> str | None:
     if reply is None:
         kernel.cache_clear()
         live.manager.shutdown_kernel(now=True)
-        return f"{which}: the cell goes on after {PRESSES} interrupts"
+        return f"{which}: the cell still runs after {PRESSES} interrupts"
     if reply.get("ename") != "KeyboardInterrupt":
         return f"{which}: the cell ended with {reply.get('ename')}: {reply.get('evalue')}"
     if (said := live.run(AFTER)) != SAID:
-        return f"{which}: the next cell says {said!r}"
+        return f"{which}: the next cell prints {said!r}"
     return None
 
 
 def on_a_full_disk(number: int) -> str | None:
-    """A limit on the size of files stands for the end of the disk: writing beyond it fails as it does there."""
+    """Simulate a full disk by a limit on the file size: writing beyond it fails in the same way."""
     import minigrad as mg
 
     generator, both = random.Random(f"full{number}"), states()
@@ -313,13 +312,13 @@ def on_a_full_disk(number: int) -> str | None:
         except OSError as error:
             told = str(error)
         else:
-            return f"nothing is said of a disk that is full after {size} bytes"
+            return f"no error though the disk is full after {size} bytes"
         finally:
             resource.setrlimit(resource.RLIMIT_FSIZE, (most, most))
         if mg.load(path)["bias"].unique().tolist() != [1.5]:
             return f"the old file is gone ({told})"
         if os.listdir(folder) != [path.name]:
-            return f"half a file was left: {os.listdir(folder)}"
+            return f"a partial file was left: {os.listdir(folder)}"
     return None
 
 
@@ -337,7 +336,7 @@ print("works")
 
 
 def without_a_home(number: int) -> str | None:
-    """A home or a folder of what was compiled that cannot be written, is not there, or is a file."""
+    """Set a home or cache folder that is not writable, is missing, or is a file."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         file = folder / "file"
@@ -345,7 +344,7 @@ def without_a_home(number: int) -> str | None:
         missing = {"HOME": str(folder / "missing" / "home")}
         places: list[dict[str, str]] = [
             missing,
-            {"HOME": "/proc"},  # which even root cannot write to
+            {"HOME": "/proc"},  # not even root can write here
             {"HOME": str(file)},
             {"HOME": "/dev/null"},
             {"HOME": name, "TI_OFFLINE_CACHE_FILE_PATH": str(file)},
@@ -359,7 +358,7 @@ def without_a_home(number: int) -> str | None:
         done = subprocess.run([*TEXT, USES], env=environment, cwd="/", capture_output=True, text=True, check=False)
         if done.returncode or done.stdout.strip().splitlines()[-1:] != ["works"]:
             said = (done.stdout + done.stderr).strip()[-600:]
-            return f"with {sorted(chosen.items())} it ends with {done.returncode}: {said}"
+            return f"with {sorted(chosen.items())} it exits with {done.returncode}: {said}"
     return None
 
 
@@ -369,7 +368,7 @@ CAMPAIGNS = [
     Campaign("killed lessons", "kill -9 while the lessons are copied", while_copying_lessons, 100, 3),
     Campaign(
         "killed training",
-        "kill -9 one to three times while `fit` trains and saves, then gone on with to the same bits",
+        "kill -9 one to three times while `fit` trains and saves, then resume to the same bits",
         while_fitting,
         100,
         4,
@@ -377,7 +376,7 @@ CAMPAIGNS = [
     ),
     Campaign(
         "killed compiling",
-        "kill -9 while Taichi compiles and stores kernels; in every other case half of the files are cut too",
+        "kill -9 while Taichi compiles and caches kernels; every other case also truncates half of the files",
         while_compiling,
         100,
         0,
@@ -385,17 +384,17 @@ CAMPAIGNS = [
     ),
     Campaign(
         "interrupted cells",
-        "interrupts (Ctrl-C) of cells in eager code, backward, a recorded step, a tape, Values; then the next cell",
+        "interrupts (Ctrl-C) of cells in eager code, backward, a jitted step, a tape, Values; then the next cell",
         in_a_notebook,
         300,
         3,
         seconds=200,
         needs=("ipykernel",),
     ),
-    Campaign("full disk", "the disk is full at a random byte of a file that is saved over", on_a_full_disk, 100, 10),
+    Campaign("full disk", "the disk is full at a random byte while a file is overwritten", on_a_full_disk, 100, 10),
     Campaign(
         "no home",
-        "homes and folders for what is compiled that cannot be written, are missing, or are files",
+        "home and cache folders that are not writable, are missing, or are files",
         without_a_home,
         8,
         0,

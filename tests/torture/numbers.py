@@ -1,7 +1,7 @@
-"""Each operation at zeros, denormal, large and infinite numbers and nan, near singularities, and over 10⁷ numbers.
+"""Each operation at zeros, denormal, large, infinite and NaN operands, near singularities, and over 10⁷ elements.
 
-Values and slopes are PyTorch's, or mpmath's at 50 digits, or `DECISIONS` says why not. The bar near singularities is
-4 ulp, or twice PyTorch's largest error there. Denormal numbers are numbers on every device here: nothing flushes them.
+Values and derivatives must equal PyTorch's, or mpmath's at 50 digits, unless `DECISIONS` says why not. The tolerance
+near singularities is 4 ulp, or twice PyTorch's largest error there. No device flushes denormal numbers to zero.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from torture._numbers_decided import CORNERS, DECISIONS
 __all__ = ["CAMPAIGNS"]
 
 ORACLES = ("torch", "mpmath")
-DIGITS = 16.0  # ulp: by so much our results may differ from PyTorch's
-ULPS = 4.0  # from the right ones
-LOOSER = {("mish", "slope"): 12.0}  # it is made of a tanh of float32, of which vectors keep all but 2 ulp
+DIGITS = 16.0  # ulp: tolerance for PyTorch's results
+ULPS = 4.0  # ulp: tolerance for exact results
+LOOSER = {("mish", "slope"): 12.0}  # computed from a float32 tanh, which SIMD evaluates to 2 ulp
 SPECIAL = (0.0, 1e-4, 0.5, 1.0, 3.0, math.inf)
 ALONE = (2.0, 2.5, 6.0, 9.0, 20.0, 88.0, 89.0, 104.0, 710.0, 750.0, 1e4, 1e8, 1e15, 1e30, 1e-8, 1e-20, math.pi / 2)
 EXACT = frozenset(
@@ -29,11 +29,11 @@ EXACT = frozenset(
         *("clamp", "floor", "ceil", "trunc", "round", "sign", "relu", "relu6", "hardtanh", "leaky_relu", "prelu"),
         *("relu_backward", "step"),
     ]
-)  # of these denormal results are held too: others are 0 in PyTorch where its vectorised functions flush them
+)  # denormal results are compared too: PyTorch's vectorised versions of other functions flush them
 
 
 def _here() -> Any:
-    """minigrad, with tensors on the device that the environment names."""
+    """Return minigrad with the default device that the environment selects."""
     import minigrad as mg
 
     mg.set_default_device(os.environ["TORTURE_DEVICE"])
@@ -51,7 +51,7 @@ def _numbers(dtype: Any, arity: int) -> list[Any]:
 
 
 def _drawn(seed: str, dtype: Any, arity: int) -> list[Any]:
-    """Numbers of random bits, so of all sizes, and of moderate size, 2000 for each operand."""
+    """Return random bit patterns, so of all magnitudes, and values of moderate size, 2000 for each operand."""
     import numpy as np
 
     draws = np.random.default_rng(random.Random(seed).getrandbits(64))
@@ -76,7 +76,7 @@ def _operands(op: Any, number: int, dtype: Any) -> list[Any]:
 
 
 def _differs(op: Any, of: str, x: list[Any], mine: Any, its: Any) -> str | None:
-    """Where our result is not PyTorch's, but for what was decided."""
+    """Describe where minigrad's result differs from PyTorch's, apart from documented exceptions."""
     import numpy as np
 
     if mine.dtype.kind != "f":
@@ -100,8 +100,9 @@ def _differs(op: Any, of: str, x: list[Any], mine: Any, its: Any) -> str | None:
 
 
 def special(number: int) -> str | None:
-    """An operation at all tuples of special numbers, or at drawn ones: in memory row by row, or at every second place,
-    in float32 or float64."""
+    """Check an operation at all tuples of special values, or at random ones: contiguous or with stride 2, in float32 or
+    float64.
+    """
     import numpy as np
     import torch
 
@@ -131,7 +132,7 @@ def special(number: int) -> str | None:
 
 
 def value(number: int) -> str | None:
-    """The same of floats, by Values."""
+    """Check the same for floats, with Values."""
     import numpy as np
     import torch
 
@@ -165,7 +166,7 @@ def value(number: int) -> str | None:
 
 
 def _approaching(name: str, point: float, dtype: Any, seed: str) -> Any:
-    """Numbers ever nearer to a point, and some about it."""
+    """Return values ever closer to a point, and some around it."""
     import numpy as np
 
     draws = np.random.default_rng(random.Random(seed).getrandbits(64))
@@ -178,7 +179,7 @@ def _approaching(name: str, point: float, dtype: Any, seed: str) -> Any:
 
 
 def accurate(number: int) -> str | None:
-    """A function and its slope near a point where digits are easily lost."""
+    """Check a function and its derivative near a point where precision is easily lost."""
     import numpy as np
     import torch
 
@@ -207,14 +208,14 @@ def accurate(number: int) -> str | None:
         if held and max(errors[0]) > max(LOOSER.get((name, of), ULPS), 2 * max(errors[1])):
             k = held[int(np.argmax(errors[0]))]
             return (
-                f"{name}, {of}, {np.dtype(dtype).name}, near {point}: at {x[k]!r} {results[0][k]!r} in place of "
+                f"{name}, {of}, {np.dtype(dtype).name}, near {point}: at {x[k]!r} {results[0][k]!r} instead of "
                 f"{float(right[k])!r}: {max(errors[0]):.1f} ulp; PyTorch's largest error here is {max(errors[1]):.1f}"
             )
     return None
 
 
 def _ulps(found: Any, right: Any, dtype: Any, of: str) -> float:
-    """The error in units of the last place; nan and inf are far off. Of a slope, beside 1 at least: it is a factor."""
+    """Return the error in ulps, infinite for NaN and inf; for derivatives, which are factors, in ulps of at least 1."""
     import numpy as np
 
     size = float(right) if of == "value" else max(abs(float(right)), 1.0)
@@ -223,7 +224,7 @@ def _ulps(found: Any, right: Any, dtype: Any, of: str) -> float:
     return float(abs(right - float(found))) / float(np.spacing(dtype(abs(size))))
 
 
-# --- many numbers ---
+# --- many elements ---
 
 MILLIONS = 10_000_000
 PRECISE = 1e-6  # relative, of float32
@@ -232,7 +233,7 @@ SUMS = ("sum", "mean", "var", "std", "norm", "norm 3", "logsumexp", "softmax", "
 
 
 def sums(number: int) -> str | None:
-    """A reduction of 10⁷ float32, in rows or columns, against the same in float64."""
+    """Compare a reduction of 10⁷ float32, in rows or columns, with the same in float64."""
     import numpy as np
 
     mg = _here()
@@ -261,10 +262,10 @@ def sums(number: int) -> str | None:
         got = found.numpy().astype(np.float64)
         off = np.where((got == right) | (np.isinf(got) & (right > np.finfo(np.float32).max)), 0, abs(got / right - 1))
     off = float(off[np.isnan(off) | (abs(right) > np.finfo(np.float32).tiny)].max(initial=0.0))
-    return None if off <= PRECISE else f"{name} of {MILLIONS:,} numbers, {layout}: off by {off:.1e}"
+    return None if off <= PRECISE else f"{name} of {MILLIONS:,} elements, {layout}: off by {off:.1e}"
 
 
-# --- stability: what does not depend on how far, large or small all numbers are ---
+# --- stability: results independent of offset and scale ---
 
 
 def _near(name: str, found: Any, right: Any, rtol: float) -> str | None:
@@ -276,7 +277,7 @@ def _near(name: str, found: Any, right: Any, rtol: float) -> str | None:
 
 
 def _scores(draws: random.Random, n: int) -> tuple[list[float], float]:
-    """Whole numbers in quarters, so that float32 has their sum with how far they are from 0."""
+    """Return multiples of a quarter, so that float32 represents their sum with the offset exactly."""
     found = [draws.randrange(-40, 40) / 4 for _ in range(n)]
     if draws.random() < 0.3:
         for k in range(1, n, 2):
@@ -285,7 +286,7 @@ def _scores(draws: random.Random, n: int) -> tuple[list[float], float]:
 
 
 def stable(number: int) -> str | None:
-    """Softmax and its kin of shifted scores, spread about a far mean, a norm of scaled numbers; and their slopes."""
+    """Check softmax and its losses of shifted scores, variance about a far mean, norms, and gradients."""
     import numpy as np
 
     mg = _here()
@@ -311,25 +312,25 @@ def stable(number: int) -> str | None:
         ("log_softmax", x.log_softmax(1), logs, 2e-6),
         ("logsumexp", x.logsumexp(1), np.log(np.exp(wide).sum(1)) + far, 2e-6),
         ("cross_entropy", loss, -logs[:, label].sum(), 2e-6),
-        ("slope of soft cross_entropy", mg.grad(soft, x, retain_graph=True)[0], slope, 2e-6),
-        ("slope of cross_entropy", mg.grad(loss, x)[0], slope, 2e-6),
+        ("gradient of soft cross_entropy", mg.grad(soft, x, retain_graph=True)[0], slope, 2e-6),
+        ("gradient of cross_entropy", mg.grad(loss, x)[0], slope, 2e-6),
         ("var", mg.tensor(spread, dtype=mg.float32).var(correction=0), (spread - far).var(), 1e-5),
         ("norm", mg.tensor(spread * size / (1 + abs(far)), dtype=mg.float32).norm() / size, None, 1e-6),
     ]
     numbers = spread * size / (1 + abs(far))
     for name, found, right, rtol in checks:
         right = np.sqrt((numbers**2).sum()) / size if right is None else right
-        wrong = _near(f"{name} of {n} numbers about {far}", found.detach().numpy(), right, rtol)
+        wrong = _near(f"{name} of {n} elements about {far}", found.detach().numpy(), right, rtol)
         if wrong:
             return wrong
     return None
 
 
-# --- slopes at corners: PyTorch's ---
+# --- derivatives at corners: PyTorch's ---
 
 
 def corner(number: int) -> str | None:
-    """A value and its slopes where the function has a corner, a zero or a tie."""
+    """Check a value and its derivatives where the function has a corner, a zero or a tie."""
     import numpy as np
     import torch
 
@@ -350,7 +351,7 @@ def corner(number: int) -> str | None:
 
 
 def delicate(number: int) -> str | None:
-    """In turn a function near a singularity, held to 50 digits, and a call at a corner, held to PyTorch."""
+    """Check in turn a function near a singularity, against 50 digits, and a call at a corner, against PyTorch."""
     return (accurate, corner)[number % 2](number // 2)
 
 
@@ -361,12 +362,12 @@ def _campaigns() -> list[Campaign]:
         found += [
             Campaign(
                 f"special numbers, {device}",
-                f"an operation and its slopes at pairs of ±0, denormal, large, infinite numbers and nan on {device}",
+                f"an operation and its gradient at pairs of ±0, denormal, large, infinite and NaN operands on {device}",
                 special, many=1800, few=round(18 * few), environment=where, needs=ORACLES,
             ),
             Campaign(
                 f"singularities and corners, {device}",
-                f"a function and its slope near a singularity, in a tail, at 0, at ties and at ends on {device}",
+                f"a function and its derivative near a singularity, in a tail, at 0, at ties and at ends on {device}",
                 delicate, many=600, few=round(12 * few), environment=where, needs=ORACLES,
             ),
             Campaign(
@@ -376,14 +377,14 @@ def _campaigns() -> list[Campaign]:
             ),
             Campaign(
                 f"stability, {device}",
-                f"softmax, its losses, variance and norm of far, large and small numbers on {device}",
+                f"softmax, its losses, variance and norm of shifted, large and small elements on {device}",
                 stable, many=1000, few=round(16 * few), environment=where, needs=ORACLES,
             ),
         ]  # fmt: skip
     return [
         *found,
         Campaign(
-            "special numbers, Value", "the same of floats, by Values, against PyTorch", value, 225, 3, needs=ORACLES
+            "special numbers, Value", "the same for floats, with Values, against PyTorch", value, 225, 3, needs=ORACLES
         ),
     ]
 

@@ -1,4 +1,4 @@
-"""Hostile texts in every place that takes one, through every form in which graphs are shown."""
+"""Hostile strings in every position that accepts one, in every form of drawing."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from torture._pages_names import harmless, is_quiet, name, plain_key
 
 __all__ = ["CAMPAIGNS"]
 
-Name = Callable[..., str]  # makes a text; the function that it may be given leaves letters out of it
+Name = Callable[..., str]  # creates a string; an optional function removes characters from it
 
-# --- graphs with texts of others in them ------------------------------------------------------------------------------
+# --- graphs with hostile strings --------------------------------------------------------------------------------------
 
 
 def _values(rng: random.Random, text: Name) -> Any:
-    """Values with labels, in scopes."""
+    """Return Values with labels, in scopes."""
     import minigrad as mg
 
     held = [mg.Value(rng.choice([1.0, -2.0, 0.5, float("nan"), 1e300]), text()) for _ in range(rng.randint(1, 4))]
@@ -45,7 +45,7 @@ def _values(rng: random.Random, text: Name) -> Any:
 
 
 def _tensors(rng: random.Random, text: Name) -> Any:
-    """Tensors that are found in a dict, in scopes, by operations with texts for attributes and by a Function."""
+    """Return tensors in a dict, in scopes, from operations with string attributes and from a Function."""
     import minigrad as mg
 
     shape = rng.choice([(), (2,), (2, 3), (1, 40)])
@@ -62,7 +62,7 @@ def _tensors(rng: random.Random, text: Name) -> Any:
 
 
 def _function(called: str) -> Any:
-    """A Function whose class is called so."""
+    """Return a Function whose class has this name."""
     import minigrad as mg
 
     class Double(mg.autograd.Function):
@@ -79,17 +79,17 @@ def _function(called: str) -> Any:
 
 
 def _as_class(text: str) -> str:
-    """As much of a text as Python takes for the name of a class."""
+    """Return the part of a string that Python accepts as a class name."""
     return re.sub("[\x00\ud800-\udfff]", "", text)
 
 
 def _as_function(text: str) -> str:
-    """The same without what has a letter for its twin: an operation is called by the letters of its class alone."""
+    """Return the same without characters that the twin replaces: an operation is named after its class."""
     return re.sub("[&']", "", _as_class(text))
 
 
 def _model(rng: random.Random, text: Name, broken: bool = False) -> Any:
-    """A model whose class, parts, parameters and buffers are called so; and which raises, where it is `broken`."""
+    """Return a model whose class, submodules, parameters and buffers have such names; it raises if `broken`."""
     import minigrad as mg
 
     says = text()
@@ -131,11 +131,11 @@ def _broken(rng: random.Random, text: Name) -> Any:
 
 _GRAPHS = (_values, _values, _tensors, _model, _broken)
 
-# --- forms, as what they are made of ----------------------------------------------------------------------------------
+# --- forms, as their parts ---------------------------------------------------------------------------------------
 
 
 class _Parts(HTMLParser):
-    """A page as its elements, with their attributes, and texts between them."""
+    """A page as its elements with their attributes, and the text between them."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
@@ -163,7 +163,7 @@ class _Parts(HTMLParser):
 
 
 def _opened(value: str | None) -> Any:
-    """An attribute; an image in one as what it is made of, and JSON as its texts."""
+    """Decode an attribute: an embedded image into its parts, JSON into its strings."""
     head = "data:image/svg+xml;base64,"
     if value and value.startswith(head):
         return _xml(base64.b64decode(value.removeprefix(head)).decode())
@@ -171,7 +171,7 @@ def _opened(value: str | None) -> Any:
 
 
 def _xml(text: str) -> list[Any]:
-    """XML as its elements, attributes and texts. Raises where it is not well formed."""
+    """Return XML as its elements, attributes and text. Raises if it is not well-formed."""
     return [
         (part.tag, tuple((key, harmless(value)) for key, value in part.attrib.items()), *map(_letters, _texts(part)))
         for part in ElementTree.fromstring(text.encode()).iter()
@@ -187,7 +187,7 @@ def _letters(text: str | None) -> str:
 
 
 def _strings(data: Any) -> Any:
-    """JSON with its texts made harmless."""
+    """Return JSON with its strings made harmless."""
     if isinstance(data, dict):
         markup = {key: _xml(f"<p>{x}</p>") for key, x in data.items() if key == "mathml"}
         return {harmless(key): markup.get(key) or _strings(x) for key, x in data.items()}
@@ -208,7 +208,7 @@ def _text(text: str) -> str:
 
 
 def _forms(graph: Any, rng: random.Random) -> Iterator[tuple[str, Any]]:
-    """Each form of a graph: its name, and what it is made of."""
+    """Yield each form of a graph: its name and its parts."""
     from minigrad_viz import explain, step
     from minigrad_viz.pictures.drawing import Drawing
     from minigrad_viz.trace import to_trace
@@ -242,7 +242,7 @@ def _forms(graph: Any, rng: random.Random) -> Iterator[tuple[str, Any]]:
 
 
 def _of_model(model: Any) -> Iterator[tuple[str, Any]]:
-    """What a model alone is shown as."""
+    """Yield the forms of a model without its graph."""
     from minigrad_viz import watch
 
     seen = watch(model)
@@ -252,7 +252,7 @@ def _of_model(model: Any) -> Iterator[tuple[str, Any]]:
 
 
 def _dot(source: str) -> Any:
-    """What Graphviz draws, but for where: kinds of elements, and texts."""
+    """Return what Graphviz draws, without positions: element types and text."""
     done = subprocess.run(["dot", "-Tsvg", "-Gsplines=curved"], input=source.encode(), capture_output=True, check=False)
     wrong = done.stderr.replace(b"Warning: edge labels with splines=curved not supported in dot - use xlabels\n", b"")
     if done.returncode or wrong:  # (straight edges between very long labels end Graphviz 2.43)
@@ -265,7 +265,7 @@ def _dot(source: str) -> Any:
 
 
 def forms(number: int) -> str | None:
-    """A graph with hostile texts, and the same with harmless ones: each form is the same but for the letters."""
+    """Compare each form of a graph with hostile strings and with harmless ones: only the characters may differ."""
     import minigrad as mg
     from minigrad_viz.trace.notation import clean
 
@@ -293,12 +293,12 @@ def forms(number: int) -> str | None:
     names = {*found["nodes"]["name"].values(), *(block["name"] for block in found["blocks"])}
     texts = [harmless(clean(text)) for text in used if not text.endswith("=")]
     if not any(text in shown for shown in names for text in texts):
-        return f"no name comes back as it was given: {sorted(names)!r:.200}"
+        return f"no name is returned unchanged: {sorted(names)!r:.200}"
     return None
 
 
 def _difference(one: Any, two: Any) -> str:
-    """The first place where two forms differ."""
+    """Describe the first difference between two forms."""
     if isinstance(one, list | tuple) and isinstance(two, list | tuple):
         pairs = next(((a, b) for a, b in zip(one, two, strict=False) if a != b), (one[len(two) :], two[len(one) :]))
         return _difference(*pairs)
@@ -311,11 +311,11 @@ def _difference(one: Any, two: Any) -> str:
     return f"{one!r:.150} is {two!r:.150} of its twin"
 
 
-# --- what is said -----------------------------------------------------------------------------------------------------
+# --- messages ----------------------------------------------------------------------------------------------------
 
 
 def words(number: int) -> str | None:
-    """A call that is given a hostile text says what it has to say without a command to the terminal."""
+    """Check that a call with a hostile string prints no terminal command."""
     from torture._pages_words import CALLS
 
     rng = random.Random(f"words{number}")
@@ -326,7 +326,7 @@ def words(number: int) -> str | None:
             said = str(CALLS[called](text, Path(folder)))
         except (AssertionError, RecursionError, SystemError) as error:
             return f"{called}: {type(error).__name__}: {error}"
-        except Exception as error:  # noqa: BLE001 -- whatever it raises will be read by somebody
+        except Exception as error:  # noqa: BLE001 -- any exception is shown to the user
             said = "".join(traceback.format_exception_only(error))
     loud = is_quiet(said)
     return f"{called}: {loud}" if loud else None
@@ -336,7 +336,7 @@ def words(number: int) -> str | None:
 
 
 def browser(number: int) -> str | None:
-    """A page, or a widget, with hostile texts, and a tour with some: nothing runs, is asked for or complained about."""
+    """Check that a page, a widget or a tour with hostile strings runs, requests and logs nothing."""
     import minigrad as mg
     from minigrad_viz import step, tour
     from minigrad_viz.pictures.drawing import Drawing
@@ -368,14 +368,14 @@ CAMPAIGNS = [
     ),
     Campaign(
         "page_words",
-        "hostile texts given to calls, in files and in the command: what they say commands no terminal",
+        "hostile strings passed to calls, in files and to the command: messages contain no terminal commands",
         words,
         many=4000,
         few=75,
     ),
     Campaign(
         "page_browser",
-        "hostile texts in pages and widgets that a browser opens and goes through: nothing runs and nothing is fetched",
+        "hostile strings in pages and widgets that a browser opens and uses: nothing runs and nothing is fetched",
         browser,
         many=60,
         few=0,

@@ -1,9 +1,9 @@
-"""Random programs over the table of operations, run on `numpy`, on `cpu`, by `mg.jit`, and by PyTorch.
+"""Random programs over all operations, run on `numpy`, on `cpu`, with `mg.jit`, and in PyTorch.
 
-The program of a number is the same in each campaign. It makes tensors of some types and shapes, views of them, writes
-in place, calls that must be refused, and gradients to second order; `_programs_calls.py` has the calls. What two
-libraries compute may differ as much as it does when our own kernels round otherwise (`noisy`), and no more.
-A program that fails is told with as few lines as fail too.
+The program of a number is the same in each campaign. It creates tensors of several dtypes and shapes, views of them,
+in-place writes, calls that must raise, and gradients to second order; `_programs_calls.py` defines the calls. The
+results of two libraries may differ as much as minigrad's do when its kernels round differently (`noisy`), and no more.
+A failing program is reported with as few lines as still fail.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ from torture import Campaign
 
 __all__ = ["CAMPAIGNS"]
 
-TIMES = 16.0  # as far as our kernels move a number when they round otherwise, so many times may another library
+TIMES = 16.0  # tolerance as a multiple of the spread from rounding in minigrad
 SEVERAL = "returns multiple views"
-RUNS = 5  # of a recorded step: recorded, recorded as launches, and run
-OVERWRITTEN = ("modified by an inplace operation", "modified by an inplace operation")  # minigrad's and PyTorch's
-# After how many runs launches are joined, and how many at most: none is, loops are fused alone, all are. It takes long.
+RUNS = 5  # of a jitted step: captured, captured as launches, and replayed
+OVERWRITTEN = ("overwritten by", "modified by an inplace operation")  # messages of both libraries
+# After how many runs launches are merged, and the limit: none merged, only loops fused, all merged. Merging is slow.
 HOW = ((2 * RUNS, 0), (1, 0), (2 * RUNS, 0), (1, 1024))
 
 
 def beside(number: int) -> str | None:
-    """A program on numpy and on cpu, and by PyTorch: values, types, views, refusals and gradients."""
+    """Compare a program on numpy, on cpu and in PyTorch: values, dtypes, views, errors and gradients."""
     from torture import _programs_made
 
     return _smallest(_programs_made.program(number), _beside)
@@ -47,7 +47,7 @@ def _beside(program: Any) -> str | None:
 
 
 def _alike(program: Any, mine: Any, its: Any) -> str | None:
-    """Where one device refuses a line, or the backward pass, and another does not, or in other words."""
+    """Describe where only one device raises for a line or in the backward pass, or the errors differ."""
     from minigrad.core.errors import MinigradError
 
     lines = dict(enumerate(map(str, program.lines)))
@@ -64,12 +64,12 @@ def _alike(program: Any, mine: Any, its: Any) -> str | None:
 
 
 def _said(error: Exception | None) -> tuple[type, str]:
-    """What kind of error it is, and the name of what refuses: a text may show numbers, and where they are."""
+    """Return the class of an error, and the function that raised: messages may contain values and addresses."""
     return type(error), str(error).partition(":")[0]
 
 
 def _in_pytorch(program: Any) -> str | None:
-    """What is not as in PyTorch. Lines for which PyTorch has no kernel are left out, and what depends on them."""
+    """Describe what differs from PyTorch. Lines for which PyTorch has no kernel are dropped, with their dependents."""
     import parity
     from torture import _programs_run as run
     from torture._programs_decided import DERIVATIVES, decided
@@ -81,7 +81,7 @@ def _in_pytorch(program: Any) -> str | None:
         a, b = mine.refused.get(k), its.refused.get(k)
         if (a is None) != (b is None):
             known = decided(line, a, b) or any(words in str(b) for words in parity.NO_KERNEL)
-            if not known and not (left_out and isinstance(b or a, NameError)):  # of what such a line was to make
+            if not known and not (left_out and isinstance(b or a, NameError)):  # caused by a dropped line
                 return f"{line}: here {a!r}, in PyTorch {b!r}"
             left_out.append(k)
         elif isinstance(b, IndexError | ValueError | TypeError) and not isinstance(a, type(b)):
@@ -93,7 +93,7 @@ def _in_pytorch(program: Any) -> str | None:
         return _in_pytorch(program.without(odd))
     a, b = mine.stopped, its.stopped
     unknown = (*parity.NO_KERNEL, "is not implemented", "undefined Tensor in C++", OVERWRITTEN[1], SEVERAL)
-    if OVERWRITTEN[0] in str(a) or any(words in str(b) for words in unknown):  # what a rule keeps is each one's own
+    if OVERWRITTEN[0] in str(a) or any(words in str(b) for words in unknown):  # saved tensors differ
         mine.grads = its.grads = {}
     elif (a is None) != (b is None):
         return f"backward: here {a!r}, in PyTorch {b!r}"
@@ -104,7 +104,7 @@ def _in_pytorch(program: Any) -> str | None:
     try:
         there = run.told(its)
     except RuntimeError as error:
-        if SEVERAL in str(error):  # was written through: PyTorch says nothing of it any more
+        if SEVERAL in str(error):  # written through a view: PyTorch raises on any further use
             return None
         raise
     here = run.told(mine)
@@ -112,7 +112,7 @@ def _in_pytorch(program: Any) -> str | None:
 
 
 def _without_nan(mine: dict[str, Any], its: dict[str, Any]) -> dict[str, Any]:
-    """What PyTorch tells, with our second slopes where its are nan: of norms and powers at 0, where ours are 0."""
+    """Return PyTorch's results, with minigrad's second derivatives where PyTorch's are NaN: norms and powers at 0."""
     import numpy as np
 
     found = dict(its)
@@ -127,7 +127,7 @@ def _without_nan(mine: dict[str, Any], its: dict[str, Any]) -> dict[str, Any]:
 
 
 def _compared(program: Any, mine: dict[str, Any], its: dict[str, Any], where: str) -> str | None:
-    """The first label of which both do not say the same, but for rounding."""
+    """Return the first label whose results differ by more than rounding."""
     import numpy as np
 
     from torture import _programs_run as run
@@ -136,7 +136,7 @@ def _compared(program: Any, mine: dict[str, Any], its: dict[str, Any], where: st
     size = max([largest(x) for x in (*mine.values(), *[leaf.array for leaf in program.leaves])], default=0.0)
     for label in [*mine, *[label for label in its if label not in mine]]:
         a, b = mine.get(label), its.get(label)
-        if label.startswith("gradient") and (a is None or b is None):  # where one says 0, another says nothing
+        if label.startswith("gradient") and (a is None or b is None):  # one library may return 0, the other None
             there = a if b is None else b
             if isinstance(there, np.ndarray) and np.nan_to_num(there).any():
                 return f"{label} {a}, {where} {b}"
@@ -148,13 +148,13 @@ def _compared(program: Any, mine: dict[str, Any], its: dict[str, Any], where: st
                 spread = run.noisy(program, mine)
             if spread is not None and a.shape == b.shape and not _near(a, b, size, spread[label]):
                 return f"{label} {a.tolist()}, {where} {b.tolist()}"
-        elif a != b and not (label.startswith("strides") and None in (a, b)):  # where one's results lie otherwise
+        elif a != b and not (label.startswith("strides") and None in (a, b)):  # the layouts may differ
             return f"{label} {a}, {where} {b}"
     return None
 
 
 def largest(x: Any) -> float:
-    """The largest finite number of an array of fractions; 0 for what is none."""
+    """Return the largest finite element of a floating-point array, 0 for others."""
     import numpy as np
 
     return (
@@ -163,7 +163,7 @@ def largest(x: Any) -> float:
 
 
 def _near(a: Any, b: Any, size: float, spread: Any) -> bool:
-    """Whether arrays have one shape and are equal to some digits of the largest number, and to the spread of each."""
+    """Whether arrays have equal shapes and elements, up to a tolerance and the spread of each element."""
     import numpy as np
 
     from strategies import PARITY
@@ -180,7 +180,7 @@ def _near(a: Any, b: Any, size: float, spread: Any) -> bool:
 
 
 def _smallest(program: Any, check: Callable[[Any], str | None]) -> str | None:
-    """What is wrong with a program, and the smallest one of which something is."""
+    """Describe the failure of a program with the smallest program that also fails."""
     from torture import _programs_run as run
 
     with warnings.catch_warnings():
@@ -192,18 +192,18 @@ def _smallest(program: Any, check: Callable[[Any], str | None]) -> str | None:
         return f"{check(small)}{small}"
 
 
-# --- recorded steps ---
+# --- jitted steps ---
 
 
 def interpreted(number: int) -> str | None:
-    """A program as a recorded step on numpy, whose calls are run again, against the same without recording."""
+    """Compare a program as a jitted step on numpy, which replays its calls, with the plain function."""
     from torture import _programs_made
 
     return _smallest(_programs_made.program(number), lambda program: _recorded(program, "numpy"))
 
 
 def compiled(number: int) -> str | None:
-    """The same on cpu, where it becomes launches of kernels: as they are, with loops fused, or joined into one."""
+    """Compare the same on cpu, as kernel launches: unchanged, with fused loops, or merged into one."""
     from minigrad.compiler.jit import recording
     from torture import _programs_made
 
@@ -216,7 +216,7 @@ def compiled(number: int) -> str | None:
 
 
 def _recorded(program: Any, device: str) -> str | None:
-    """Where a recorded step gives other bits than the function that it was made of, in one of its runs."""
+    """Describe where a jitted step returns other bits than its function, in one of its runs."""
     import minigrad as mg
     from minigrad.core.errors import CaptureError, LinAlgError
     from torture import _programs_run as run
@@ -226,7 +226,7 @@ def _recorded(program: Any, device: str) -> str | None:
     for turn in range(RUNS):
         try:
             mine, left = step.called(jitted, turn)
-        except LinAlgError as error:  # of other numbers than it was recorded with, which ends the step
+        except LinAlgError as error:  # on other inputs than it was captured with, which ends the step
             step.called(step, turn)
             return (
                 None
@@ -234,36 +234,35 @@ def _recorded(program: Any, device: str) -> str | None:
                 else repr(error)
             )
         unfit = [k for k, error in step.refused.items() if isinstance(error, CaptureError)]
-        if unfit:  # what reads numbers cannot be recorded
+        if unfit:  # reading elements cannot be captured
             return _recorded(program.without(unfit), device)
         refused = {k: _kind(error) for k, error in step.refused.items()}, type(step.stopped)
         if isinstance(step.stopped, CaptureError):
             return _recorded(program.of_order(0), device)
         its, right = step.called(step, turn)
         if ({k: _kind(error) for k, error in step.refused.items()}, type(step.stopped)) != refused:
-            later = turn >= 2  # with other numbers others are refused, which a recording cannot know
-            if later or OVERWRITTEN[0] in str(step.stopped):  # it keeps indices that it brought into range
+            later = turn >= 2  # with other inputs other lines raise, which a capture cannot foresee
+            if later or OVERWRITTEN[0] in str(step.stopped):  # it saves normalised indices
                 continue
-            return f"recorded it refuses {refused}, else {step.refused} and {step.stopped}"
+            return f"jitted it raises {refused}, else {step.refused} and {step.stopped}"
         for label in its:
             if not _equal(mine[label], its[label]):
-                return f"run {turn}: {label} {mine[label].tolist()}, not recorded {its[label].tolist()}"
+                return f"run {turn}: {label} {mine[label].tolist()}, not jitted {its[label].tolist()}"
         for label in right:
             if not _equal(left[label], right[label]):
-                return f"run {turn}: {label} is left as {left[label].tolist()}, not recorded {right[label].tolist()}"
+                return f"run {turn}: {label} is left as {left[label].tolist()}, not jitted {right[label].tolist()}"
     return None
 
 
 def _kind(error: Exception) -> type:
-    """What kind an error is. Of a write to a leaf at a place that is not there either may be told: recorded, a place
-    given by numbers is looked at later."""
+    """Return the class of an error. A jitted step checks indices late, so a write to a leaf may raise either error."""
     from minigrad.core.errors import GraphError, ShapeError
 
     return GraphError if isinstance(error, ShapeError) and "index" in str(error) else type(error)
 
 
 def _equal(a: Any, b: Any) -> bool:
-    """Whether arrays have one type, one shape and the same numbers, to the last digit; 0 has either sign."""
+    """Whether arrays have one dtype, one shape and equal elements bit for bit; the sign of 0 does not matter."""
     import numpy as np
 
     if (a.dtype, a.shape) != (b.dtype, b.shape):
@@ -273,23 +272,23 @@ def _equal(a: Any, b: Any) -> bool:
     return bool(((a == b) | (np.isnan(a) & np.isnan(b))).all())
 
 
-SECONDS = 300.0  # of a case: one that fails is made small, and may be compiled often
+SECONDS = 300.0  # of a case: a failing one is shrunk, and may be compiled often
 ONE_THREAD = (("OMP_NUM_THREADS", "1"),)
 
 CAMPAIGNS = [
     Campaign(
         "programs beside PyTorch",
-        "a random program on numpy, on cpu and in PyTorch: values, views, writes, refusals, gradients of gradients",
+        "a random program on numpy, on cpu and in PyTorch: values, views, writes, errors, gradients of gradients",
         beside, many=20_000, few=4, seconds=SECONDS, environment=ONE_THREAD, needs=("torch",),
     ),
     Campaign(
         "programs by the interpreter",
-        "the same programs as steps that mg.jit recorded, on numpy, run with two sets of numbers: the same bits",
+        "the same programs as jitted steps on numpy, run with two sets of inputs: the same bits",
         interpreted, many=5_000, few=50, seconds=SECONDS, environment=ONE_THREAD,
     ),
     Campaign(
         "programs compiled",
-        "the same as steps on cpu: launches of kernels, with loops fused, or joined into one kernel: the same bits",
+        "the same as jitted steps on cpu: kernel launches, fused loops, or one merged kernel: the same bits",
         compiled, many=1000, few=4, seconds=SECONDS, environment=ONE_THREAD,
     ),
 ]  # fmt: skip

@@ -1,7 +1,7 @@
-"""Much of everything: long graphs, large tensors, many steps, processes and threads at once, forks.
+"""Large scale: long graphs, large tensors, many steps, concurrent processes and threads, forks.
 
-What is asked of memory and time is loose enough for a busy machine, and tight enough that twice the work a node, a
-copy too many or a leak shows.
+The limits of memory and time are loose enough for a busy machine, and tight enough to reveal twice the work per node,
+an extra copy or a leak.
 """
 
 from __future__ import annotations
@@ -26,30 +26,30 @@ __all__ = ["CAMPAIGNS"]
 
 NUMPY = (("MINIGRAD_DEVICE", "numpy"),)
 CPU = (("MINIGRAD_DEVICE", "cpu"),)
-VALUES, VALUE_BYTES = 1_000_000, 600  # of a Value that remembers: the object, its operands, data, gradient
-TENSORS, TENSOR_BYTES = 100_000, 3_000  # of a tensor of 4 numbers that remembers: also its memory and what rules keep
+VALUES, VALUE_BYTES = 1_000_000, 600  # per recorded Value: the object, its operands, data, gradient
+TENSORS, TENSOR_BYTES = 100_000, 3_000  # per recorded tensor of 4 elements: also its storage and saved tensors
 LARGE = 10**8
 STEPS = 10_000
 GROWTH = 8 * 2**20
 
 
 def resident() -> int:
-    """Bytes of memory that this process has now."""
+    """Return the resident memory of this process in bytes."""
     pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
     return pages * resource.getpagesize()
 
 
 def needs(gigabytes: float) -> None:
-    """Raise Skip where less memory is free."""
+    """Raise Skip if less memory is free."""
     for line in Path("/proc/meminfo").read_text(encoding="ascii").splitlines():
         if line.startswith("MemAvailable") and int(line.split()[1]) < gigabytes * 2**20:
             raise Skip(f"needs {gigabytes:g} GiB of free memory")
 
 
 def grown(build: Callable[[int], Any], nodes: int, most: int) -> str | None:
-    """Build a graph, go back through it, and let go of it: what is wrong with its memory or its time.
+    """Build a graph, run backward and free it; return what is wrong with its memory or its time.
 
-    Time a node must not grow with their number: twice a hundredth's, for what no longer fits the cache.
+    The time per node must not grow with the number of nodes: twice that of a hundredth, for cache misses.
     """
     times = []
     for count in (nodes // 100, nodes):
@@ -65,11 +65,11 @@ def grown(build: Callable[[int], Any], nodes: int, most: int) -> str | None:
         gc.collect()
         times.append((time.process_time() - start) / count)
     if taken > most:
-        return f"a node takes {taken:.0f} bytes, more than {most}"
+        return f"a node takes {taken:.0f} bytes, limit {most}"
     if times[1] > 4 * times[0]:
         return f"a node of {nodes:,} takes {times[1] / times[0]:.1f} times as long as one of {nodes // 100:,}"
     if (left := resident() - before) > nodes * most / 4:
-        return f"{left / nodes:.0f} bytes a node are left when the graph is gone"
+        return f"{left / nodes:.0f} bytes per node are leaked after the graph is freed"
     return None
 
 
@@ -99,14 +99,11 @@ def tensors(number: int) -> str | None:
 
 
 def large(number: int) -> str | None:
-    """Functions of 10**8 numbers: results at both ends, and no more memory than operands and results have."""
+    """Run functions of 10**8 elements: check the results, and that memory does not exceed operands and results."""
     import minigrad as mg
 
     needs(8)
-    # The peak only rises: what may hold most comes last.
-    chosen: list[
-        tuple[str, Callable[[Any], Any], float, float]
-    ] = [  # the peak only rises: what may hold most comes last
+    chosen: list[tuple[str, Callable[[Any], Any], float, float]] = [  # peak memory only rises: order by expected peak
         ("sum", lambda x: x.sum(), LARGE / 2, 1.1),
         ("mean", lambda x: x.mean(), 0.5, 1.1),
         ("amax", lambda x: x.view(10_000, 10_000).amax(1).sum(), 5_000.0, 1.1),
@@ -123,9 +120,9 @@ def large(number: int) -> str | None:
     x = mg.full((LARGE,), 0.5)
     found = float(function(x))
     if abs(found - expected) > 1e-6 * expected:
-        return f"{name} of {LARGE:,} numbers gives {found}, not {expected}"
+        return f"{name} of {LARGE:,} elements returns {found}, not {expected}"
     peak = mg.memory()[x.device].peak / (4 * LARGE)
-    return f"{name} held {peak:.1f} times the numbers' memory, more than {most}" if peak > most else None
+    return f"{name} used {peak:.1f} times the operand's memory, limit {most}" if peak > most else None
 
 
 def _gradient(x: Any) -> Any:
@@ -135,7 +132,7 @@ def _gradient(x: Any) -> Any:
 
 
 def steps(number: int) -> str | None:
-    """10,000 steps of training: memory is as after the first thousand, and the tensors are as many."""
+    """Train for 10,000 steps: memory and the number of tensors stay as after the first thousand."""
     import minigrad as mg
 
     mg.manual_seed(number)
@@ -177,7 +174,7 @@ print(json.dumps([step(x).item() for _ in range(18)] + [x.sort(1)[0].cumsum(1).s
 
 
 def sharing(number: int) -> str | None:
-    """Eight processes begin at once with one empty folder of compiled kernels; a ninth finds it full."""
+    """Start eight processes at once with one empty kernel cache; a ninth finds it full."""
     with tempfile.TemporaryDirectory() as folder:
         environment = {**os.environ, "TI_OFFLINE_CACHE_FILE_PATH": folder}
 
@@ -190,13 +187,13 @@ def sharing(number: int) -> str | None:
         last = begun()
         found.append((*last.communicate(), last.returncode))
     if wrong := [error[-300:] for _, error, code in found if code]:
-        return f"{len(wrong)} of 9 processes end otherwise: {wrong[0]}"
+        return f"{len(wrong)} of 9 processes failed: {wrong[0]}"
     results = {json.dumps(json.loads(said.splitlines()[-1])) for said, _, _ in found}
-    return None if len(results) == 1 else f"the processes computed different numbers: {sorted(results)}"
+    return None if len(results) == 1 else f"the processes computed different results: {sorted(results)}"
 
 
 def threads(number: int) -> str | None:
-    """Eight threads compute at once, each its own: eager, backward, a recorded step, Values."""
+    """Run eight threads at once on separate data: eager, backward, a jitted step, Values."""
     import minigrad as mg
 
     generator = random.Random(number)
@@ -218,7 +215,7 @@ def threads(number: int) -> str | None:
     def run(k: int) -> None:
         try:
             found[k] += [work(k) for _ in range(15)]
-        except Exception as error:  # noqa: BLE001 -- whatever it is, it is told
+        except Exception as error:  # noqa: BLE001 -- any exception is reported
             errors.append(f"{type(error).__name__}: {error}")
 
     crowd = [threading.Thread(target=run, args=(k,)) for k in generator.sample(range(len(a)), len(a))]
@@ -230,7 +227,7 @@ def threads(number: int) -> str | None:
         return f"{len(errors)} threads failed, the first with {errors[0]}"
     for k, numbers in enumerate(found):
         if any(abs(one - alone[k]) > 1e-6 * abs(alone[k]) for one in numbers):
-            return f"thread {k} computed {numbers[:3]}…, alone it is {alone[k]}"
+            return f"thread {k} computed {numbers[:3]}…, but {alone[k]} alone"
     return None
 
 
@@ -258,7 +255,7 @@ print(status, (a @ a).sum().item(), flush=True)
 
 
 def forked(number: int) -> str | None:
-    """A fork after use: what the child may do it does, what it may not do is said, and the parent goes on."""
+    """Fork after use: the child works, or raises a clear error where it cannot, and the parent continues."""
     device, way = ("numpy", "cpu")[number % 2], ("device", "numpy", "values")[number // 2 % 3]
     done = subprocess.run(
         [sys.executable, "-c", FORKS, device, way], capture_output=True, text=True, timeout=120, check=False
@@ -272,13 +269,13 @@ def forked(number: int) -> str | None:
 
 
 CAMPAIGNS = [
-    Campaign("values", f"a chain of {VALUES:,} Values: bytes and time a node, its end", values, 2, 1, seconds=300),
+    Campaign("values", f"a chain of {VALUES:,} Values: bytes and time per node, freeing", values, 2, 1, seconds=300),
     Campaign("tensors", f"a chain of {TENSORS:,} tensors: the same", tensors, 2, 1, seconds=300, environment=NUMPY),
-    Campaign("large", "functions of 10⁸ numbers on cpu: results, and memory", large, 11, 1, 300, CPU),
-    Campaign("steps", f"{STEPS:,} steps of training, eager and recorded: flat memory", steps, 2, 0, 600, NUMPY),
-    Campaign("steps on cpu", "the same by Taichi's kernels", steps, 2, 0, 600, CPU),
-    Campaign("sharing", "eight processes at once with one empty folder of compiled kernels", sharing, 10, 0, 300, CPU),
-    Campaign("threads", "eight threads that compute at once", threads, 30, 1, 300, CPU),
+    Campaign("large", "functions of 10⁸ elements on cpu: results and memory", large, 11, 1, 300, CPU),
+    Campaign("steps", f"{STEPS:,} training steps, eager and jitted: flat memory", steps, 2, 0, 600, NUMPY),
+    Campaign("steps on cpu", "the same with Taichi's kernels", steps, 2, 0, 600, CPU),
+    Campaign("sharing", "eight concurrent processes with one empty kernel cache", sharing, 10, 0, 300, CPU),
+    Campaign("threads", "eight threads that compute concurrently", threads, 30, 1, 300, CPU),
     Campaign("threads on numpy", "the same on the device numpy", threads, 30, 0, 300, NUMPY),
     Campaign("forks", "a fork after use: numpy, cpu, Values in the child", forked, 6, 1, 150),
 ]
