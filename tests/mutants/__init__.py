@@ -1,15 +1,15 @@
-"""Mutants: faults that are planted by hand, one by one, to see that a test notices each.
+"""Mutation tests: hand-written mutants, each of which a test must kill.
 
-`make mutants` plants them into a copy of the tree and runs, for each, the tests that should notice; `results.txt` has
-which test did. A fault here is one that a tired person could make: a wrong sign, a stale guard, an offset off by one,
-an exception swallowed, a wrong message. Each room of the house has at least one.
+`make mutants` applies them to a copy of the tree and runs, for each, the tests that should fail; `results.txt` records
+which test did. A mutant is a plausible mistake: a wrong sign, a stale guard, an off-by-one offset, a swallowed
+exception, a wrong message. Each package has at least one.
 
     make mutants ARGS="--only tanh"      only the mutants with this in their name or path
-    make mutants ARGS=--whole            run all tests where those that are named notice nothing
-    make mutants ARGS=--sane             only see that the named tests pass while nothing is planted
+    make mutants ARGS=--whole            run all tests if the listed ones do not kill a mutant
+    make mutants ARGS=--sane             only check that the listed tests pass without a mutant
 
-A mutant that survives asks for a test, or for a better mutant: when the code that it changes is rewritten, plant the
-fault again in the new code.
+A surviving mutant calls for a test, or for a better mutant. When the code that it changes is rewritten, write the
+mutant again for the new code.
 """
 
 from __future__ import annotations

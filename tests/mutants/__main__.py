@@ -1,4 +1,4 @@
-"""`make mutants`: plant each fault into a copy of the tree, and see that a test notices. See mutants/__init__.py."""
+"""`make mutants`: apply each mutant to a copy of the tree, and check that a test kills it. See mutants/__init__.py."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ RESULTS = Path(__file__).parent / "results.txt"
 PLAYER = "viz/minigrad_viz/static/player.js"  # built from viz/frontend/src
 PACKAGES = "viz/frontend/node_modules"
 PYTEST = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
-# What `make test` runs, but for the test of this catalogue, which would notice every fault by its text.
+# What `make test` runs, without the test of this catalogue, which would detect every mutant by its source.
 WHOLE = ["--numprocesses", "2", "--dist", "loadscope", "--nbval", "--nbval-sanitize-with", "notebooks/sanitize.cfg"]
 WHOLE += ["tests", "minigrad", "viz/minigrad_viz", "notebooks", "--ignore", "tests/project/test_mutants.py"]
 FAILED = re.compile(r"^(?:FAILED|ERROR) (\S+?(?:\[.*?\])?)(?: - .*)?$", re.MULTILINE)
@@ -33,7 +33,7 @@ WHERE = "import minigrad, minigrad_viz; print(minigrad.__file__, minigrad_viz.__
 
 
 class Copy:
-    """A copy of the tracked files, as they are now, in which Python imports the copy and not what is installed."""
+    """A copy of the tracked files in their current state, from which Python imports minigrad."""
 
     def __init__(self, folder: Path, timeout: float) -> None:
         self.folder, self.timeout = folder, timeout
@@ -47,10 +47,10 @@ class Copy:
             (folder / PACKAGES).symlink_to((ROOT / PACKAGES).resolve())
         _, imported = self.run([sys.executable, "-c", WHERE], "/")
         if not all(Path(file).is_relative_to(folder) for file in imported.split()):
-            raise SystemExit(f"mutants: the copy in {folder} is not what Python imports, but {imported}")
+            raise SystemExit(f"mutants: Python imports {imported} instead of the copy in {folder}")
 
     def run(self, command: Sequence[str], cwd: Path | str = "") -> tuple[int | None, str]:
-        """Run a command in the copy: return its exit status, None where it ran out of time, and what it printed."""
+        """Run a command in the copy; return its exit status, None on timeout, and its output."""
         child = subprocess.Popen(
             command, cwd=cwd or self.folder, env=self.environment, text=True, encoding="utf-8",
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, start_new_session=True,
@@ -64,7 +64,7 @@ class Copy:
 
     @contextmanager
     def planted(self, mutant: Mutant) -> Iterator[None]:
-        """A block in which the fault is in the copy, and where it is in a source of the player, in its built module."""
+        """Apply the mutant to the copy inside the block; rebuild the player if it changes the player's source."""
         built = mutant.path.startswith("viz/frontend/src/")
         files = [self.folder / name for name in [mutant.path, PLAYER][: 1 + built]]
         before = [(file, file.read_bytes(), file.stat()) for file in files]
@@ -76,33 +76,33 @@ class Copy:
         finally:
             for file, content, status in before:
                 file.write_bytes(content)
-                os.utime(file, ns=(status.st_atime_ns, status.st_mtime_ns))  # by which Python knows compiled modules
+                os.utime(file, ns=(status.st_atime_ns, status.st_mtime_ns))  # Python compares it with compiled modules
 
     def notices(self, mutant: Mutant, whole: bool) -> tuple[bool, str]:
-        """Whether a test notices the fault, and which does first. One that fails without the fault notices nothing."""
+        """Return whether a test kills the mutant, and which. A test that fails without the mutant does not count."""
         for tests in [[f"tests/{name}" for name in mutant.tests], *([WHOLE] if whole else [])]:
             with self.planted(mutant):
                 status, printed = self.run([*PYTEST, "-x", *tests])
             if status is None:
                 return mutant.hangs, "timed out"
             if status == 5:
-                raise SystemExit(f"mutants: {mutant.name}: there are no tests in {' '.join(tests)}.")
+                raise SystemExit(f"mutants: {mutant.name}: {' '.join(tests)} contain no tests.")
             if status:
                 found = FAILED.search(printed)
-                by = found[1] if found else f"pytest ended with {status}: {printed.strip()[-200:]!r}"
+                by = found[1] if found else f"pytest exited with {status}: {printed.strip()[-200:]!r}"
                 fails_unmutated = self.run([*PYTEST, *([found[1]] if found else ["--collect-only", *tests])])[0]
-                return not fails_unmutated, f"{by}{', which fails without the fault too' if fails_unmutated else ''}"
+                return not fails_unmutated, f"{by}{', which also fails without the mutant' if fails_unmutated else ''}"
         return False, "–"
 
 
 def needed(mutant: Mutant) -> str:
-    """What this machine lacks to notice the fault, "" where it lacks nothing."""
+    """Return the missing requirements of the mutant's tests, or ""."""
     tools = ["node", "npm packages", "chromium", "playwright"] if mutant.path.endswith(".js") else []
     return ", ".join(tool for tool in tools if not is_here(tool))
 
 
 def machine() -> str:
-    """The processor, its cores, Python and the day, as the table has them at its head."""
+    """Return the header of the table: the date, the processor, its cores and Python's version."""
     info = Path("/proc/cpuinfo")
     named = re.search(r"^model name\s*: (.+)$", info.read_text(), re.MULTILINE) if info.exists() else None
     cores, python = os.cpu_count(), platform.python_version()
@@ -110,7 +110,7 @@ def machine() -> str:
 
 
 def write_result(mutant: Mutant, line: str) -> None:
-    """Put a mutant's line into the table, in the order of the catalogue; other lines stay if they are of today."""
+    """Write a mutant's row to the table, in catalogue order; keep other rows if they are from today."""
     head, *lines = RESULTS.read_text(encoding="utf-8").splitlines() if RESULTS.exists() else [""]
     known = {one.partition(" | ")[0]: one for one in lines if head == machine()} | {mutant.name: line}
     rows = [known[one.name] for one in MUTANTS if one.name in known]
@@ -119,11 +119,15 @@ def write_result(mutant: Mutant, line: str) -> None:
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m mutants", description=__doc__)
-    parser.add_argument("--only", nargs="+", default=[""], metavar="TEXT", help="those with this in their name or path")
-    parser.add_argument("--whole", action="store_true", help="run every test where the named ones notice nothing")
-    parser.add_argument("--sane", action="store_true", help="only see that the named tests pass without any fault")
-    parser.add_argument("--timeout", type=float, default=900, metavar="S", help="seconds for a run (%(default)g)")
-    parser.add_argument("--write", action="store_true", help="keep the lines in tests/mutants/results.txt")
+    parser.add_argument(
+        "--only", nargs="+", default=[""], metavar="TEXT", help="only mutants with this in their name or path"
+    )
+    parser.add_argument("--whole", action="store_true", help="run every test if the listed ones do not kill the mutant")
+    parser.add_argument("--sane", action="store_true", help="only check that the listed tests pass without a mutant")
+    parser.add_argument(
+        "--timeout", type=float, default=900, metavar="S", help="time limit of a run in seconds (%(default)g)"
+    )
+    parser.add_argument("--write", action="store_true", help="store the rows in tests/mutants/results.txt")
     options = parser.parse_args()
     chosen = [one for one in MUTANTS if any(text in one.name or text in one.path for text in options.only)]
     if not chosen:

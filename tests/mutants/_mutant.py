@@ -1,4 +1,4 @@
-"""What a planted fault is."""
+"""The definition of a mutant."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ __all__ = ["Mutant"]
 
 @dataclass(frozen=True)
 class Mutant:
-    """A planted fault, named by what goes wrong: in the file at `path`, `new` stands in place of `old`.
+    """A mutation, named after the fault that it causes: it replaces `old` by `new` in the file at `path`.
 
-    `path` counts from the root of the repository, and `old` occurs in that file once. `tests` are the files below
-    `tests/` that should notice, the most likely one first. A fault that `hangs` is noticed by never coming to an end.
+    `path` is relative to the root of the repository, and `old` occurs in that file once. `tests` are the files below
+    `tests/` that should fail, the most likely one first. A mutant that `hangs` is killed by a timeout.
     """
 
     name: str
@@ -23,7 +23,9 @@ class Mutant:
     hangs: bool = False
 
     def planted(self, text: str) -> str:
-        """Return the text of the file with the fault in it. Raises ValueError unless `old` occurs in it once."""
+        """Return the mutated source of the file. Raises ValueError unless `old` occurs in it once."""
         if text.count(self.old) != 1:
-            raise ValueError(f"{self.name}: {self.path} has {self.old!r} {text.count(self.old)} times, not once.")
+            raise ValueError(
+                f"{self.name}: {self.old!r} occurs {text.count(self.old)} times in {self.path}, expected 1."
+            )
         return text.replace(self.old, self.new)

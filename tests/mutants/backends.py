@@ -1,4 +1,4 @@
-"""Faults in kernels, device by device: Python's floats, NumPy, Taichi, and formulas that are printed or played."""
+"""Mutants of kernels, by device: Python floats, NumPy, Taichi, and formulas for printing or the player."""
 
 from mutants._mutant import Mutant
 
@@ -20,14 +20,14 @@ MUTANTS = (
         ("backends/test_python.py",),
     ),
     Mutant(
-        "argmax gives the last of those that tie",
+        "argmax returns the last of tied elements",
         "minigrad/backends/numpy/reduce.py",
         "return np.argmax(a, axis=dim, keepdims=keepdim)",
         "return a.shape[dim] - 1 - np.argmax(np.flip(a, dim), axis=dim, keepdims=keepdim)",
         ("functional/test_reduce.py",),
     ),
     Mutant(
-        "the sum of many float32 is not added up in float64",
+        "the sum of many float32 is not accumulated in float64",
         "minigrad/backends/numpy/reduce.py",
         "return over(np.add, a, dim, keepdim, dtype=np.float64).astype(a.dtype)",
         "return over(np.add, a, dim, keepdim, dtype=a.dtype)",
@@ -55,7 +55,7 @@ MUTANTS = (
         ("optim/test_optimizer.py", "optim/test_optim_trajectories.py"),
     ),
     Mutant(
-        "normal numbers depend on where a draw begins",
+        "normal samples depend on the offset of a draw",
         "minigrad/backends/numpy/random.py",
         "skipped = offset % 2",
         "skipped = 0",
@@ -76,7 +76,7 @@ MUTANTS = (
         ("viz/frontend/test_engine.py", "backends/formula/test_formula.py"),
     ),
     Mutant(
-        "the least integer of a type is refused",
+        "the smallest integer of a dtype is rejected",
         "minigrad/backends/limits.py",
         "low = -high - signed if",
         "low = -high if",
@@ -90,21 +90,21 @@ MUTANTS = (
         ("viz/frontend/test_loops.py",),
     ),
     Mutant(
-        "a custom kernel gets an array with gaps",
+        "a custom kernel receives a non-contiguous array",
         "minigrad/backends/arrays.py",
         'take = shape.in_rows if device == "cpu" else host',
         'take = (lambda x: x) if device == "cpu" else host',
         ("backends/test_custom.py",),
     ),
     Mutant(
-        "compiled relu makes 0 of nan",
+        "compiled relu returns 0 for NaN",
         "minigrad/backends/taichi/codegen/snippets.py",
         '"relu": "ti.select(a <= 0, 0, a)",',
         '"relu": "ti.select(a > 0, a, 0)",',
         ("backends/taichi/kernels/test_elementwise.py",),
     ),
     Mutant(
-        "a vectorised sum takes one element beyond the row",
+        "a vectorised sum reads one element beyond the row",
         "minigrad/backends/taichi/codegen/wide.py",
         "            x = ti.select(lanes < high, x, nothing)\\n{how.lines(how.add, 12)}",
         "            x = ti.select(lanes <= high, x, nothing)\\n{how.lines(how.add, 12)}",
@@ -175,7 +175,7 @@ MUTANTS = (
         ("whole/test_threads.py",),
     ),
     Mutant(
-        "the lock of a process that was killed stays",
+        "the lock of a killed process is not released",
         "minigrad/backends/taichi/runtime/storing.py",
         "if time.time() - os.path.getmtime(lock) > LOCKED:",
         "if time.time() - os.path.getmtime(lock) < LOCKED:",

@@ -1,4 +1,4 @@
-"""Faults in the floors up to tensors: types, shapes, memory, the graph and the chain rule."""
+"""Mutants of the core up to tensors: dtypes, shapes, memory, the graph and the chain rule."""
 
 from mutants._mutant import Mutant
 
@@ -6,14 +6,14 @@ __all__ = ["MUTANTS"]
 
 MUTANTS = (
     Mutant(
-        "an error prints characters that turn the direction of text",
+        "an error prints bidirectional control characters",
         "minigrad/core/errors.py",
         r"\u2028-\u202e",
         r"\u2028-\u2029",
         ("core/test_errors.py", "viz/pictures/test_drawing_bad_input.py"),
     ),
     Mutant(
-        "a traced number swaps the operands of 1 - beta",
+        "a symbolic scalar swaps the operands of 1 - beta",
         "minigrad/core/symbolic.py",
         "self.book.binary(sign, other, self)",
         "self.book.binary(sign, self, other)",
@@ -55,21 +55,21 @@ MUTANTS = (
         ("core/test_tensor.py", "core/test_views.py"),
     ),
     Mutant(
-        "two devices meet, and the advice names the wrong one",
+        "the error for operands on two devices suggests the wrong one",
         "minigrad/core/storage.py",
         "x.to({found!r})",
         "x.to({place!r})",
         ("profiling/test_profiler.py",),
     ),
     Mutant(
-        "a tap listens on after its block raised",
+        "a tap stays registered after its block raised",
         "minigrad/core/modes.py",
         "            now |= before[-1]  # no calls before",
         "            now |= {} if error else before[-1]  # no calls before",
         ("core/test_dispatch.py", "autograd/test_anomaly.py"),
     ),
     Mutant(
-        "set_grad_enabled as a block leaves its mode behind",
+        "set_grad_enabled as a context manager does not restore the mode",
         "minigrad/core/grad_mode.py",
         "        _switch(*self._before)\n\n    def __call__",
         "        _switch(self._mode, not self._mode)\n\n    def __call__",
@@ -83,7 +83,7 @@ MUTANTS = (
         ("core/test_effects.py", "core/test_dispatch.py"),
     ),
     Mutant(
-        "the end of memory is swallowed",
+        "an out-of-memory error is swallowed",
         "minigrad/core/dispatch.py",
         'raise OutOfMemoryError(f"{op}: {error}") from None',
         "result = inputs[0]",
@@ -104,7 +104,7 @@ MUTANTS = (
         ("core/test_modes.py", "core/test_graph.py"),
     ),
     Mutant(
-        "a gradient that is passed on whole is added to in place",
+        "a gradient that is passed on unchanged is accumulated into",
         "minigrad/core/graph.py",
         "if part or target in totals:\n                    own.add(target)",
         "own.add(target)",
@@ -118,21 +118,21 @@ MUTANTS = (
         ("core/test_tensor.py", "core/test_views.py"),
     ),
     Mutant(
-        "a gradient keeps another type than its operand",
+        "a gradient has another dtype than its operand",
         "minigrad/core/step.py",
         'return gradient if array.dtype is dtype else OPS["to"](gradient, dtype=as_dtype(dtype))',
         "return gradient",
         ("core/test_promotion.py",),
     ),
     Mutant(
-        "a tensor of no dimensions promotes as one that has some",
+        "a 0-d tensor promotes like one with dimensions",
         "minigrad/core/promotion.py",
         "[x.dtype for x in tensors if x.ndim],",
         "[x.dtype for x in tensors],",
         ("core/test_dtypes.py", "core/test_promotion.py"),
     ),
     Mutant(
-        "a method in place computes with the numbers that it overwrites",
+        "an in-place method reads elements after it overwrote them",
         "minigrad/core/registry.py",
         "self.clone() if saves_operand and modes.grad else self",
         "self",
@@ -146,28 +146,28 @@ MUTANTS = (
         ("core/test_views.py", "functional/test_in_place_views.py"),
     ),
     Mutant(
-        "a Value that is a right operand twice gets the last gradient only",
+        "a Value that is the right operand twice receives only the last gradient",
         "minigrad/core/unrolled.py",
         "            total = get(right)\n            totals[right] = product if total is None else total + product",
         "            totals[right] = product",
         ("core/test_value.py", "core/test_unrolled.py"),
     ),
     Mutant(
-        "a number on the left of an operator stands on its right",
+        "a reflected operator swaps the scalar and the tensor",
         "minigrad/core/value.py",
         "(other, self) if reflected else (self, other)",
         "(self, other)",
         ("core/test_value_operands.py", "core/test_unrolled.py"),
     ),
     Mutant(
-        "a rule may ask for what nobody declared",
+        "a derivative rule may name an undeclared parameter",
         "minigrad/core/rules.py",
         "    if unknown:\n",
         "    if unknown and op.variadic:\n",
         ("backends/formula/test_formula.py", "core/test_graph.py"),
     ),
     Mutant(
-        "a function that was compiled keeps itself alive",
+        "a compiled function holds a reference to itself",
         "minigrad/core/specialise.py",
         "names.pop(name)",
         "names[name]",
@@ -181,7 +181,7 @@ MUTANTS = (
         ("core/test_value.py", "core/test_grad_mode.py"),
     ),
     Mutant(
-        "what a write in place overwrites is not copied for the rule that reads it",
+        "an in-place write does not copy the saved operand that it overwrites",
         "minigrad/core/tensor.py",
         "        out = wrap(copy_of(self._array))\n",
         "        out = wrap(self._array)\n",
@@ -195,7 +195,7 @@ MUTANTS = (
         ("core/test_tensor.py", "core/test_accumulation.py"),
     ),
     Mutant(
-        "hook results of another shape are taken",
+        "hook results of another shape are accepted",
         "minigrad/core/hooks.py",
         '        check_gradient(found, given._array, "register_hook: the result of the hook", "the gradient")\n',
         "        pass\n",
@@ -209,21 +209,21 @@ MUTANTS = (
         ("random/test_generators.py",),
     ),
     Mutant(
-        "names that differ do not count as here",
+        "names that differ from PyTorch's count as missing",
         "minigrad/pytorch/coverage.py",
         "{(yes + differs) /",
         "{yes /",
         ("pytorch/test_pytorch.py",),
     ),
     Mutant(
-        "a gradient that another thread forgot comes back",
+        "a gradient that another thread cleared reappears",
         "minigrad/core/accumulation.py",
         "            if place._grad is grad:",
         "            if grad is not None or grad is None:",
         ("whole/test_threads.py",),
     ),
     Mutant(
-        "a snapshot tells of the operands that were not replaced",
+        "a snapshot lists operands that were replaced",
         "minigrad/core/snapshot.py",
         "if y in late",
         "if y not in late",

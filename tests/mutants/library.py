@@ -1,4 +1,4 @@
-"""Faults in what is built on top: models, optimizers, data, files, lessons, training, many processes, the command."""
+"""Mutants of everything built on the engine: models, optimizers, data, files, lessons, training, processes, the CLI."""
 
 from mutants._mutant import Mutant
 
@@ -6,7 +6,7 @@ __all__ = ["MUTANTS"]
 
 MUTANTS = (
     Mutant(
-        "AdamW decays weights by another default than PyTorch's",
+        "AdamW's default weight_decay differs from PyTorch's",
         "minigrad/optim/adam.py",
         "weight_decay: float = 1e-2,",
         "weight_decay: float = 1e-3,",
@@ -20,7 +20,7 @@ MUTANTS = (
         ("optim/lr_scheduler/test_lr_scheduler.py",),
     ),
     Mutant(
-        "kaiming takes fan_in where fan_out is asked for",
+        "kaiming uses fan_in for fan_out",
         "minigrad/nn/init.py",
         '[mode == "fan_out"]',
         '[mode == "fan_in"]',
@@ -55,7 +55,7 @@ MUTANTS = (
         ("data/test_official.py",),
     ),
     Mutant(
-        "a damaged end of a packed file is swallowed",
+        "a damaged end of a compressed file is ignored",
         "minigrad/data/idx.py",
         "        rest = file.read(1)\n    except (EOFError, zlib.error, gzip.BadGzipFile) as error:\n        raise",
         "        rest = file.read(1)\n    except (EOFError, zlib.error, gzip.BadGzipFile) as error:\n"
@@ -70,7 +70,7 @@ MUTANTS = (
         ("io/test_io.py",),
     ),
     Mutant(
-        "a lesson takes an answer that is 5 percent off",
+        "a lesson accepts an answer that is 5 percent off",
         "minigrad/lessons/checking.py",
         "return math.isclose(x, y, rel_tol=1e-4, abs_tol=1e-6)",
         "return math.isclose(x, y, rel_tol=5e-2, abs_tol=1e-6)",
@@ -91,7 +91,7 @@ MUTANTS = (
         ("functional/test_linalg.py",),
     ),
     Mutant(
-        "utils.data gives the sequential sampler for the random one",
+        "utils.data returns the sequential sampler for the random one",
         "minigrad/utils/data.py",
         "    RandomSampler,\n    Sampler,\n    SequentialSampler,\n",
         "    Sampler,\n    SequentialSampler,\n    SequentialSampler as RandomSampler,\n",
@@ -119,7 +119,7 @@ MUTANTS = (
         ("training/test_run.py",),
     ),
     Mutant(
-        "a replica adds up the gradients of its pieces without weighing them",
+        "a replica sums the gradients of its micro-batches without weights",
         "minigrad/distributed/replica.py",
         "part = part * (weight / total)",
         "part = part * 1.0",
@@ -133,7 +133,7 @@ MUTANTS = (
         ("distributed/sweeps/test_plan.py",),
     ),
     Mutant(
-        "importing minigrad does not listen for interrupted cells",
+        "importing minigrad registers no handler for interrupted cells",
         "minigrad/__init__.py",
         "modes.listen()\n",
         "",
@@ -161,14 +161,14 @@ MUTANTS = (
         ("cli/test_lessons.py",),
     ),
     Mutant(
-        "the doctor exits with 0 where something is missing",
+        "the doctor exits with 0 although something is missing",
         "minigrad/cli/doctor.py",
         "return 1 if missing else 0",
         "return 0",
         ("cli/test_lessons.py",),
     ),
     Mutant(
-        "an address in the output of a lesson stays",
+        "a memory address stays in the output of a lesson",
         "notebooks/sanitize.cfg",
         r"regex: \b0x[0-9a-fA-F]{6,}\b",
         r"regex: \b0x[0-9A-F]{6,}\b",

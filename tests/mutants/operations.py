@@ -1,4 +1,4 @@
-"""Faults in operations and their gradients, and in what makes, draws, measures and frees tensors."""
+"""Mutants of operations and their gradients, and of tensor creation, sampling, profiling and freeing."""
 
 from mutants._mutant import Mutant
 
@@ -13,14 +13,14 @@ MUTANTS = (
         ("autograd/test_functional.py", "ops/test_elementwise.py"),
     ),
     Mutant(
-        "where operands tie, maximum passes the gradient twice",
+        "maximum passes the gradient twice to tied operands",
         "minigrad/ops/elementwise.py",
         "lambda g, a, b: where(a == b, 0.5 * g, where(a < b, 0.0, g))",
         "lambda g, a, b: where(a == b, g, where(a < b, 0.0, g))",
         ("ops/test_elementwise.py", "core/test_value.py"),
     ),
     Mutant(
-        "amax passes the whole gradient to each that ties",
+        "amax passes the full gradient to each tied element",
         "minigrad/ops/reduce.py",
         "return div(share, sum(chosen, dim=dim, keepdim=True))",
         "return share",
@@ -55,7 +55,7 @@ MUTANTS = (
         ("functional/test_creation.py",),
     ),
     Mutant(
-        "a draw advances the stream by one number only",
+        "a draw advances the generator by one element only",
         "minigrad/random/generator.py",
         "self._drawn += count",
         "self._drawn += 1",
@@ -90,14 +90,14 @@ MUTANTS = (
         ("functional/test_normalization.py", "pytorch/test_pytorch.py"),
     ),
     Mutant(
-        "anomaly mode blames an operation for an infinity that it was given",
+        "anomaly mode blames an operation for an infinite operand",
         "minigrad/autograd/anomaly.py",
         "if infinities and not any(n or i for n, i in given):",
         "if infinities and not any(n for n, i in given):",
         ("autograd/test_anomaly.py",),
     ),
     Mutant(
-        "a Function's gradient of another shape is taken",
+        "a Function's gradient of another shape is accepted",
         "minigrad/autograd/function.py",
         "if x is not None and shape is not None and x.shape != shape:",
         "if x is not None and shape is not None and len(x.shape) != len(shape):",
@@ -118,7 +118,7 @@ MUTANTS = (
         ("profiling/test_profiler.py",),
     ),
     Mutant(
-        "a custom kernel returns another shape, and nobody says so",
+        "a custom kernel may return another shape without an error",
         "minigrad/backends/custom.py",
         "declared.domain and result.shape != broadcast_shapes(",
         "not declared.domain and result.shape != broadcast_shapes(",

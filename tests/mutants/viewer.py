@@ -1,4 +1,4 @@
-"""Faults in what is seen: traces, pictures, the widget, the player in JavaScript, and the book's extensions."""
+"""Mutants of the viewer: traces, pictures, the widget, the player in JavaScript, and the book's extensions."""
 
 from mutants._mutant import Mutant
 
@@ -6,7 +6,7 @@ __all__ = ["MUTANTS"]
 
 MUTANTS = (
     Mutant(
-        "no alarm tells of saturated activations",
+        "no alarm reports saturated activations",
         "viz/minigrad_viz/trace/alarms.py",
         "_faded, _dead, _saturated, _left_over)",
         "_faded, _dead, _left_over)",
@@ -20,21 +20,21 @@ MUTANTS = (
         ("viz/pictures/test_heat.py", "viz/pictures/test_drawing_tensors.py"),
     ),
     Mutant(
-        "the layout keeps neighbours that cross",
+        "the layout does not swap crossing neighbours",
         "viz/minigrad_viz/layout/order.py",
         "column[at], column[at + 1] = lower, upper",
         "column[at], column[at + 1] = upper, lower",
         ("viz/layout/test_layout.py", "viz/layout/test_layout_parity.py"),
     ),
     Mutant(
-        "a player takes values for leaves that are not there",
+        "a player accepts values for leaves that do not exist",
         "viz/minigrad_viz/widget/widget.py",
         "if name not in numbers and _element(self.trace, name) is None:",
         "if name not in numbers and not numbers:",
         ("viz/widget/test_widget.py",),
     ),
     Mutant(
-        "watch shows the square of how far an update moves",
+        "watch shows the squared size of an update",
         "viz/minigrad_viz/widget/watching.py",
         'layer.update = sums[k, "update"] ** 0.5 / weight',
         'layer.update = sums[k, "update"] / weight',
@@ -55,7 +55,7 @@ MUTANTS = (
         ("viz/browser/test_keyboard.py",),
     ),
     Mutant(
-        "an alarm that is chosen highlights nothing",
+        "a selected alarm highlights nothing",
         "viz/frontend/src/panels/alarmlist.js",
         "      highlight(note.nodes);\n",
         "      highlight([]);\n",
@@ -76,21 +76,21 @@ MUTANTS = (
         ("viz/frontend/test_modules.py",),
     ),
     Mutant(
-        "a prediction with two right digits counts as right",
+        "a prediction with two correct digits counts as correct",
         "viz/frontend/src/model/predict.js",
         "10 ** (floor(log10(abs(number))) - 2)",
         "10 ** (floor(log10(abs(number))) - 1)",
         ("viz/frontend/test_modules.py",),
     ),
     Mutant(
-        "the first row of a sweep's table is no head",
+        "the first row of a sweep's table is not a header",
         "viz/minigrad_viz/static/sweep.js",
         'k ? "td" : "th"',
         '"td"',
         ("viz/browser/test_sweep_views.py",),
     ),
     Mutant(
-        "a claim that did not hold is not set in bold",
+        "a failed claim is not set in bold",
         "book/_ext/measured.py",
         'if held == "NOT" else',
         'if held == "not" else',
