@@ -1,4 +1,4 @@
-"""The book, built once for all tests that look at it; or the one that MINIGRAD_BOOK names, which was built before."""
+"""Fixtures for the book: it is built once for all tests, or MINIGRAD_BOOK names an existing build."""
 
 import functools
 import http.server
@@ -17,7 +17,7 @@ from needs import needs
 
 ROOT = Path(__file__).parents[2]
 sys.path.append(str(ROOT / "book" / "_ext"))
-PATIENCE = 1500  # seconds that a worker waits for the one that builds
+PATIENCE = 1500  # seconds that a worker waits for the build
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -30,7 +30,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="session")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of the pages. Warnings are errors; of the processes that run tests one builds, and the others wait."""
+    """The folder of the pages. Warnings are errors. One worker process builds; the others wait."""
     if built := os.environ.get("MINIGRAD_BOOK"):
         return Path(built)
     needs("npm packages")
@@ -64,7 +64,7 @@ class Quiet(http.server.SimpleHTTPRequestHandler):
 
 @pytest.fixture(scope="session")
 def server(site: Path) -> Iterator[str]:
-    """Where the pages are served, as host:port."""
+    """The address of the pages' server, as host:port."""
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Quiet, directory=str(site))) as running:
         threading.Thread(target=running.serve_forever, daemon=True).start()
         yield f"127.0.0.1:{running.server_port}"

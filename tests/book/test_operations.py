@@ -1,4 +1,4 @@
-"""The pages of operations: each with its formula, what its rules print, a graph, and a way to its declaration."""
+"""The pages of operations: each has its formula, its derivatives, a graph, and a link to its declaration."""
 
 import re
 from functools import cache
@@ -32,7 +32,7 @@ def texts(cells):
 
 
 def derivatives(site, name):
-    """The rows of its table: the operand, the derivative where it is of one number, and what the operand receives."""
+    """Return the rows of the operation's table: operand, scalar derivative, and the operand's gradient."""
     return [texts(row.find_all("td")) for row in section(site, name).select("table.derivatives tbody tr")]
 
 

@@ -1,4 +1,4 @@
-"""The pages that are made from the code: the picture of the rooms, the tables of figures, what is taken from files."""
+"""Pages generated from the code: the architecture diagram, the tables of measurements, and excerpts of files."""
 
 import ast
 import importlib.util
@@ -24,7 +24,7 @@ PAGES = [*BOOK.glob("*.md"), *(BOOK / "how").glob("*.md")]
 
 
 def loaded(name, path):
-    """A module that is no part of a package. Its name is its own, so that none of the standard library's is hidden."""
+    """Load a module outside any package, under a unique name, so that it shadows none of the standard library."""
     spec = importlib.util.spec_from_file_location(f"book_{name}", path)
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module
@@ -49,7 +49,7 @@ def architecture():
     return loaded("architecture", ROOT / "tests" / "project" / "test_architecture.py")
 
 
-# --- the rooms -------------------------------------------------------------------------------------------------------
+# --- the architecture diagram ---------------------------------------------------------------------------------------
 
 
 def test_the_picture_has_every_room_and_every_arrow_once(imports, architecture):
@@ -132,7 +132,7 @@ def test_contributing_names_every_room_in_the_order_of_imports(imports):
         assert not up, f"{room} imports {up}"
 
 
-# --- figures ---------------------------------------------------------------------------------------------------------
+# --- measurements -----------------------------------------------------------------------------------------------------
 
 
 def results():
@@ -147,7 +147,7 @@ def test_every_line_of_the_results_is_a_row_of_a_table(measured):
     assert sum(len(run.rows) for run in found) == len(lines)
     for run in found:
         assert (ROOT / "benchmarks" / run.command.split()[0]).is_file()
-        assert re.match(r"\d{4}-\d\d-\d\d, ", run.about[0]), f"{run.command}: when, and on what machine?"
+        assert re.match(r"\d{4}-\d\d-\d\d, ", run.about[0]), f"{run.command}: the date and the machine are missing"
 
 
 def test_a_result_is_said_to_be_held_where_it_is(measured):
@@ -186,7 +186,7 @@ def test_a_line_of_another_form_is_refused(measured):
 
 
 def shown(measured, **options):
-    """The calls of the runs of bench_eager that a page shows with such options."""
+    """Return the commands of the runs of bench_eager that a page shows with these options."""
     directive = object.__new__(measured.Measured)
     directive.arguments, directive.options = ["bench_eager.py"], options
     directive.state = SimpleNamespace(document=SimpleNamespace(settings=SimpleNamespace(env=mock.Mock())))
@@ -212,10 +212,10 @@ def test_every_theme_that_was_tried_is_on_the_page_with_the_campaigns_that_there
         if theme in themes:
             rows = measured.campaigns(kept, theme)[1]
             assert [row[:2] for row in rows] == [[one.name, one.what] for one in found]
-            assert all(int(row[4].replace(",", "")) == 0 for row in rows), f"{theme}: what failed is not yet right"
+            assert all(int(row[4].replace(",", "")) == 0 for row in rows), f"{theme}: some cases fail"
 
 
-# --- what is taken from files ----------------------------------------------------------------------------------------
+# --- excerpts of files ------------------------------------------------------------------------------------------------
 
 BLOCK = re.compile(r"^```\{(include|literalinclude)\} (\S+)\n((?::.*\n)*)```", flags=re.MULTILINE)
 TAKEN = [
@@ -255,7 +255,7 @@ def test_what_a_page_takes_from_a_file_is_there(page, kind, path, options):
     assert len(text.strip()) > 100 or "start-at" in given
 
 
-# --- what is said of the lessons --------------------------------------------------------------------------------------
+# --- statements on the lessons ----------------------------------------------------------------------------------------
 
 
 def test_the_plan_for_a_course_says_how_many_cells_and_exercises_there_are():
@@ -282,11 +282,11 @@ def test_the_playground_says_how_many_operations_it_takes():
     assert f"- Up to {most} operations, " in (BOOK / "playground.md").read_text(encoding="utf-8")
 
 
-# --- the trace -------------------------------------------------------------------------------------------------------
+# --- the trace format -------------------------------------------------------------------------------------------------
 
 
 def documented():
-    """The fields that the page of the trace names, by the heading of their table."""
+    """Return the documented fields of the trace, by the heading of their table."""
     tables, rows, section = {}, None, ""
     for line in (BOOK / "how" / "trace_format.md").read_text(encoding="utf-8").splitlines():
         section = line.removeprefix("## ") if line.startswith("## ") else section
@@ -333,7 +333,7 @@ def test_the_page_of_the_trace_names_its_fields():
     assert set().union(*stops["tours"]) <= fields["notes and tours: a stop of a tour"] == {"at", "text", "select"}
 
 
-# --- in the site -----------------------------------------------------------------------------------------------------
+# --- the built pages --------------------------------------------------------------------------------------------------
 
 
 def test_the_pages_show_what_was_made(site):

@@ -1,4 +1,4 @@
-"""The playground says what Python says: of each text the same graph, numbers, gradients, formulas and remarks."""
+"""The playground agrees with Python: for each program the same graph, values, gradients, formulas and remarks."""
 
 import ast
 import importlib.util
@@ -46,7 +46,7 @@ def run(*command):
 
 
 def asked(texts):
-    """What the page makes of texts."""
+    """Return the page's results for programs."""
     needs("node")
     done = subprocess.run(
         ["node", str(SOURCES / "tests" / "compare.js")],
@@ -64,7 +64,7 @@ def asked(texts):
 
 
 class Names(dict):
-    """Where a text is run: functions are operations, and a name that nothing has been given to is a leaf."""
+    """The namespace of a program: functions are operations, and an unassigned name is a leaf."""
 
     def __init__(self, numbers):
         super().__init__()
@@ -80,7 +80,7 @@ class Names(dict):
 
 
 def by_python(text, numbers):
-    """The trace that Python makes of a text, and the root."""
+    """Return Python's trace of a program, and the root."""
     names = Names(numbers)
     lines = ast.parse(text)
     last = lines.body[-1]
@@ -108,7 +108,7 @@ def near(found, expected):
 
 
 def check(found, expected, text):
-    """Whether the page's trace is that of Python."""
+    """Assert that the page's trace equals Python's."""
     for key in ("version", "outputs", "ops", "arrays"):
         assert found[key] == expected[key], (text, key)
     for part, keys in {
@@ -131,7 +131,7 @@ def check(found, expected, text):
 
 
 def compare(jobs):
-    """Each text with its numbers gives the same in the page as in Python."""
+    """Assert that the page and Python agree on each program with its values; return Python's traces."""
     made = [by_python(text, numbers)[0] for text, numbers in jobs]
     texts = [
         {"text": text, "numbers": numbers, "expected": trace} for (text, numbers), trace in zip(jobs, made, strict=True)
@@ -144,7 +144,7 @@ def compare(jobs):
 
 
 def _deep(layer, inner, depth):
-    """A text in which a function is applied `depth` times."""
+    """Return a program in which a function is applied `depth` times."""
     for _ in range(depth):
         inner = layer.format(f"({inner})")
     return inner
@@ -224,7 +224,7 @@ def test_texts_are_what_they_are_in_python():
 
 
 def expression(generator, names, depth):
-    """A random expression, of every operator and function that there is."""
+    """Return a random expression of all operators and functions."""
     pick = generator.random()
     if depth == 0 or pick < 0.12:
         return (
@@ -246,7 +246,7 @@ def expression(generator, names, depth):
 
 
 def program(seed):
-    """A random program of a few lines, in which Python meets no complex number and divides no constant by zero."""
+    """Return a random program of a few lines without complex results and divisions of a constant by zero."""
     generator = random.Random(seed)
     while True:
         names, lines = ["a", "b", "c", "x"], []
@@ -267,7 +267,7 @@ def program(seed):
 
 
 def cancels(trace):
-    """Whether a gradient is only what rounding leaves of contributions to it: each language leaves other digits."""
+    """Whether a gradient is a rounding error of cancelling contributions, which differs between the languages."""
     given = {}
     for run in trace["passes"]:
         for edge, contribution in zip(run["edge"], run["contribution"], strict=True):
@@ -281,7 +281,7 @@ def test_random_programs_are_what_they_are_in_python(part):
 
 
 def extreme(seed):
-    """A random expression at numbers where floats end."""
+    """Return a random expression at extreme values."""
     generator = random.Random(seed)
     while True:
         text = expression(generator, ["a", "b", "c", "x"], generator.randint(1, 3))
@@ -302,7 +302,7 @@ CONSTANTS = (0.0, 1.0, -1.0, 2.0, 0.5, -7.5, 3.0)
 
 
 def calls():
-    """Every function with names and with constants in every place, those at its formulas' corners too."""
+    """Yield calls of every function with names and constants in every position, also at the corners of its formula."""
     for name, found in catalogue()["functions"].items():
         op = mg.OPS[found]
         count = len(op.inputs)

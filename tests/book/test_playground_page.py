@@ -1,4 +1,4 @@
-"""The playground as a reader has it: typing, stepping, dragging, from disk and from a server, without a network."""
+"""The playground in a browser: typing, stepping, dragging, from disk and from a server, without a network."""
 
 import re
 
@@ -14,7 +14,7 @@ SAID, REMARK, HEARD = (f".minigrad-playground .{name}" for name in ("said", "rem
 
 @pytest.fixture(params=["file", pytest.param("http", marks=pytest.mark.nightly)])
 def play(request, site, server, watched):
-    """Opens the page, with what follows the # of its address."""
+    """Open the page, with an optional fragment of its address."""
 
     def opened(link="", **options):
         page = watched(servers=(server,) if request.param == "http" else (), **options)
@@ -33,7 +33,7 @@ def draw(page, text):
 
 
 def node(page, name):
-    """What a screen reader says of the node of that name, in the player."""
+    """Return the accessible label of the node of that name in the player."""
     return page.get_by_role("button", name=re.compile(rf"^{re.escape(name)}[ ,]")).first.get_attribute("aria-label")
 
 

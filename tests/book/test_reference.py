@@ -1,4 +1,4 @@
-"""The reference: every public name has its place, once, and docstrings become text as a terminal shows it."""
+"""The reference: every public name is documented once, and docstrings are converted to reStructuredText."""
 
 import re
 import zlib
@@ -23,7 +23,7 @@ BOOK = Path(__file__).parents[2] / "book"
 
 @pytest.fixture(scope="session")
 def inventory(site):
-    """The kind and the place of each name."""
+    """The kind and the address of each name."""
     data = (site / "objects.inv").read_bytes().split(b"\n", 4)[4]
     rows = [line.split(" ", 4) for line in zlib.decompress(data).decode().splitlines()]
     return {row[0]: (row[1], row[3].replace("$", row[0])) for row in rows}
@@ -32,7 +32,7 @@ def inventory(site):
 @pytest.mark.parametrize("room", names.ROOMS)
 def test_every_public_name_is_in_the_inventory(inventory, room):
     missing = [name for name in names.public(room) if f"{room}.{name}" not in inventory]
-    # The rooms torch.utils.data and nn.functional are listed elsewhere, under the same objects.
+    # The packages torch.utils.data and nn.functional are listed elsewhere, under the same objects.
     assert missing == []
 
 

@@ -1,4 +1,4 @@
-"""The book as readers have it: every page by itself, from disk and from a server, with the network cut off."""
+"""The built book: every page works from disk and from a server, with the network cut off."""
 
 import os
 from functools import cache
@@ -15,7 +15,7 @@ NARROW = 400  # pixels, a phone
 
 
 class Anchors(HTMLParser):
-    """Where a page leads, and what can be led to in it."""
+    """The links of a page, and the anchors in it."""
 
     def __init__(self, text):
         super().__init__()
@@ -29,7 +29,7 @@ class Anchors(HTMLParser):
 
 
 def pages(site, sources=False):
-    """Every page that was written; of `sources`, which Sphinx lists, only where that is asked for."""
+    """Return every page; those of the source listing only if `sources`."""
     left = {"_static"} if sources else {"_static", "_modules"}
     return sorted(path for path in site.rglob("*.html") if not left & set(path.parts))
 
@@ -45,7 +45,7 @@ FORMULAS = """async () => {
 
 
 def opened(page, path):
-    """A page whose formulas are set and whose players have started."""
+    """Open a page and wait until formulas are rendered and players have started."""
     page.goto(path if isinstance(path, str) else path.as_uri())
     page.wait_for_function("() => document.readyState === 'complete'")
     page.evaluate(FORMULAS)
@@ -86,7 +86,7 @@ def test_nothing_is_loaded_from_elsewhere(site):
         assert not [line for line in text.splitlines() if "<link" in line and 'href="http' in line], path
 
 
-FAULTS = "axe.run(document, {resultTypes: ['violations'], preload: false})"  # from disk it may load nothing
+FAULTS = "axe.run(document, {resultTypes: ['violations'], preload: false})"  # preload is not allowed from disk
 STEPPED = """async () => {
     const wait = (ms) => new Promise((done) => setTimeout(done, ms));
     const still = [];
@@ -118,7 +118,7 @@ PLACE = """() => {
 
 
 def faults(page, path):
-    """What axe-core finds, a line a rule."""
+    """Return the violations that axe-core finds, a line for each rule."""
     page.evaluate(AXE.read_text(encoding="utf-8"))
     return [
         f"{path.name}: {one['id']}, {len(one['nodes'])} times: "
@@ -164,7 +164,7 @@ def test_list_of_pages_shows_the_page_that_is_read(site, watched):
         "index.html",
         "performance.html",
         "lessons/01_one_neuron.html",
-    ):  # its list stays scrolled
+    ):  # its sidebar keeps the scroll position
         opened(page, site / name)
         if name != "index.html":
             top, bottom = page.evaluate(PLACE)

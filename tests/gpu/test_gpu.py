@@ -1,4 +1,4 @@
-"""A GPU's memory: what goes up, what stays, what comes back, and what its neighbours on the processor do meanwhile."""
+"""A GPU's memory: transfers, what stays on the device, and what NumPy computes on `cpu` meanwhile."""
 
 import gc
 import os
@@ -35,7 +35,7 @@ def test_numbers_go_up_once_and_results_stay():
     assert moved(before) == (1, 0)
     assert y.shape == (2, 3)
     assert y.sum().item() == y.numpy().sum()
-    assert moved(before) == (1, 2), "the sum and the numbers came down, each once"
+    assert moved(before) == (1, 2), "the sum and the elements were downloaded, each once"
     y.numpy(), y.tolist()
     assert moved(before) == (1, 2)
 
@@ -53,7 +53,7 @@ def test_an_epoch_of_mini_batches_uploads_each_array_once():
         with mg.no_grad():
             w -= 0.1 * gradient
         losses.append(loss.detach())
-    assert moved(before) == (3, 0), "images, labels and weights, and nothing down"
+    assert moved(before) == (3, 0), "uploads: images, labels and weights; no downloads"
     assert all(mg.isfinite(loss).item() for loss in losses)
 
 
@@ -161,11 +161,11 @@ def test_a_wrong_index_is_told_at_once_if_the_host_knows_it_and_else_when_number
     x = mg.arange(5.0)
     with pytest.raises(IndexError, match="out of range"):
         x[mg.tensor([1, 7])]
-    wrong = (mg.tensor([1, 3]) * 2)._array  # computed there, and asked for past what looks at it before
+    wrong = (mg.tensor([1, 3]) * 2)._array  # computed on the GPU, and not checked on the host
     y = wrap(dispatch("gather", GPU, (x._array, wrong), {"dim": 0}))
     with pytest.raises(IndexError, match="out of range: dimension 0 has size 5"):
         y.tolist()
-    assert x[mg.tensor([1, 3])].tolist() == [1, 3], "and is forgotten"
+    assert x[mg.tensor([1, 3])].tolist() == [1, 3], "the error is not raised again"
 
 
 def test_kernel_calls_are_timed_to_their_end():
@@ -182,7 +182,7 @@ def run(code):
 
 
 def test_the_reader_s_own_taichi_is_shared():
-    """Started before on this GPU, with other settings: ours computes there. A field of the reader's lives on."""
+    """Taichi was started on this GPU with other settings: minigrad computes with it, and the user's field survives."""
     assert run("""
 import os, taichi as ti
 ti.init(arch=getattr(ti, os.environ["GPU"]), log_level="error", fast_math=True)
@@ -252,7 +252,7 @@ def test_steps_of_training_leave_memory_flat():
 
 
 def test_numbers_drawn_first_of_all_are_drawn_on_the_gpu():
-    """Nothing has put an array there that would have started it."""
+    """No array was created there that would have started the GPU."""
     assert run("""
 import os, minigrad as mg
 mg.set_default_device(os.environ["GPU"])
@@ -270,7 +270,7 @@ def test_epochs_of_a_loader_upload_each_array_once():
     before, rows = mg.memory().uploads, []
     loader = mg.data.DataLoader(data, batch_size=10, shuffle=True, generator=mg.Generator(0), device=GPU)
     epochs = [[(x + 0, y + 0) for x, y in loader] for _ in range(3)]
-    assert mg.memory().uploads.since(before).times == 2, "images and labels; the order is drawn there"
+    assert mg.memory().uploads.since(before).times == 2, "images and labels; the order is drawn on the GPU"
     for epoch in epochs:
         rows = [k for _, y in epoch for k in y.tolist()]
         assert sorted(rows) == list(range(64)) != rows
@@ -369,7 +369,7 @@ def test_what_is_wrong_in_a_recorded_step_is_told_when_numbers_come_down():
     for _ in range(4):
         step(x, right)
     assert "launches" in step.program
-    wrong = (right + 1) * 2  # which only the GPU knows
+    wrong = (right + 1) * 2  # known only on the GPU
     loss = step(x, wrong)
     with pytest.raises(IndexError, match="cross_entropy: target is out of bounds"):
         loss.item()
@@ -377,7 +377,7 @@ def test_what_is_wrong_in_a_recorded_step_is_told_when_numbers_come_down():
 
 
 def test_memory_in_a_cycle_of_garbage_comes_back_to_the_pool_whole():
-    """The collector ends what is in a cycle in any order: a buffer is not to be ended that a block gives back."""
+    """The collector finalises a cycle in any order: a buffer must outlive the block that returns it to the pool."""
     mg.empty_cache()
     kept = []
     for _ in range(3):
@@ -394,7 +394,7 @@ def test_memory_in_a_cycle_of_garbage_comes_back_to_the_pool_whole():
 
 @pytest.mark.filterwarnings("ignore")
 def test_meanwhile_numpy_computes_every_sample_on_cpu():
-    mg.ones(1).sum().item()  # on the GPU, so that Taichi compiles nothing for the processor
+    mg.ones(1).sum().item()  # on the GPU, so that Taichi compiles nothing for the CPU
     samples = all_samples()
 
     def check(key):

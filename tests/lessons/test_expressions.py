@@ -1,4 +1,4 @@
-"""Expressions of learners, evaluated part by part."""
+"""Evaluation of learners' expressions, node by node."""
 
 import ast
 import math

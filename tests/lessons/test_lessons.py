@@ -1,4 +1,4 @@
-"""The exercise checks: every solution passes, and a wrong answer hears what is wrong with it."""
+"""The exercise checks: every solution passes, and a wrong answer receives an explanation."""
 
 import re
 import runpy
@@ -28,7 +28,7 @@ def test_there_is_a_solution_for_every_exercise():
     assert {exercise[:2] for exercise in lessons.EXERCISES} == {solution.stem[:2] for solution in SOLUTIONS}
 
 
-# --- planted mistakes -------------------------------------------------------------------------------------------------
+# --- known mistakes ---------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("lesson", sorted({mistake[0][:2] for mistake in MISTAKES}))
@@ -50,7 +50,7 @@ def test_each_check_is_tried_with_at_least_two_mistakes(exercise):
     assert sum(mistake[0] == exercise for mistake in MISTAKES) >= 2
 
 
-# --- blanks and accidents ---------------------------------------------------------------------------------------------
+# --- blanks and errors ------------------------------------------------------------------------------------------------
 
 
 @merge_cases

@@ -1,4 +1,4 @@
-"""The lessons on another processor: NumPy without its vector instructions, another core of OpenBLAS, one thread."""
+"""The lessons on an emulated older processor: NumPy without SIMD, another OpenBLAS kernel, one thread."""
 
 import os
 import subprocess
@@ -17,7 +17,7 @@ LESSONS = sorted((ROOT / "notebooks").glob("[0-9]*.ipynb"))
 
 
 def elsewhere():
-    """The environment of an older machine."""
+    """Return the environment of an older machine."""
     from numpy._core._multiarray_umath import __cpu_dispatch__, __cpu_features__
 
     there = [name for name in __cpu_dispatch__ if __cpu_features__.get(name)]

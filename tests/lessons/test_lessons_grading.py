@@ -1,4 +1,4 @@
-"""A lesson as an assignment of nbgrader: it is given out as it is, and each check that does not complain is a point."""
+"""A lesson as an nbgrader assignment: it is released unchanged, and each passing check is a point."""
 
 import os
 import runpy
@@ -25,9 +25,11 @@ RIGHT = {
 
 
 def nbgrader(course, *arguments):
-    """Run nbgrader in a course, with nothing of the reader's settings."""
+    """Run nbgrader in a course, isolated from the user's settings."""
     own = {f"JUPYTER_{kind}_DIR": str(course / "jupyter" / kind.lower()) for kind in ("CONFIG", "DATA", "RUNTIME")}
-    own["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])  # for its database's tool
+    own["PATH"] = os.pathsep.join(
+        [str(Path(sys.executable).parent), os.environ["PATH"]]
+    )  # nbgrader runs alembic from there
     env = {**os.environ, **own, "IPYTHONDIR": str(course / "ipython"), "PYTHONWARNINGS": "ignore"}
     command = [sys.executable, "-m", "nbgrader", *arguments]
     done = subprocess.run(command, cwd=course, env=env, capture_output=True, text=True, timeout=300, check=False)
@@ -40,7 +42,7 @@ def answer_of(cell):
 
 
 def handed_in(course, student, answers):
-    """What a student hands in: the lesson as it was given out, with some answers."""
+    """Submit the released lesson with some answers."""
     notebook = nbformat.read(course / "release" / LESSON / f"{LESSON}.ipynb", as_version=4)
     for cell in notebook.cells:
         if answer_of(cell) in answers:

@@ -1,4 +1,4 @@
-"""`minigrad lab` as it is started: for this machine alone, and for whoever has its token."""
+"""The server of `minigrad lab`: it accepts only local connections with its token."""
 
 import json
 import os
@@ -20,14 +20,14 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture
 def server(tmp_path):
-    """What Jupyter says of the server that the command started, with its own settings and no browser."""
+    """Jupyter's record of the server that the command started, with separate settings and no browser."""
     needs("jupyterlab")
     own = {f"JUPYTER_{x}_DIR": str(tmp_path / x.lower()) for x in ("CONFIG", "DATA", "RUNTIME")}
     environment = {**os.environ, **own, "IPYTHONDIR": str(tmp_path / "ipython")}
     environment.pop("JUPYTER_TOKEN", None)
     config = tmp_path / "config" / "jupyter_server_config.json"
     config.parent.mkdir()
-    # What has no place in a test: a browser; and a user who may be root.
+    # A test opens no browser, and its user may be root.
     config.write_text(json.dumps({"ServerApp": {"open_browser": False, "allow_root": True}}), encoding="utf-8")
     command = [sys.executable, "-m", "minigrad", "lab", "lessons"]
     how = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "start_new_session": True}
@@ -36,7 +36,7 @@ def server(tmp_path):
         late = time.monotonic() + STARTS
         while not (found := list((tmp_path / "runtime").glob("jpserver-*.json"))) or not found[0].read_text():
             assert process.poll() is None
-            assert time.monotonic() < late, "The server does not start."
+            assert time.monotonic() < late, "The server did not start."
             time.sleep(0.2)
         yield json.loads(found[0].read_text(encoding="utf-8"))
     finally:
@@ -45,7 +45,7 @@ def server(tmp_path):
 
 
 def answer(address, token=""):
-    """The status of an answer, and the place that a page would be sent on to."""
+    """Return the status of a response, and the URL after redirects."""
     asked = urllib.request.Request(address, headers={"Authorization": f"token {token}"} if token else {})
     late = time.monotonic() + STARTS
     while True:
@@ -54,13 +54,13 @@ def answer(address, token=""):
                 return found.status, found.url
         except urllib.error.HTTPError as refused:
             return refused.code, refused.url
-        except OSError:  # it does not listen yet
+        except OSError:  # not listening yet
             assert time.monotonic() < late
             time.sleep(0.2)
 
 
 def listening(port):
-    """The addresses on which something listens at this port, of both families."""
+    """Return the addresses, IPv4 and IPv6, on which a process listens at this port."""
     found = set()
     for file, family in (("/proc/net/tcp", socket.AF_INET), ("/proc/net/tcp6", socket.AF_INET6)):
         with open(file, encoding="ascii") as rows:

@@ -1,4 +1,4 @@
-"""The lessons as pages: halves agree, headings nest, promises hold. What the cells print is for nbval to test."""
+"""The lessons as notebooks: both files agree, headings nest, and the structure is complete. nbval tests the outputs."""
 
 import ast
 import re
@@ -107,7 +107,7 @@ def test_a_lesson_has_three_to_six_exercises_each_with_its_check_still_open(path
     assert numbers == asked
     assert len(re.findall(r"^### Exercise", prose(path), re.MULTILINE)) == len(asked)
     for cell, exercise in zip(checks, numbers, strict=True):
-        assert len(lines_of_code(cell)) == 1, "the answer stands in the cell before, as nbgrader wants it"
+        assert len(lines_of_code(cell)) == 1, "the answer must be in the cell before, as nbgrader requires"
         assert cell.outputs[0].text.startswith(f"{exercise} not yet: ")
 
 
@@ -169,7 +169,7 @@ def test_every_picture_is_told_in_words_of_its_own(path):
 @merge_cases
 @lesson
 def test_a_lesson_imports_what_comes_with_minigrad(path):
-    """And so it is the same lesson whatever else is installed: CI runs it once."""
+    """So the lesson is the same whatever else is installed, and CI runs it once."""
     tree = ast.parse(path.with_suffix(".py").read_text(encoding="utf-8"))
     names = {name.name for node in ast.walk(tree) if isinstance(node, ast.Import) for name in node.names}
     names |= {node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}

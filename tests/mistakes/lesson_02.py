@@ -1,4 +1,4 @@
-"""Wrong answers to the exercises of lesson 2, each with a sentence that it must hear."""
+"""Wrong answers to the exercises of lesson 2, with the expected explanations."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""Wrong answers to the exercises of lesson 3, each with a sentence that it must hear."""
+"""Wrong answers to the exercises of lesson 3, with the expected explanations."""
 
 import minigrad as mg
 

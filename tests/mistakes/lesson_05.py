@@ -1,4 +1,4 @@
-"""Wrong answers to the exercises of lesson 5, each with a sentence that it must hear."""
+"""Wrong answers to the exercises of lesson 5, with the expected explanations."""
 
 
 def run_program(program, leaves, copy=True, **other):

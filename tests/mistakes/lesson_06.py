@@ -1,4 +1,4 @@
-"""Wrong answers to the exercises of lesson 6, each with a sentence that it must hear."""
+"""Wrong answers to the exercises of lesson 6, with the expected explanations."""
 
 STRIDES = {
     "x": (6, 1),

@@ -1,4 +1,4 @@
-"""Wrong answers to the exercises of lesson 7, each with a sentence that it must hear."""
+"""Wrong answers to the exercises of lesson 7, with the expected explanations."""
 
 import minigrad as mg
 
@@ -6,7 +6,7 @@ FUNCTIONS = ["07.1", "07.2", "07.3", "07.4"]  # whose answer is a function
 
 
 def layer(to_x=None, to_w=None, to_b=None):
-    """The right rule of a layer, with some of its three parts replaced by others."""
+    """Return the right rule of a layer with some of its three parts replaced."""
     return lambda g, x, w: (
         to_x(g, x, w) if to_x else g @ w,
         to_w(g, x, w) if to_w else g.T @ x,

@@ -1,4 +1,4 @@
-"""Wrong answers to the exercises of lesson 8, each with a sentence that it must hear."""
+"""Wrong answers to the exercises of lesson 8, with the expected explanations."""
 
 
 def rule(g, a):
@@ -20,7 +20,7 @@ def safe(**wrong):
 def learn(
     up_each=False, fetch_each=False, forget=False, late=False, first=False, far=False, far_losses=False, look=False
 ):
-    """A right answer to 08.3, or one with a mistake."""
+    """Return a right answer to 08.3, or one with a mistake."""
 
     def learn_there(board, x, w, steps):
         far_x, far_w = board.put(x), board.put(w)

@@ -1,4 +1,4 @@
-"""Wrong answers to the exercises of lesson 9, each with a sentence that it must hear."""
+"""Wrong answers to the exercises of lesson 9, with the expected explanations."""
 
 import minigrad as mg
 
@@ -13,7 +13,7 @@ def adam(p, g, memory, lr, corrected=True):
 
 
 def heavy(p, g, memory, lr, beta, ahead=lambda g, m, beta: m, kept=lambda g, m: m, share=1.0):
-    """Momentum, which steps along `ahead` and stores what `kept` says."""
+    """Apply momentum, stepping along `ahead` and storing the result of `kept`."""
     m = beta * memory.get("m", 0) + share * g
     memory["m"] = kept(g, m)
     return p - lr * ahead(share * g, m, beta)

@@ -1,4 +1,4 @@
-"""Wrong answers to the exercises of lesson 10, each with a sentence that it must hear."""
+"""Wrong answers to the exercises of lesson 10, with the expected explanations."""
 
 import minigrad as mg
 

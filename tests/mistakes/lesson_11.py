@@ -1,4 +1,4 @@
-"""Wrong answers to the exercises of lesson 11, each with a sentence that it must hear."""
+"""Wrong answers to the exercises of lesson 11, with the expected explanations."""
 
 import math
 
@@ -6,7 +6,7 @@ import minigrad as mg
 
 
 def dead(keep):
-    """Which columns of a table `keep` says yes to, given each as a list."""
+    """Return the columns of a table for which `keep`, called with each as a list, is true."""
     return lambda z: [k for k, unit in enumerate(z.T.tolist()) if keep(unit)]
 
 

@@ -1,4 +1,4 @@
-"""Wrong answers to the exercises of lesson 12, each with a sentence that it must hear."""
+"""Wrong answers to the exercises of lesson 12, with the expected explanations."""
 
 RIGHT = {
     "word": ((2,), 160),
@@ -9,7 +9,7 @@ RIGHT = {
 
 
 def rule(g, x, gain, eps, dim=1, late=False, mean=1, along=1, on=lambda y, c: y, s_power=1):
-    """What x, gain and bias get; or what comes out with some mistakes."""
+    """Return the gradients of x, gain and bias, or wrong ones with the given mistakes."""
     c = x - x.mean(dim, keepdim=True)
     s = (x.var(dim, correction=0, keepdim=True) + eps).sqrt()
     y = c / s
@@ -23,7 +23,7 @@ def no_gain(g, x, gain, eps):
 
 
 def parts(gain=lambda g, y, x: (g * y).sum(0), bias=lambda g: g.sum(0)):
-    """A right rule, but for what the gain or the bias gets."""
+    """Return the right rule except for the gradient of the gain or the bias."""
 
     def answer(g, x, weight, eps):
         y = (x - x.mean(1, keepdim=True)) / (x.var(1, correction=0, keepdim=True) + eps).sqrt()

@@ -1,4 +1,4 @@
-"""Wrong answers to the exercises of lesson 14, each with a sentence that it must hear."""
+"""Wrong answers to the exercises of lesson 14, with the expected explanations."""
 
 import math
 
@@ -16,7 +16,7 @@ THETA = {
 
 
 def line(value=None, by_line=None, by_x=None):
-    """The right sampler, with some of the three things that it gives replaced by others, functions of a, b and u."""
+    """Return the right sampler with some of its three results replaced by functions of a, b and u."""
 
     def sample(numbers, x):
         left = math.floor(x)
@@ -38,7 +38,7 @@ def parts(first, second):
 
 
 def after(shift):
-    """The product that is right, with another shift, a function of the four parts."""
+    """Return the right product with another shift, a function of the four parts."""
 
     def both(first, second):
         a, s, b, t = parts(first, second)

@@ -1,4 +1,4 @@
-"""Wrong answers to the exercises of lesson 17, each with a sentence that it must hear."""
+"""Wrong answers to the exercises of lesson 17, with the expected explanations."""
 
 
 def shards(mean=1.5, together=12, times=4):
@@ -31,7 +31,7 @@ def costs(sent=175e6, ring=0.147, star=1.127):
 
 
 def efficiency(strong=None, weak=None):
-    """The right one, but for one of the two."""
+    """Return the right answer, except for one of its two parts."""
     one = lambda time: time(1, 1024)  # noqa: E731
     strong = strong or (lambda time, n: one(time) / time(n, 1024) / n)
     weak = weak or (lambda time, n: one(time) / time(n, 1024 * n))
