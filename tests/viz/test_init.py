@@ -1,4 +1,4 @@
-"""The old names of the viewer's modules."""
+"""The deprecated names of the viewer's modules."""
 
 import sys
 from importlib import import_module

@@ -1,4 +1,4 @@
-"""Tests here drive Chromium."""
+"""Mark all tests in this folder as browser tests."""
 
 from pathlib import Path
 

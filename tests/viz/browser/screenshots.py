@@ -1,7 +1,7 @@
-"""Take pictures of the player to be looked at: `make screenshots` writes them into screenshots/.
+"""Take screenshots of the player for review: `make screenshots` writes them into screenshots/.
 
-make screenshots ARGS="mlp dark"      those whose names hold each of these words
-make screenshots ARGS="-book"         all graphs of REVIEW as wide as a page of the book
+make screenshots ARGS="mlp dark"      only those whose names contain each of these words
+make screenshots ARGS="-book"         all graphs of REVIEW at the width of a book page
 """
 
 import contextlib
@@ -19,7 +19,7 @@ from needs import chromium
 
 OUT = Path("screenshots")
 
-# How the page is shown: width, height, and what the browser is told. At 200% a page has half its width.
+# Viewport width, height, and browser options. At 200% zoom a page has half its width.
 WAYS = {
     "light": (1280, 900, {}),
     "dark": (1280, 900, {"color_scheme": "dark"}),
@@ -31,7 +31,7 @@ WAYS = {
     "contrast": (1280, 900, {"forced_colors": "active", "color_scheme": "dark"}),
     "still": (1280, 900, {"reduced_motion": "reduce"}),
 }
-# What is done before: keys, one after the other; `=7` goes to that share of the steps, `click:…` to a button.
+# Actions before a screenshot: keys in order; `=7` moves to that fraction of the steps, `click:…` clicks a button.
 MOMENTS = {
     "first": [],
     "start": ["Home"],
@@ -54,7 +54,7 @@ PANELS = {
 }
 MOST = ["light", "dark", "zoom", "narrow"]
 WIDTHS = ["narrow", "narrow_dark", "book", "book_dark", "light", "dark"]
-# What a user of each kind sees first, and during a backward pass, at each width and in both themes.
+# What each kind of user sees first, and during a backward pass, at each width and in both themes.
 REVIEW = ["tour", "neuron", "cross_entropy", "values", "transformer", "cnn", "recorded", "not_a_number", "signs"]
 SHOTS = [
     *((graph, moment, way) for graph in REVIEW for moment in ("first", "backward") for way in WIDTHS),
@@ -106,7 +106,7 @@ def main(words: list[str]) -> None:
 
 
 def write(graph: str, path: Path) -> None:
-    """Write the page of a graph; "tour" is what `minigrad tour` makes."""
+    """Write the page of a graph; "tour" is the output of `minigrad tour`."""
     if graph == "tour":
         with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
             cli.main(["tour", "--epochs", "10", "--out", str(path)])
@@ -115,7 +115,7 @@ def write(graph: str, path: Path) -> None:
 
 
 def keys_of(moment: str) -> list[str]:
-    """What is done before a picture: "step07" is seven steps after the beginning."""
+    """Return the actions before a screenshot: "step07" is seven steps after the start."""
     if moment.startswith("step"):
         return ["Home", *["ArrowRight"] * int(moment[4:])]
     return (MOMENTS | PANELS)[moment]
@@ -139,7 +139,7 @@ def act(page, keys: list[str]) -> None:
             page.keyboard.press(key)
         page.wait_for_timeout(50)
     page.evaluate("document.activeElement.blur()")
-    page.wait_for_timeout(900)  # a product travels along its edge
+    page.wait_for_timeout(900)  # until the animation of a product ends
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""What axe-core finds fault with in the player, and whether each text stands out from what it is on."""
+"""Accessibility of the player: axe-core finds no violation, and text has enough contrast."""
 
 import pytest
 
@@ -40,8 +40,9 @@ def opened(page, address):
 
 
 def faults(page, where="document"):
-    """Every rule of axe-core that does not hold, and where; by `make nightly` also of the dark theme what is said of
-    colours, which are looked at below too."""
+    """Return every violation that axe-core finds; in `make nightly` also colour contrast in the dark theme, which other
+    tests below cover in part.
+    """
     if not page.evaluate("typeof axe === 'object'"):
         page.evaluate(AXE.read_text(encoding="utf-8"))
     found = page.evaluate(f"axe.run({where}, {{resultTypes: ['violations']}})")["violations"]
@@ -131,8 +132,8 @@ def test_nothing_is_wrong_with_the_canvas_of_a_large_graph(page, pages):
     assert faults(page, "'.minigrad-player'") == []
 
 
-# Each text's contrast with what lies below it, in WCAG's measure. A text of a drawing lies on the last shape that was
-# drawn before it and holds its middle; any other text on the nearest ground that is painted.
+# The contrast of each text with its background, in WCAG's measure. A text of a drawing has as background the last
+# shape below it that contains its centre; any other text the nearest painted ancestor.
 CONTRASTS = """
 root => {
   const rgba = text => (text.match(/[\\d.]+/g) || [0, 0, 0, 0]).map(Number);
@@ -194,7 +195,7 @@ def test_each_text_stands_out_from_its_ground(watched, pages, graph, theme):
     root = page.locator(".app").first
     for key in ["Home", ".", ".", "End", "t", "a", "w", "p"]:
         page.keyboard.press(key)
-        page.wait_for_timeout(700 if key in (".", "End") else 50)  # until the number has travelled
+        page.wait_for_timeout(700 if key in (".", "End") else 50)  # until the animation of a value ends
         texts = root.evaluate(CONTRASTS)
         assert len(texts) > 20
         assert [(key, text, round(ratio, 2)) for text, ratio in texts if ratio < 4.5] == []

@@ -1,4 +1,4 @@
-"""An exported page: one file that steps by click and by keyboard, asks for nothing, and reads well without scripts."""
+"""An exported page: one file, usable by mouse and keyboard, without network requests, and readable without scripts."""
 
 from dataclasses import replace
 
@@ -27,14 +27,14 @@ def opened(page, path):
 
 
 def counted(page):
-    """What the player says about where it is, as "2 / 7"."""
+    """Return the player's position, as "2 / 7"."""
     return page.locator(".count").first.inner_text()
 
 
 def test_page_steps_by_click(page, tmp_path):
     export(small(), tmp_path / "y.html")
     opened(page, tmp_path / "y.html")
-    assert counted(page) == "2 / 7"  # the forward pass is done; then the seed, and four contributions
+    assert counted(page) == "2 / 7"  # after the forward pass; the seed and four contributions follow
     page.get_by_role("button", name="Step forward").click()
     assert counted(page) == "3 / 7"
     page.get_by_role("button", name="Step back").click()
@@ -142,7 +142,7 @@ def test_hostile_names_stay_text(page, tmp_path):
 
 
 def test_figures_of_a_notebook_become_players_by_the_classic_script(page, tmp_path):
-    """As in the book: the output of a cell, and one script for the whole page, opened from disk."""
+    """As in the book: outputs of cells, and one script for the entire page, opened from disk."""
     figures = figure(to_trace(small())) + figure(to_trace(mg.Value(1.0, "x").exp()))
     (tmp_path / "minigrad.js").write_text(script(), encoding="utf-8")
     text = f'<!doctype html><meta charset="utf-8"><title>A page</title>{figures}<script src="minigrad.js"></script>'

@@ -1,4 +1,4 @@
-"""What of a graph is seen before a reader does anything, while they step, and how they see all of a wide one."""
+"""The viewport of the drawing: what it shows first, that it follows the steps, and zooming of wide graphs."""
 
 from pathlib import Path
 
@@ -13,8 +13,8 @@ from tiers import NIGHTLY, cross
 
 NOTEBOOKS = Path(__file__).parents[3] / "notebooks"
 
-# How large the drawing is drawn, whether all of it is seen, and whether the item of the present moment is (the leftmost
-# one before the first step).
+# The scale of the drawing, whether all of it is visible, and whether the current item is (the leftmost one before
+# the first step).
 SEEN = """
 () => {
   const root = document.querySelector(".minigrad-player").shadowRoot;
@@ -33,7 +33,7 @@ SEEN = """
   };
 }
 """
-# What part of the drawing's width is seen, and what part of it the frame in the small map says.
+# The visible fraction of the drawing's width, and the fraction that the minimap's frame shows.
 MAPPED = """
 () => {
   const root = document.querySelector(".minigrad-player").shadowRoot;
@@ -42,12 +42,12 @@ MAPPED = """
   return [view.clientWidth / stage.offsetWidth, frame.width.baseVal.value / width];
 }
 """
-READABLE = 0.8  # of the natural size
+READABLE = 0.8  # fraction of the natural size
 
 
 @pytest.fixture(scope="module")
 def pages(tmp_path_factory):
-    """The pages of wide graphs, by name, each written once."""
+    """Return the page of a wide graph by name; each is written once."""
     folder, made = tmp_path_factory.mktemp("wide"), {}
 
     def page_of(name):
@@ -71,7 +71,7 @@ def opened(watched, pages):
 
 
 def seen(page):
-    page.wait_for_timeout(60)  # a few frames: what is to be seen is scrolled to in the next one
+    page.wait_for_timeout(60)  # a few frames, since scrolling happens in the next one
     return page.evaluate(SEEN)
 
 
@@ -90,7 +90,7 @@ def test_a_graph_of_a_few_nodes_is_first_seen_whole(opened, width, name):
     first = seen(page)
     assert (first["all"], first["scale"] >= 0.7, page.locator(".minimap:visible").count()) == (True, True, 0)
     tab = page.get_by_role("button", name="What if").bounding_box()
-    assert tab["y"] + tab["height"] < 400, "all is in reach"
+    assert tab["y"] + tab["height"] < 400, "the controls are within reach"
 
 
 def test_small_cards_say_the_index_of_a_block_and_the_operation_of_a_node_where_their_names_do_not_fit(opened):
@@ -98,7 +98,7 @@ def test_small_cards_say_the_index_of_a_block_and_the_operation_of_a_node_where_
     names = [name for name in page.locator(".minigrad-player .block .name").all_text_contents() if name]
     assert sorted(names) == sorted(f"[{k}]" for k in (*range(7), *range(5), 0))
     page = opened("cross_entropy", 830)
-    # The gap before the operation is none of the text.
+    # The space before the operation is not part of the text.
     assert page.locator(".minigrad-player .op .name").all_text_contents() == [
         "v₁exp",
         "v₃exp",
@@ -190,7 +190,7 @@ def test_the_small_map_follows_when_the_place_of_the_player_becomes_wider_or_nar
         assert told == pytest.approx(there, abs=0.02)
 
 
-# For each player of the page what stands out of its view.
+# For each player of the page the items outside its viewport.
 OUTSIDE = """
 () => [...document.querySelectorAll(".minigrad-player")].map(({ shadowRoot: root }) => {
   const around = root.querySelector(".mg-view").getBoundingClientRect();
@@ -202,8 +202,8 @@ OUTSIDE = """
 """
 
 
-# Steps through a graph; the positions at which the node of the moment is out of view, or an operand of it is neither
-# in view nor named below the drawing, with what is missing.
+# Steps through a graph; returns the positions at which the current node is outside the viewport, or an operand of
+# it is neither in the viewport nor named below the drawing, with the missing nodes.
 STEPPED = """
 async ([text, width]) => {
   document.body.replaceChildren(document.body.appendChild(document.createElement("div")));
@@ -251,7 +251,7 @@ def test_the_node_of_each_step_is_in_view_with_its_operands(watched, start):
 
 
 def figures_of(lesson):
-    """The graphs of a stored lesson, as its page shows them."""
+    """Return the graphs of a stored lesson as its page shows them."""
     (path,) = NOTEBOOKS.glob(f"{lesson:02}_*.ipynb")
     cells = nbformat.read(path, as_version=4).cells
     shown = [

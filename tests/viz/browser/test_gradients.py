@@ -1,4 +1,4 @@
-"""Gradients as they are seen: edges by width, opacity and hue, the legend, what the caption says, the whole screen."""
+"""Gradients in the player: width, opacity and hue of edges, the legend, captions, and full-screen mode."""
 
 import math
 
@@ -7,14 +7,14 @@ import pytest
 import minigrad as mg
 from minigrad_viz import to_html
 
-# Of each wire that a gradient went back over: how wide and opaque it is, and its colour.
+# The stroke width, opacity and colour of each edge that a gradient has passed.
 WIRES = """
 () => [...document.querySelector(".minigrad-player").shadowRoot.querySelectorAll(".wire.done")].map((wire) => {
   const line = wire.querySelector(".line");
   return [getComputedStyle(line).strokeWidth, getComputedStyle(wire).opacity, getComputedStyle(line).stroke];
 })
 """
-# How far the arrowhead of each wire is from the beginning of its line: below 0 it lies there and points back.
+# The distance of each edge's arrowhead from the start of its line: negative if it points back.
 TIPS = """
 () => [...document.querySelector(".minigrad-player").shadowRoot.querySelectorAll(".wire")].map((wire) => {
   const [line, tip] = wire.children;
@@ -50,7 +50,7 @@ def product():
 
 def test_edges_are_as_wide_and_opaque_as_their_gradient_is_large_and_purple_where_it_is_negative(opened):
     page = opened(product())
-    page.keyboard.press("End")  # the gradient goes over the edge to b now, and has gone over the two others
+    page.keyboard.press("End")  # the gradient passes the edge to b, after the two others
     passed = {PURPLE: -8.0, ORANGE: 1.0}
     found = {colour: (float(wide.removesuffix("px")), float(opacity)) for wide, opacity, colour in page.evaluate(WIRES)}
     assert set(found) == set(passed)
@@ -67,7 +67,7 @@ def test_arrows_point_forward_until_a_gradient_goes_back_over_them(opened):
     for _ in range(6):  # two steps forward, the seed, three edges back
         page.keyboard.press("ArrowRight")
         ends.append("".join("<" if left < 0 else ">" for left in page.evaluate(TIPS)))
-    assert ends[2:] == [">>>>", ">><>", "<><>", "<<<>"]  # a and b into c, c and 1.0 into y
+    assert ends[2:] == [">>>>", ">><>", "<><>", "<<<>"]  # the edges a and b to c, c and 1.0 to y
 
 
 @pytest.mark.parametrize(("width", "told"), [(1280, True), (400, False)])

@@ -1,4 +1,4 @@
-"""Labels, scopes, captions and lines that would run if any of them were taken for HTML: nothing does, anywhere."""
+"""Labels, scopes, captions and source lines that would run as HTML: nothing is executed anywhere."""
 
 import minigrad as mg
 from minigrad_viz import export, step, to_svg, tour
@@ -30,7 +30,7 @@ def hostile():
 
 
 def go_through(page):
-    """Opens every panel, searches, and steps to the end."""
+    """Open every panel, search, and step to the end."""
     for name in ("What if", "Table", "Stops", "Alarms", "Search"):
         page.get_by_role("button", name=name).first.click()
     page.keyboard.type("script")

@@ -1,4 +1,4 @@
-"""All that the player can do, done with the keyboard alone: the focus is always somewhere, and can be seen."""
+"""The player by keyboard alone: every control is reachable, and the focus is always visible."""
 
 import re
 
@@ -8,7 +8,7 @@ import sample_graphs
 from minigrad_viz import to_html
 from tiers import choose_cases
 
-# Where the focus is: what a screen reader would call it, and whether one can see that it is there.
+# The focused element: its accessible name, and whether its focus is visible.
 FOCUS = """
 () => {
   let e = document.activeElement;
@@ -32,7 +32,7 @@ FOCUS = """
 
 @pytest.fixture
 def opened(page, tmp_path):
-    """A page with the player of a sample graph, whose first button has the focus."""
+    """Open a page with the player of a sample graph, with the focus on its first button."""
 
     def open_(name):
         path = tmp_path / f"{name}.html"
@@ -52,7 +52,7 @@ def focus(page):
 
 
 def tab_to(page, name, back=False):
-    """Press Tab until what is so named has the focus; it must be reached."""
+    """Press Tab until an element of this name has the focus; fail if it is not reached."""
     passed = []
     for _ in range(60):
         page.keyboard.press("Shift+Tab" if back else "Tab")
@@ -68,7 +68,7 @@ def tab_to(page, name, back=False):
 def press(page, *keys):
     for key in keys:
         page.keyboard.press(key)
-        assert focus(page)["seen"], f"after {key} nobody sees where the focus is"
+        assert focus(page)["seen"], f"the focus is not visible after {key}"
 
 
 def count(page):
@@ -91,7 +91,7 @@ def test_tab_goes_through_all_in_the_order_in_which_it_stands(opened):
     at = [next((k for k, one in enumerate(names) if re.search(name, one, re.I)), -1) for name in order]
     assert -1 not in at, list(zip(order, at, strict=True))
     assert at == sorted(at), list(zip(order, at, strict=True))
-    assert sum(bool(one["item"]) for one in passed) == 1  # the drawing is one stop: arrows go about in it
+    assert sum(bool(one["item"]) for one in passed) == 1  # the drawing is one tab stop: arrow keys move within it
 
 
 def test_every_step_is_said(opened):
@@ -141,7 +141,7 @@ def test_keys_work_on_a_page_with_one_player_without_a_click(page, tmp_path):
     assert count(page) == "0 / 15"
     page.keyboard.press("ArrowRight")
     assert count(page) == "1 / 15"
-    assert focus(page)["seen"], "the player that has the keys is seen"
+    assert focus(page)["seen"], "the player with the key bindings is visible"
     page.keyboard.press("End")
     page.keyboard.press("ArrowLeft")
     assert count(page) == "14 / 15"
@@ -161,7 +161,7 @@ def test_of_several_players_the_one_touched_last_has_the_keys(page, tmp_path):
     counts = page.locator(".count")
     before = counts.all_inner_texts()
     page.keyboard.press("Home")
-    assert counts.all_inner_texts() == before, "nobody knows which of them is meant"
+    assert counts.all_inner_texts() == before, "no player has the key bindings yet"
     second = page.locator(".minigrad-player").nth(1)
     second.locator(".say").click()
     for key in ("Home", "ArrowRight", "ArrowRight"):
@@ -169,12 +169,12 @@ def test_of_several_players_the_one_touched_last_has_the_keys(page, tmp_path):
     assert counts.all_inner_texts() == [before[0], "2 / 15"]
     second.locator("g.item").first.click()
     page.keyboard.press("ArrowRight")
-    assert counts.all_inner_texts() == [before[0], "3 / 15"], "after a click in the drawing they step, too"
+    assert counts.all_inner_texts() == [before[0], "3 / 15"], "keys also step after a click in the drawing"
     page.locator("#field").click()
     page.keyboard.press("Home")
     page.locator("#words").click()
     page.keyboard.press("ArrowRight")
-    assert counts.all_inner_texts() == [before[0], "3 / 15"], "what was touched last is no player"
+    assert counts.all_inner_texts() == [before[0], "3 / 15"], "the last click was outside the players"
 
 
 def test_space_plays_and_pauses(opened):
@@ -220,7 +220,7 @@ def test_a_frame_closes_from_within_the_drawing_and_the_focus_stays_there(opened
         press(page, "Alt+ArrowLeft")
     press(page, "e")
     assert page.locator(".mg-stage .frame").count() == 1
-    assert focus(page)["item"].startswith("b"), "the block that hides what had the focus has it now"
+    assert focus(page)["item"].startswith("b"), "the closed block has the focus"
     press(page, "e")
     assert page.locator(".mg-stage .frame").count() == 2
     assert focus(page)["item"]

@@ -1,4 +1,4 @@
-"""The player in JupyterLab: it appears, steps by click and by keyboard, and kernel and page follow each other."""
+"""The player in JupyterLab: it is displayed, steps by mouse and keyboard, and stays in sync with the kernel."""
 
 import json
 import re
@@ -79,7 +79,7 @@ def opened(tmp_path, watched):
 
 
 def run_cell(page, index):
-    """Run a cell with Shift+Enter, and wait until it is done."""
+    """Run a cell with Shift+Enter, and wait until it has finished."""
     cell = page.locator(".jp-CodeCell").nth(index)
     before = cell.locator(".jp-InputPrompt").inner_text()
     cell.locator(".cm-content").click()
@@ -99,15 +99,15 @@ def counted(cell, text):
         cell.locator(".count", has_text=text).first.wait_for()
     except Exception as error:
         error.add_note(f"counted: {cell.page.locator('.count').all_inner_texts()}")
-        error.add_note(run_cell(cell.page, 2).inner_text())  # and what the kernel says
+        error.add_note(run_cell(cell.page, 2).inner_text())  # and the kernel's output
         raise
 
 
 def keys_stay_in_the_player(page, cell):
-    """After a click anywhere in a player keys are its own, also those that mean something to the notebook around it."""
+    """After a click in a player, keys go to the player, including those with a meaning in the notebook."""
     cells = page.locator(".jp-Cell")
     before = (cells.count(), page.locator(".jp-CodeCell").count())
-    cell.locator(".jp-InputPrompt").click()  # the cell is selected
+    cell.locator(".jp-InputPrompt").click()  # select the cell
     for place in (".say", ".mg-view", "g.item"):
         cell.locator(place).first.click()
         page.keyboard.press("Home")
@@ -144,13 +144,13 @@ def test_player_watch_and_a_sweep_in_lab(opened):
     page.keyboard.press("ArrowRight")
     page.keyboard.press("ArrowRight")
 
-    for _ in range(20):  # until the kernel knows of both, so that no word of the page crosses the kernel's next one
+    for _ in range(20):  # until the kernel has received both, so that messages do not cross
         said = run_cell(page, 2).locator(".jp-OutputArea-output").last.inner_text()
         match = re.search(r"seen \[(.*)\] \{'a': (.*)\} (.*) (\d)", said)
         if match and match[4] == "7":
             break
     assert match, said
-    assert match[1] in ("1, 2, 7", "1, 7")  # a busy kernel is told only the last of several changes
+    assert match[1] in ("1, 2, 7", "1, 7")  # a busy kernel receives only the last of several changes
     assert float(match[2]) == float(match[3]) == pytest.approx(2.1)
 
     run_cell(page, 3)
@@ -163,7 +163,7 @@ def test_player_watch_and_a_sweep_in_lab(opened):
     counted(traced, "3 / ")
     traced.get_by_role("button", name="Predict").click()
     page.keyboard.type("-1")
-    page.keyboard.press("Enter")  # around its outputs Lab refuses what Enter does in a form by itself
+    page.keyboard.press("Enter")  # JupyterLab suppresses the default action of Enter in outputs
     traced.locator(".verdict", has_text="sign").wait_for()
 
     picture = run_cell(page, 6).locator(".minigrad-watch img")  # one, in the cell that trains
@@ -183,7 +183,7 @@ HOSTILE = "</script><img src=x onerror='globalThis.__ran=1'>"
 
 
 def untrusted():
-    """A notebook that somebody sent: with a drawing, a player, and outputs of theirs that would run."""
+    """Return a notebook from an untrusted source: a drawing, a player, and outputs that would execute."""
     import minigrad as mg
     from minigrad_viz import draw, step
 
@@ -244,7 +244,7 @@ def test_player_whose_cell_was_run_again_or_deleted_is_freed(tmp_path, watched):
         counted(run_cell(page, 2), "0 / 4")
         run_cell(page, 3)
         assert run_cell(page, 3).locator(".jp-OutputArea").inner_text().strip().endswith("alive 2")
-        for index in (2, 1):  # the one that a variable holds lives on
+        for index in (2, 1):  # the one that a variable references stays alive
             page.locator(".jp-CodeCell").nth(index).locator(".jp-InputPrompt").click()
             page.keyboard.press("d")
             page.keyboard.press("d")

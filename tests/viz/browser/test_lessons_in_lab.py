@@ -1,4 +1,4 @@
-"""Every lesson in JupyterLab, from top to bottom: no error, and no widget that stays empty."""
+"""Every lesson in JupyterLab from top to bottom: no error, and no empty widget."""
 
 import os
 import shutil
@@ -10,7 +10,7 @@ from lab import STARTS, Lab
 
 NOTEBOOKS = Path(__file__).parents[3] / "notebooks"
 LESSONS = sorted(NOTEBOOKS.glob("[0-9]*.ipynb"))
-PICTURES = os.environ.get("MINIGRAD_PICTURES")  # a folder for pictures of the lessons as they were run, to be looked at
+PICTURES = os.environ.get("MINIGRAD_PICTURES")  # a folder for screenshots of the executed lessons, for review
 pytestmark = pytest.mark.slow
 
 RUN = """() => {
@@ -58,7 +58,7 @@ def test_a_lesson_runs_from_top_to_bottom(lab, watched, path):
 
 
 def _shown(page, folder, name):
-    """The whole notebook as pictures, each as high as the window."""
+    """Take screenshots of the entire notebook, each as high as the window."""
     folder.mkdir(parents=True, exist_ok=True)
     page.evaluate("() => window.jupyterapp.shell.collapseLeft()")
     box = page.locator(".jp-WindowedPanel-outer").first

@@ -1,7 +1,7 @@
-"""Every number that the player holds is the engine's, and every text in its page is that number, rounded.
+"""Every value that the player holds equals the engine's, and every label in its page is that value, rounded.
 
 Random graphs are stepped through forward and backward in Chromium, with the network off. At each position the state and
-the texts of the page are read back (numbers.js), and compared with `mg.events` (played.py).
+the labels of the page are read back (numbers.js), and compared with `mg.events` (played.py).
 """
 
 import functools
@@ -21,13 +21,13 @@ from strategies import random_expression
 from tiers import NIGHTLY, choose_cases
 
 CLOSE = 1e-12
-SCRUBS = 4  # jumps in each graph
+SCRUBS = 4  # jumps per graph
 
 
 @pytest.fixture
 def lab(watched):
     """One page for all graphs of a test: ``lab(name, …)`` calls a function of numbers.js."""
-    page = watched(width=4000)  # so that cards show all that they can
+    page = watched(width=4000)  # so that cards show every label
     reader = (Path(__file__).parent / "numbers.js").read_text(encoding="utf-8")
     page.evaluate(
         """async (sources) => {
@@ -46,11 +46,11 @@ def lab(watched):
     return call
 
 
-# --- comparing -------------------------------------------------------------------------------------------------------
+# --- comparison ------------------------------------------------------------------------------------------------------
 
 
 def near(found, expected, arrays):
-    """Whether what the player holds is the engine's number or array, to 12 digits."""
+    """Whether the player's value equals the engine's scalar or array to 12 digits."""
     if expected is None or found is None:
         return found is expected
     if isinstance(found, dict):
@@ -65,7 +65,7 @@ def near(found, expected, arrays):
 
 
 def check_state(moments, found, arrays):
-    """The numbers of the player's state at a position."""
+    """Compare the values in the player's state at a position."""
     position = found["position"]
     for node, (value, gradient) in enumerate(zip(found["values"], found["gradients"], strict=True)):
         assert near(value, moments.value(node, position), arrays), (position, node)
@@ -84,7 +84,7 @@ def check_state(moments, found, arrays):
 
 
 def check_texts(moments, found):
-    """Every text of the page at a position."""
+    """Compare every label of the page at a position."""
     position = found["position"]
     for key, expected in moments.texts(position).items():
         if key == "cards":
@@ -103,7 +103,7 @@ def check_texts(moments, found):
 
 
 def walked(lab, played, scrubs):
-    """Every moment of a graph, checked; how many there were."""
+    """Check every position of a graph; return their number."""
     moments = Moments(played)
     found = lab("walk", moments.text, scrubs)
     assert found["unlike"] == []
@@ -132,7 +132,7 @@ def test_random_graphs_of_tensors_are_played_as_the_engine_says(lab, start):
 
 
 def program(seed, numbers):
-    """A random graph whose operations are smooth everywhere, on leaves with these numbers."""
+    """Return a random graph of smooth operations on leaves with these values."""
     return random_expression(random.Random(seed), [mg.Value(x, f"x{k}") for k, x in enumerate(numbers)], 3)
 
 
@@ -156,7 +156,7 @@ def test_numbers_of_what_if_are_those_of_a_fresh_evaluation(lab):
 
 
 def check_shown(moments, found):
-    """What the cards, the table and the edge show is what the player holds: there may be room for fewer digits."""
+    """Assert that cards, table and edge show the player's values, possibly with fewer digits."""
     for node, (value, gradient) in enumerate(zip(found["values"], found["gradients"], strict=True)):
         card, row = found["cards"][str(node)], found["table"][node]
         assert row[0] == ("" if value is None else pretty(float(value)))
@@ -184,7 +184,7 @@ def shadow(page, selector):
 
 
 def asked(lab, y, position=None):
-    """A player on `y` in predict mode, turned on by its key."""
+    """Open a player on `y` and turn on predict mode by its key."""
     lab("open", Played(y).trace.json(full=True), *([] if position is None else [{"position": position}]))
     page = lab.page
     shadow(page, ".key.play").focus()
@@ -193,7 +193,7 @@ def asked(lab, y, position=None):
 
 
 def typed(page, text):
-    """Types an answer; what the player makes of it."""
+    """Type an answer; return the player's verdict."""
     shadow(page, "#mg-answer").fill("")
     page.keyboard.type(text)
     page.keyboard.press("Enter")
@@ -202,7 +202,7 @@ def typed(page, text):
 
 
 def square():
-    """y = a·b + a·c: a gets two contributions."""
+    """Return y = a·b + a·c, where a receives two contributions."""
     a, b, c = (mg.Value(x, name) for x, name in ((2.0, "a"), (-3.0, "b"), (5.0, "c")))
     p, q = a * b, a * c
     p.label, q.label = "p", "q"
@@ -257,14 +257,14 @@ def test_tensors_of_one_number_are_not_asked_for(lab):
         y = (x * 3.0).tanh()
     page = asked(lab, y)
     assert page.get_by_role("button", name="Predict").count() == 0
-    assert shadow(page, ".predict").is_hidden(), "nor by its key"
+    assert shadow(page, ".predict").is_hidden(), "the key does not work either"
 
 
 # --- alarms ----------------------------------------------------------------------------------------------------------
 
 
 def planted():
-    """Twenty graphs with one operation that makes the first NaN or infinity; which, and the nodes from there on."""
+    """Yield twenty graphs whose first NaN or infinity comes from a known operation; its kind and the affected nodes."""
     small, zero, huge = 0.5, 0.0, 1e200
     makers = [
         ("inf", lambda v: mg.log(v(zero))),

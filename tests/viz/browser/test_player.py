@@ -1,4 +1,4 @@
-"""The player in a browser: what a reader does with it by mouse and by keyboard, and what it must never do."""
+"""The player in a browser: interaction by mouse and keyboard, and what must never happen."""
 
 import functools
 import http.server
@@ -48,10 +48,10 @@ def address():
 
 @pytest.fixture
 def play(watched, address):
-    """A function that opens a player on a trace, which JavaScript builds, and returns the page."""
+    """Open a player on a trace that JavaScript builds, and return the page."""
 
     def opened(build=PRODUCT, options=None, width=1100):
-        page = watched(width=width, servers=(address,), reduced_motion="no-preference")  # as most readers see it
+        page = watched(width=width, servers=(address,), reduced_motion="no-preference")  # the default of most users
         page.route("**/player.html", lambda route: route.fulfill(body=PAGE, content_type="text/html; charset=utf-8"))
         page.route("**/built.js", lambda route: route.fulfill(body=frontend.module(), content_type="text/javascript"))
         page.goto(f"http://{address}/player.html")
@@ -143,7 +143,7 @@ def test_what_cannot_be_computed_again_is_grey_and_says_why(play):
 
 
 def matrices():
-    """The trace of a loss of w, 2 x 3, and of the numbers x, which want no gradient."""
+    """Return the trace of a loss of w, 2 x 3, and of a constant x that does not require grad."""
     with mg.record():
         w = mg.tensor([[0.5, -1.0, 2.0], [1.0, 0.0, -0.5]], dtype=mg.float64, requires_grad=True)
         x = mg.tensor([[1.0, 2.0], [3.0, -1.0]], dtype=mg.float64)
@@ -156,7 +156,7 @@ def test_heatmap_is_drawn_pixel_by_pixel_so_that_no_minus_sign_gets_lost(play):
     page = play(matrices())
     page.locator("[data-id]", has_text="2×3").first.click()
     page.locator(".inspector canvas").first.wait_for()
-    page.wait_for_timeout(100)  # a picture is drawn in the frame after it has got its size
+    page.wait_for_timeout(100)  # a canvas is painted one frame after it is sized
     drawn = "all => all.map(one => [one.width, one.height])"
     seen = "all => all.map(one => [one.clientWidth, one.clientHeight].map(side => Math.round(side * devicePixelRatio)))"
     pictures = page.locator(".inspector canvas")

@@ -1,4 +1,4 @@
-"""The widget of a sweep in a page without Jupyter: what it shows, and that it follows what Python tells it."""
+"""The sweep widget in a page without Jupyter: its content, and that it follows the model."""
 
 import minigrad_viz
 from needs import needs

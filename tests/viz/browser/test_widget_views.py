@@ -1,4 +1,4 @@
-"""The player as a widget, without Jupyter: its views, and what a model that is set from Python does to them."""
+"""The player as a widget without Jupyter: its views, and changes of its model from Python."""
 
 import minigrad as mg
 from minigrad_viz import step
@@ -56,7 +56,7 @@ def test_what_the_kernel_sets_is_seen_in_each_view_and_brought_into_range(page):
 def test_a_widget_that_cannot_be_played_says_why(watched):
     page = watched(complains=True)
     player = step(chain(2))
-    player._trait_values["values"] = {"q": 1.0}  # past the check in Python
+    player._trait_values["values"] = {"q": 1.0}  # bypasses the check in Python
     show(page, player)
     assert page.get_by_role("alert").inner_text() == (
         'This graph cannot be played: There is no leaf "q" that holds one number, nor such an element.'

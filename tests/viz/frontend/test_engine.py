@@ -1,4 +1,4 @@
-"""The player's engine computes what minigrad computes: every number of random graphs, also after leaves are changed."""
+"""The player's engine agrees with minigrad: every value of random graphs, also after leaves change."""
 
 import math
 import random
@@ -15,11 +15,11 @@ from strategies import ATTRS, ELEMENTWISE, points
 from tiers import NIGHTLY
 
 CLOSE = 1e-12
-NO_CODE = "--disallow-code-generation-from-strings"  # as a page's Content-Security-Policy may
+NO_CODE = "--disallow-code-generation-from-strings"  # like a strict Content-Security-Policy
 
 
 def encoded(*roots):
-    """Their trace, with all digits."""
+    """Return the trace of these roots with all digits."""
     return to_trace(list(roots)).data(full=True)
 
 
@@ -30,7 +30,7 @@ VALUED = [op for op in SCALAR if op.differentiable]
 
 
 class Program:
-    """A random computation, with the numbers that it gives for some leaves, and for others."""
+    """A random computation with its values for some leaves, and for others."""
 
     def __init__(self, seed, steps=25):
         self.generator = generator = random.Random(seed)
@@ -42,12 +42,12 @@ class Program:
             operands = [self.operand() for _ in op.inputs]
             if any(isinstance(x, int) for x in operands) and self.append(op, operands):
                 used.update(operands)
-        for k in range(4, 4 + steps):  # a root over all that nothing was made from
+        for k in range(4, 4 + steps):  # add all unused values into the root
             if k not in used:
                 self.append(mg.OPS["add"], [k, len(self.here) - 1], always=True)
 
     def operand(self):
-        """The place of an earlier number, or a constant."""
+        """Return the index of an earlier value, or a constant."""
         constant = self.generator.random() < 0.15
         return self.generator.choice([-1.0, 0.5, 2.0, 3.0]) if constant else self.generator.randrange(len(self.here))
 
@@ -65,7 +65,7 @@ class Program:
 
 
 def tame(value):
-    """Whether a number is neither huge nor so near to a cancellation that roundings would show."""
+    """Whether a value is neither huge nor so close to cancellation that rounding would show."""
     operands = [float(x) for x in value.inputs]
     slopes = [value._local(slot) or 0.0 for slot in range(len(operands))]
     room = 10 * max(abs(value.data), 0.1)
@@ -83,7 +83,7 @@ def decoded(x):
 
 
 def near(found, expected):
-    """To 12 digits, or to the rounding of numbers about 1, whose difference may be much smaller than they are."""
+    """Whether two values are equal to 12 digits, or to the rounding of values about 1, for differences of such."""
     if found is None:
         return False
     found = decoded(found)
@@ -109,7 +109,7 @@ def test_random_graphs_have_python_s_numbers(options):
 
 
 def check(found, trace):
-    """Each number that the player found is Python's, to 12 digits."""
+    """Assert that each value of the player equals Python's to 12 digits."""
     nodes, edges = trace["nodes"], trace["edges"]
     titles = [trace["ops"][op]["name"] if op >= 0 else "leaf" for op in nodes["op"]]
     for node, x in enumerate(nodes["value"]):
@@ -127,7 +127,7 @@ def check(found, trace):
 
 
 def single(op, point, attrs):
-    """The trace of one operation on leaves."""
+    """Return the trace of one operation on leaves."""
     count = len(op.inputs)
     y = op(*point, **attrs)
     empty = {
@@ -199,7 +199,7 @@ def test_each_operation_and_its_rules_have_python_s_corners(options):
             if "gelu" in op.name and max(map(abs, point)) > 3:
                 continue  # 1 + erf cancels there, in Python too
             if op.name == "lerp" and not all(map(math.isfinite, point)):
-                continue  # its kernel has two forms of one formula, which differ for infinities
+                continue  # its kernel uses two equivalent formulas that differ at infinity
             y = op(*point, **attrs)
             assert near(found["value"][-1], float(y)), (op.name, point, y, found["value"][-1])
             for slot, rule in enumerate(op.rules):
@@ -208,12 +208,12 @@ def test_each_operation_and_its_rules_have_python_s_corners(options):
                     assert near(found["local"][slot], local), (op.name, slot, point, local, found["local"][slot])
 
 
-# --- a reader's own operation ----------------------------------------------------------------------------------------
+# --- user-defined operations ------------------------------------------------------------------------------------------
 
 
 @pytest.fixture
 def declare():
-    """Declares an op for one test, with its kernel."""
+    """Declare an op with its kernel for one test."""
     made = []
 
     def one(name, formula, compute, **options):

@@ -1,4 +1,4 @@
-"""The player's engine computes tensors as minigrad does: random graphs, before and after elements are changed."""
+"""The player's engine computes tensors like minigrad: random graphs, before and after elements change."""
 
 import math
 import random
@@ -54,7 +54,7 @@ LOSSES = [
 
 
 def graph(seed, leaves):
-    """A random computation from numbers for its leaves; and the leaves."""
+    """Return the root of a random computation on leaves with these elements."""
     generator = random.Random(seed)
     with mg.record():
         made = [mg.tensor(x, dtype=mg.float64, requires_grad=True) for x in leaves]
@@ -69,7 +69,7 @@ def graph(seed, leaves):
 
 
 def arrays(trace, which):
-    """For each node, or each event of the first pass, the numbers of its array."""
+    """Return the elements of each node's array, or of each event's array in the first pass."""
     if which == "value":
         return {node: trace["arrays"][t["value"]]["cells"] for node, t in trace["nodes"]["tensor"].items()}
     return [trace["arrays"][x["array"]]["cells"] for x in trace["passes"][0][which]]
@@ -121,13 +121,13 @@ def test_random_graphs_have_python_s_numbers(options):
         assert math.isclose(tangent["slope"], tangent["measured"], rel_tol=1e-4, abs_tol=1e-6), (seed, tangent)
 
 
-# --- what ops mean ---------------------------------------------------------------------------------------------------
+# --- decomposition of ops -------------------------------------------------------------------------------------------
 
 NORM = {"norm": Norm((4, 3), (1,), (1,), 1e-5)}
 GROUPS = {"norm": Norm((2, 2, 3), (1, 2), (0, 1), 1e-5)}
 CLASSES, OVER = {"ignore_index": -100, "reduction": "mean"}, {"dim": (1,), "keepdim": False}
 P, Q, V, C, T = (4, 3), (4, 3), (3,), ("int", 4, 3), ("chance", 4, 3)
-CASES = {  # of operands, attributes
+CASES = {  # operand shapes and attributes
     "matmul": [((P, (3, 5)), {}), (((2, 4, 3), (2, 3, 2)), {}), ((P, (2, 3, 2)), {})],
     "linear": [((P, (5, 3), (5,)), {}), (((2, 4, 3), (5, 3), None), {})],
     "mean": [((P,), OVER), ((P,), {"dim": (0, 1), "keepdim": True})],
@@ -167,7 +167,7 @@ def drawn(kind, generator):
 
 
 def kept(name, given):
-    """What the kernel of a derivative is given beside its operands has to fit to them."""
+    """Return the operands with saved intermediates that are consistent with them."""
     if name in ("norm_backward", "norm_weight"):
         a = given[1].detach()
         return (*given[:-2], a.mean(1, keepdim=True), (a.var(1, correction=0, keepdim=True) + 1e-5).rsqrt())
@@ -194,7 +194,7 @@ def test_every_op_means_what_its_kernel_computes():
     for job, (name, y, trace) in zip(compare(graphs=jobs)["graphs"], expected, strict=True):
         assert set(job["why"]) == {None}, (name, job["why"])
         (run,) = job["runs"]
-        close(run["value"][-1], summary(y)["cells"], name)  # side by side
+        close(run["value"][-1], summary(y)["cells"], name)  # all elements in order
         for which in ("contribution", "total"):
             for k, cells in enumerate(arrays(trace, which)):
                 close(run["passes"][0][which][k], cells, (name, which, k))

@@ -1,4 +1,4 @@
-"""The player's JavaScript: its own tests and its types, which run in node, and the limits of the house."""
+"""The player's JavaScript: its unit tests and type checks in Node.js, and size limits."""
 
 import subprocess
 
@@ -20,7 +20,7 @@ def run(*command: object) -> str:
 @pytest.mark.parametrize("path", TESTS, ids=lambda path: path.name)
 def test_player_in_node(path):
     needs("node")
-    run("node", path)  # its tests decide how it ends: `node --test` starts another node for them
+    run("node", path)  # without `--test`, which would start another process
 
 
 def test_types_of_the_player():

@@ -1,4 +1,4 @@
-"""What is built: a small player that is up to date with its sources, and a wheel that carries it."""
+"""Build outputs: a small player that is up to date with its sources, and a wheel that contains it."""
 
 import json
 import re
@@ -49,7 +49,7 @@ def test_script_leaves_one_name_behind(tmp_path):
 
 
 def keys_of(data):
-    """All keys in some JSON, but for numbers."""
+    """Return all keys in some JSON except numeric ones."""
     if isinstance(data, dict):
         return {key for key in data if not key.isdigit()}.union(*map(keys_of, data.values()))
     return set().union(*map(keys_of, data)) if isinstance(data, list) else set()

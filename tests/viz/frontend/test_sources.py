@@ -1,4 +1,4 @@
-"""The player's sources: which way imports point, what comments cite, how long files are."""
+"""The player's sources: the direction of imports, and files cited in comments."""
 
 import re
 from pathlib import Path
@@ -10,7 +10,7 @@ from needs import FRONTEND
 
 SOURCES = FRONTEND / "src"
 ROOT = FRONTEND.parents[1]
-# Each folder may import those before it in this list; the last are the files beside the folders.
+# Each folder may import those before it in this list; "." stands for the files next to the folders.
 FOLDERS = ["base", "model", "engine", "layout", "drawing", "panels", "."]
 FILES = sorted([*SOURCES.rglob("*.js"), *FRONTEND.glob("*.mjs"), *FRONTEND.glob("tests/*.js")])
 
@@ -20,7 +20,7 @@ CITED = re.compile(r"(?<![\w./-])((?:\.{0,2}/)?(?:[\w-]+/)*[\w-]+\.(?:js|mjs|py|
 
 
 def imports_of(path: Path) -> set[str]:
-    """The sources that one imports, also for types alone."""
+    """Return the sources that a source imports, including type imports."""
     found = [(path.parent / name).resolve() for name in IMPORT.findall(path.read_text(encoding="utf-8"))]
     return {str(one.relative_to(SOURCES)) for one in found if one != path}
 
@@ -60,7 +60,7 @@ def test_sources_that_the_book_and_the_tests_import_exist():
 @merge_cases
 @pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(FRONTEND)))
 def test_files_that_a_comment_cites_exist(path):
-    """A name alone is that of a file beside the citing one; a path begins there, or at the sources or the root."""
+    """A bare name refers to a neighbouring file; a path is relative to the file, to the sources or to the root."""
     cited = [name for comment in COMMENT.findall(path.read_text(encoding="utf-8")) for name in CITED.findall(comment)]
     roots = [SOURCES, FRONTEND, FRONTEND.parent, ROOT]
     missing = [
