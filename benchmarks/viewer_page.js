@@ -1,11 +1,12 @@
 /**
- * What bench_viewer.py runs in the page: the player as a notebook starts it, and clocks around it. A frame is over when
- * its layout is forced, so scripts, styles and layout count; raster and compositing, which other threads do, do not.
+ * Helpers that bench_viewer.py runs in the page: start the player as a notebook does, and time it. A frame ends when
+ * its layout is forced, so timings include scripts, styles and layout, but not raster and compositing, which run on
+ * other threads.
  */
 const now = () => performance.now();
 const frame = () => new Promise((done) => requestAnimationFrame(done));
 
-/** The traits of the Python object, as anywidget hands them over. */
+/** Return a model with the Python object's traits, with the interface of anywidget's model. */
 function modelOf(state) {
   const listeners = new Map();
   return {
@@ -20,7 +21,7 @@ function modelOf(state) {
   };
 }
 
-/** Starts the player; milliseconds until it is painted and can be stepped. */
+/** Start the player. Return the milliseconds until it is painted and can be stepped. */
 window.openPlayer = async (esm, state) => {
   const packed = Uint8Array.from(atob(state.trace_packed), (letter) => letter.charCodeAt(0));
   const model = modelOf({ ...state, trace_packed: new DataView(packed.buffer) });
@@ -31,13 +32,13 @@ window.openPlayer = async (esm, state) => {
   const root = document.querySelector("body > div").shadowRoot;
   const forward = root.querySelector("button[aria-label^='Step forward']");
   await frame();
-  await frame(); // the first is painted
+  await frame(); // the first frame is painted
   const took = now() - start;
   window.player = { model, root, forward, took };
   return took;
 };
 
-/** Milliseconds that `act` takes, with the frame that it asks for. */
+/** Return the milliseconds that `act` and the frame it requests take. */
 async function cost(act) {
   await frame();
   let began = 0;
@@ -58,7 +59,7 @@ window.stepCosts = async (from, count) => {
   return found;
 };
 
-/** Each closed block is opened and closed again. */
+/** Open and close each closed block; return the cost of opening each. */
 window.expandCosts = async (blocks, most) => {
   const found = [];
   const open = player.model.get("expanded");
@@ -77,7 +78,7 @@ window.setCosts = async (leaf, values) => {
 
 window.openAll = (count) => cost(() => player.model.set("expanded", Array.from({ length: count }, (_, k) => k)));
 
-/** Scrolls for some frames, to and fro. */
+/** Scroll back and forth for `frames` frames. */
 window.pan = async (frames) => {
   const view = player.root.querySelector(".mg-view");
   for (let k = 0; k < frames; k += 1) {
@@ -88,7 +89,7 @@ window.pan = async (frames) => {
 
 window.seen = () => player.root.querySelectorAll("[data-id]").length;
 
-/** Milliseconds of the what-if engine for a graph, forward and backward, without any drawing. */
+/** Return the milliseconds that the what-if engine takes for a forward and backward pass, without drawing. */
 window.recomputeCosts = async (state, rounds) => {
   const { decode } = await import("http://player.test/model/trace.js");
   const { engine } = await import("http://player.test/engine/engine.js");

@@ -1,6 +1,6 @@
 /**
- * Writes the playground's script: its modules, and those of the player that it uses, as one classic script, since
- * Chromium runs no module from disk.
+ * Bundle the playground and the parts of the player that it uses as one classic script, because Chromium does not load
+ * modules from file:// URLs.
  *
  *     node build.mjs FILE
  */

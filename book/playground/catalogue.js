@@ -1,6 +1,6 @@
 /**
- * What operations there are, as the book's build wrote them from their declarations: `book/_ext/playground.py`. Nothing
- * here knows an operation by its name.
+ * The available operations, which the book's build writes from their declarations: `book/_ext/playground.py`. Nothing
+ * here depends on the name of an operation.
  */
 
 import { interpreted } from "../../viz/frontend/src/engine/expression.js";
@@ -8,16 +8,19 @@ import { formulaMathML, formulaText } from "../../viz/frontend/src/base/notation
 
 /** @typedef {import("../../viz/frontend/src/base/types.js").Template} Template */
 
-/** A formula, and the derivatives by the operands. @typedef {{whole: Template, local: (Template | null)[]}} Forms */
+/**
+ * A formula, and the local derivatives of the operands.
+ * @typedef {{whole: Template, local: (Template | null)[]}} Forms
+ */
 
 /**
- * A derivative that reads otherwise where operand number `constant` is a constant, below 0 or not; and, for some,
- * otherwise again. A form has a place more, for the constant plus `shift`.
+ * A derivative with a different formula if operand `constant` is a constant: one for negative constants and one for
+ * others, and special cases. Such a formula has an extra placeholder, for the constant plus `shift`.
  * @typedef {{slot: number, constant: number, sides: {form: Template, shift: number}[], special: [number, Template][]}} Folded
  */
 
 /**
- * An operation: `record` is what a trace says of it, `forms` are its formulas, by which attributes are missing.
+ * An operation: `record` is its entry in a trace, `forms` are its formulas, keyed by the attributes that are missing.
  * @typedef {object} Op
  * @property {{name: string, formula: string, js: string, rules: (string | null)[], why: null}} record
  * @property {number} inputs
@@ -35,7 +38,7 @@ import { formulaMathML, formulaText } from "../../viz/frontend/src/base/notation
 
 const FIRST_HOLE = 0xe000; // as in minigrad/backends/formula/writing.py
 const [RAISED, RAISED_END] = ["\uf8f1", "\uf8f2"];
-/** What other books and languages call some of the functions. */
+/** Names of functions in other books and languages. */
 const OTHER_NAMES = new Map([
   ...["ln", "loge"].map((name) => /** @type {[string, string]} */ ([name, "log"])),
   ...["sin", "cos", "tan"].map((name) => /** @type {[string, string]} */ ([`arc${name}`, `a${name}`])),
@@ -46,32 +49,32 @@ const OTHER_NAMES = new Map([
 ]);
 const AROUND = { start: '<math xmlns="http://www.w3.org/1998/Math/MathML">', end: "</math>" };
 
-/** @param {Record<string, any>} data as JSON has it */
+/** @param {Record<string, any>} data parsed JSON */
 export function catalogueOf(data) {
   /** @type {Map<string, Op>} */
   const ops = new Map(Object.entries(data.ops));
-  /** By what a reader calls them, the names of operations. @type {Map<string, string>} */
+  /** Operations by the names of their functions. @type {Map<string, string>} */
   const functions = new Map(Object.entries(data.functions));
   /** @type {Map<string, (memory: (number | null)[]) => any>} */
   const made = new Map();
   const op = (/** @type {string} */ name) => /** @type {Op} */ (ops.get(name));
   return {
     functions,
-    /** @type {Record<string, string>} by their signs; that of one operand is "neg" */
+    /** @type {Record<string, string>} by sign; unary minus is "neg" */
     operators: data.operators,
     constants: new Map([
       ["pi", Math.PI],
       ["π", Math.PI],
     ]),
     op,
-    /** How a function is to be written. @param {string} name */
+    /** Return the signature of a function. @param {string} name */
     usage(name) {
       const { inputs, attrs } = op(/** @type {string} */ (functions.get(name)));
       return `${name}(${["a", "b", "c"].slice(0, inputs).concat(attrs).join(", ")})`;
     },
     /** @param {string} name */
     nearest: (name) => nearest(name, [...functions.keys()]),
-    /** The number that an operation gives. @param {string} name @param {number[]} operands @param {Attrs} attrs */
+    /** Compute an operation. @param {string} name @param {number[]} operands @param {Attrs} attrs */
     calculate(name, operands, attrs) {
       const { record, attrs: names } = op(name);
       const places = [..."abc".slice(0, operands.length), ...names];
@@ -79,9 +82,9 @@ export function catalogueOf(data) {
       return Number(made.get(name)?.([...operands, ...names.map((one) => attrs[one])]));
     },
     /**
-     * The formula of an operation, and its derivatives, of which those are null that cannot be written.
+     * Return the formula of an operation and its local derivatives, null for those without a formula.
      * @param {string} name
-     * @param {(number | null)[]} constants the numbers of operands that are constants
+     * @param {(number | null)[]} constants values of constant operands, else null
      * @param {Attrs} attrs
      * @returns {Forms}
      */
@@ -105,7 +108,7 @@ export function catalogueOf(data) {
 }
 
 /**
- * A template with numbers in the places from `first` on; those before it stay open.
+ * Fill in the placeholders of a template from `first` on; those before remain.
  * @param {Template} template @param {number} first @param {number[]} numbers
  * @returns {Template}
  */
@@ -123,18 +126,21 @@ export function settled(template, first, numbers) {
   };
 }
 
-/** The function that a reader may have meant; null if none is like it. @param {string} name @param {string[]} names */
+/**
+ * Return the function with the most similar name; null if none is similar.
+ * @param {string} name @param {string[]} names
+ */
 function nearest(name, names) {
   const other = OTHER_NAMES.get(name.toLowerCase());
   if (other) return other;
-  // Of two that are as near, the one of the same length was meant.
+  // Among equally near names, prefer one of the same length.
   const far = (/** @type {string} */ one) => distance(name.toLowerCase(), one) + Math.abs(name.length - one.length) / 100;
   const [first] = names.sort((a, b) => far(a) - far(b));
   return name.length > 1 && far(first) < Math.max(1, Math.floor(name.length / 3)) + 0.5 ? first : null;
 }
 
 /**
- * How many letters are to be changed, left out, put in or exchanged to make one word of another (Damerau 1964).
+ * Return the Damerau-Levenshtein distance (Damerau 1964).
  * @param {string} a @param {string} b
  */
 export function distance(a, b) {

@@ -1,4 +1,4 @@
-/** What there is to choose from. */
+/** The examples of the playground. */
 
 /** @type {{name: string, text: string, numbers: Record<string, number>}[]} */
 export const EXAMPLES = [

@@ -1,16 +1,16 @@
-/** The numbers of leaves: which they have at first, and how far their sliders reach. */
+/** Initial values and slider ranges of leaves. */
 
 /** @typedef {import("./tape.js").Tape} Tape */
 
-/** In turn, so that no two leaves of a small formula have the same. */
+/** Used in turn, so that leaves of a small formula differ. */
 const FIRST = [2, -3, 0.5, 1, -1, 1.5, 3, -2];
 const REACHES = [5, 10, 20, 50, 100];
-const STEPS = 100; // of a slider, on each side
-const FURTHEST = Number.MAX_VALUE / 2; // from end to end it is a number, too
+const STEPS = 100; // of a slider, per side
+const FURTHEST = Number.MAX_VALUE / 2; // so that a slider's full range is finite
 
 /**
- * Numbers for all leaves of a tape: the `known` ones keep theirs. A new one has the first in turn that lies where all
- * operations that take it may be sampled: a logarithm is not shown of −3 at first.
+ * Return values for all leaves of a tape: `known` ones keep theirs. A new leaf gets the first value in turn inside the
+ * domains of all operations that use it: a logarithm does not start at −3.
  * @param {Tape} tape @param {ReadonlyMap<string, number>} known @param {import("./catalogue.js").Catalogue} catalogue
  * @returns {Map<string, number>}
  */
@@ -25,15 +25,15 @@ export function numbersFor({ entries, leaves }, known, catalogue) {
   return new Map([...domains].map(([name, all], k) => [name, known.get(name) ?? firstNumber(all, k)]));
 }
 
-/** @param {[number, number][]} domains @param {number} k how many leaves come before it */
+/** @param {[number, number][]} domains @param {number} k index of the leaf */
 function firstNumber(domains, k) {
   const turn = FIRST.map((_, at) => FIRST[(at + k) % FIRST.length]);
   return turn.find((x) => domains.every(([low, high]) => low <= x && x <= high)) ?? turn[0];
 }
 
 /**
- * How far from 0 a slider goes, on both sides: as far as before, so that it does not change while it is moved; or
- * further, with room beyond the number.
+ * Return the bound of a slider, symmetric around 0: `before` if possible, so that it does not change while the slider
+ * moves; else larger, with room beyond the number.
  * @param {number} x @param {number} [before]
  */
 export function reachOf(x, before = 0) {
@@ -42,8 +42,8 @@ export function reachOf(x, before = 0) {
   return REACHES.find((reach) => size < reach) ?? Math.min(10 ** Math.ceil(Math.log10(size) + 1e-9), FURTHEST);
 }
 
-/** A number as a field or a link has it, in which 0 keeps its sign. @param {number} x */
+/** Format a number for a field or a link, keeping the sign of 0. @param {number} x */
 export const written = (x) => (Object.is(x, -0) ? "-0" : String(x));
 
-/** By how much a slider moves. @param {number} reach */
+/** Return the step of a slider. @param {number} reach */
 export const stepOf = (reach) => reach / STEPS;

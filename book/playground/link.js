@@ -1,4 +1,4 @@
-/** A text and its numbers as the end of an address, after the #. What comes from there may be anything. */
+/** Share links: an expression and its values in a URL's fragment, which is untrusted input. */
 
 import { readNumber } from "../../viz/frontend/src/base/notation.js";
 import { written } from "./leaves.js";
@@ -7,15 +7,15 @@ import { LONGEST } from "./tokens.js";
 /** @typedef {{text: string, numbers: Map<string, number>}} Shared */
 
 const NAME = /^[\p{XID_Start}_]\p{XID_Continue}*$/u;
-const MOST = 1000; // numbers
+const MOST = 1000; // values
 
-/** @param {Shared} shared @returns {string} such as #f=a*b&n=a:2,b:-3, encoded */
+/** @param {Shared} shared @returns {string} such as #f=a*b&n=a:2,b:-3, URL-encoded */
 export function linkOf({ text, numbers }) {
   const given = [...numbers].map(([name, x]) => `${name}:${written(x)}`).join(",");
   return `#${new URLSearchParams({ f: text, n: given })}`;
 }
 
-/** What a link holds; null if it holds no text. What is no number is left out. @param {string} hash @returns {Shared | null} */
+/** Parse a link; null if it has no expression. Skips invalid numbers. @param {string} hash @returns {Shared | null} */
 export function readLink(hash) {
   const found = new URLSearchParams(hash.replace(/^#/, ""));
   const text = found.get("f");

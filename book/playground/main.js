@@ -1,4 +1,4 @@
-/** Starts the playground of a page, with the player that the page has loaded. */
+/** Start the playground of a page, with the player that the page has loaded. */
 
 import { catalogueOf } from "./catalogue.js";
 import { playground } from "./page.js";

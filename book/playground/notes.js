@@ -1,7 +1,6 @@
 /**
- * What a reader should be told about the numbers of a graph: where a NaN or an infinity came from, on the way forward
- * and on the way back, where gradients fade or grow, and where none passes. The words and the thresholds are those of
- * viz/minigrad_viz/trace/alarms.py.
+ * The alarms of a graph: the origin of a NaN or an infinity, forward and backward; vanishing and exploding gradients;
+ * and nodes that block gradients. Messages and thresholds equal those of viz/minigrad_viz/trace/alarms.py.
  */
 
 import { partsOf } from "../../viz/frontend/src/drawing/cards.js";
@@ -13,9 +12,9 @@ import { LEAF } from "../../viz/frontend/src/model/trace.js";
 
 /** @typedef {{kind: string, node: number, text: string, nodes?: number[], edges?: number[]}} TraceNote */
 
-const SATURATED = 0.99; // |tanh| from here on, and so sigmoid: its slope is below 2% of the largest
-const [NEAR, FAR] = [3, 8]; // operations from the output: what gradients there are compared
-const SCALE = 1e6; // by how much a gradient far away may be smaller or larger than those near the output
+const SATURATED = 0.99; // threshold of |tanh|, and so of sigmoid: its derivative is below 2% of the largest
+const [NEAR, FAR] = [3, 8]; // distance from the output, in operations, of the gradients that are compared
+const SCALE = 1e6; // ratio beyond which a distant gradient vanishes or explodes relative to those near the output
 
 /** @param {Graph} graph @param {Numbers} numbers @returns {TraceNote[]} */
 export function notesOf(graph, { value, local, runs: [run] }) {
@@ -37,7 +36,10 @@ const count = (n, one, many) => `${n} ${n === 1 ? one : many}`;
 
 // --- NaN and infinities ----------------------------------------------------------------------------------------------
 
-/** The first number that is not finite and does harm; if that is an infinity, the first NaN too. @param {Graph} graph @param {number[]} values */
+/**
+ * Report the first harmful value that is not finite; if it is an infinity, also the first NaN.
+ * @param {Graph} graph @param {number[]} values
+ */
 function notFinite(graph, values) {
   const bad = [...values.keys()].filter((node) => !Number.isFinite(values[node]));
   const harmful = harmfulOf(graph, values, bad);
@@ -47,14 +49,20 @@ function notFinite(graph, values) {
   return [first, nan].flatMap((node) => (node === undefined ? [] : [origin(graph, values, node, bad)]));
 }
 
-/** Whether an infinity was meant: given as a number, or made of one. @param {Graph} graph @param {number[]} values @param {number} node */
+/**
+ * Whether an infinity was intended: an input, or computed from one.
+ * @param {Graph} graph @param {number[]} values @param {number} node
+ */
 function putIn(graph, values, node) {
   if (Number.isNaN(values[node])) return false;
   const attributed = Object.values(graph.attrs.get(node) ?? {}).some((text) => text.includes("inf"));
   return graph.op[node] < 0 || attributed || operandsOf(graph, node).some((one) => !Number.isFinite(values[one]));
 }
 
-/** Those that reach the output, or become NaN, by way of such nodes. @param {Graph} graph @param {number[]} values @param {number[]} bad */
+/**
+ * Return the non-finite nodes from which a path of such nodes leads to the output or a NaN.
+ * @param {Graph} graph @param {number[]} values @param {number[]} bad
+ */
 function harmfulOf(graph, values, bad) {
   const wrong = new Set(bad);
   const found = new Set(bad.filter((node) => graph.outputs.includes(node) || Number.isNaN(values[node])));
@@ -77,7 +85,10 @@ function origin(graph, values, node, bad) {
   return { kind: nan ? "nan" : "inf", node, text, ...(touched.size && { nodes: [...touched] }) };
 }
 
-/** How a node was computed, in names and in numbers. @param {Graph} graph @param {number[]} values @param {number} node */
+/**
+ * Format how a node was computed, in names and in numbers.
+ * @param {Graph} graph @param {number[]} values @param {number} node
+ */
 function withNumbers(graph, values, node) {
   const template = graph.formulas[graph.nodeFormula[node]];
   const [names, numbers] = [partsOf(graph, node), [values[node], ...operandsOf(graph, node).map((one) => values[one])]];
@@ -86,7 +97,7 @@ function withNumbers(graph, values, node) {
 }
 
 /**
- * The first step back whose product is not finite, though what came in was.
+ * Report the first backward step whose product is not finite although its upstream gradient is.
  * @param {Graph} graph @param {Numbers["local"]} local @param {import("../../viz/frontend/src/base/types.js").Run} run
  * @returns {TraceNote[]}
  */
@@ -103,10 +114,10 @@ function gradientNotFinite({ operand, result, title }, local, { root, edge, upst
   return [{ kind: "gradient", node: to, text, ...(nodes.length && { nodes }), edges: [edge[at]] }];
 }
 
-// --- gradients that fade or grow -------------------------------------------------------------------------------------
+// --- vanishing and exploding gradients -------------------------------------------------------------------------------
 
 /**
- * Leaves far from the output whose gradients are tiny or huge beside those near it.
+ * Report leaves far from the output whose gradients are tiny or huge compared with those near it.
  * @param {Graph} graph @param {import("../../viz/frontend/src/base/types.js").Run} run @returns {TraceNote[]}
  */
 function faded(graph, run) {
@@ -130,8 +141,8 @@ const FADED = {
 };
 
 /**
- * @param {Graph} graph @param {"vanishing" | "exploding"} kind @param {[number, number][]} found leaves and how large
- * their gradients are, the worst first @param {number[]} away @param {number} near @returns {TraceNote}
+ * @param {Graph} graph @param {"vanishing" | "exploding"} kind @param {[number, number][]} found leaves and the magnitudes
+ * of their gradients, the worst first @param {number[]} away @param {number} near @returns {TraceNote}
  */
 function farAway(graph, kind, found, away, near) {
   const [[worst, size]] = found;
@@ -143,7 +154,10 @@ function farAway(graph, kind, found, away, near) {
   return { kind, node: worst, text, nodes: found.map(([node]) => node).sort((a, b) => a - b) };
 }
 
-/** How many operations each node is away from the root, by the shortest way. @param {Graph} graph @param {import("../../viz/frontend/src/base/types.js").Run} run */
+/**
+ * Return the shortest distance of each node from the root, in operations.
+ * @param {Graph} graph @param {import("../../viz/frontend/src/base/types.js").Run} run
+ */
 function distances({ count, operand, result }, { root, edge }) {
   const away = Array.from({ length: count }, () => count);
   away[root] = 0;
@@ -151,12 +165,12 @@ function distances({ count, operand, result }, { root, edge }) {
   return away;
 }
 
-// --- where no gradient passes ----------------------------------------------------------------------------------------
+// --- blocked gradients -----------------------------------------------------------------------------------------------
 
 /** @param {Graph} graph @param {string} name */
 const madeBy = ({ op, ops }, name) => [...op.keys()].filter((node) => ops[op[node]]?.name === name);
 
-/** ReLUs, if all of them are 0. @param {Graph} graph @param {number[]} values @returns {TraceNote[]} */
+/** Report ReLUs if all of them are 0. @param {Graph} graph @param {number[]} values @returns {TraceNote[]} */
 function dead(graph, values) {
   const nodes = madeBy(graph, "relu");
   if (!nodes.length || nodes.some((node) => values[node] !== 0)) return [];
@@ -167,7 +181,10 @@ function dead(graph, values) {
   return [{ kind: "dead", node: nodes[0], text, nodes }];
 }
 
-/** tanh and sigmoid at their flat ends. @param {Graph} graph @param {number[]} values @returns {TraceNote[]} */
+/**
+ * Report tanh and sigmoid nodes in their flat regions.
+ * @param {Graph} graph @param {number[]} values @returns {TraceNote[]}
+ */
 function saturated(graph, values) {
   const ends = /** @type {[string, number][]} */ ([["tanh", -SATURATED], ["sigmoid", 1 - SATURATED]]); // prettier-ignore
   const found = ends.flatMap(([name, low]) =>

@@ -1,6 +1,6 @@
 /**
- * The page: a text, a field for each leaf, and the player of the graph. The graph is drawn anew for another text; while
- * a leaf is moved the player computes it again. What does not parse leaves the last graph where it is.
+ * The page: an expression, a field for each leaf, and a player. A new expression redraws the graph; while a leaf moves,
+ * the player recomputes it. If an expression cannot be parsed, the last graph stays.
  */
 
 import { fill, h, tag } from "../../viz/frontend/src/base/dom.js";
@@ -20,13 +20,13 @@ import { tracerOf } from "./tracing.js";
 /** @typedef {(host: HTMLElement, trace: unknown, options?: Record<string, unknown>) => import("../../viz/frontend/src/player.js").Player} Mount */
 
 /**
- * What is drawn: the text it was drawn from, the trace that the player has, and how to get one for other numbers.
+ * The drawn graph: its expression, the player's trace, and a tracer for other values.
  * @typedef {{text: string, tape: Tape, tracer: ReturnType<typeof tracerOf>, trace: Trace}} Drawn
  */
 
-/** Milliseconds after the last letter. */
+/** Delay after the last keystroke, in milliseconds. */
 const PAUSE = 700;
-const TELLING = new Set(["nan", "inf", "gradient"]); // kinds of notes that are said beside the text
+const TELLING = new Set(["nan", "inf", "gradient"]); // kinds of notes shown below the expression
 
 /** @param {Element} root @param {Catalogue} catalogue @param {Mount} mount */
 export function playground(root, catalogue, mount) {
@@ -38,7 +38,7 @@ class Playground {
   constructor(root, catalogue, mount) {
     this.catalogue = catalogue;
     this.mount = mount;
-    /** The last number of every name that was ever a leaf. @type {Map<string, number>} */
+    /** The last value of every name that was ever a leaf. @type {Map<string, number>} */
     this.numbers = new Map();
     /** @type {Map<string, number>} */
     this.reaches = new Map();
@@ -53,7 +53,7 @@ class Playground {
     if (!this.take(readLink(location.hash))) this.choose(0);
   }
 
-  // --- what there is on the page ---
+  // --- elements ---
 
   made() {
     const id = "minigrad-playground";
@@ -86,7 +86,7 @@ class Playground {
     return { all, text, select, shared, said, heard, remark, leaves, host };
   }
 
-  // --- where a text comes from ---
+  // --- expressions ---
 
   /** @param {number} k */
   choose(k) {
@@ -95,7 +95,7 @@ class Playground {
     this.parts.select.value = String(k);
   }
 
-  /** Takes a text with its numbers. @param {import("./link.js").Shared | null} shared */
+  /** Load an expression with its values. @param {import("./link.js").Shared | null} shared */
   take(shared) {
     if (!shared) return false;
     for (const [name, x] of shared.numbers) {
@@ -115,7 +115,7 @@ class Playground {
     this.fit();
   }
 
-  /** The field is as high as its text, up to a dozen lines. */
+  /** Grow the field with its text, up to 12 lines. */
   fit() {
     const { text } = this.parts;
     text.rows = Math.max(2, Math.min(12, text.value.split("\n").length));
@@ -142,9 +142,9 @@ class Playground {
   // --- drawing ---
 
   /**
-   * Draws what is in the field, or says what is wrong with it. If the graph is the same, but for a space say, the
-   * player stays where it is.
-   * @param {boolean} [anew] the same text, too
+   * Draw the expression, or show what is wrong with it. If the graph is the same, for example up to a space, the player
+   * stays.
+   * @param {boolean} [anew] redraw even if the expression is unchanged
    */
   draw(anew = false) {
     clearTimeout(this.timer);
@@ -169,7 +169,7 @@ class Playground {
     this.tell(null);
   }
 
-  /** Puts the trace into a player. @param {Record<string, unknown>} state */
+  /** Mount a player for the trace. @param {Record<string, unknown>} state */
   play(state) {
     const { speed, granularity } = this.player?.state() ?? {};
     this.player?.destroy();
@@ -177,7 +177,7 @@ class Playground {
     this.player.on("change", ({ values }) => this.follow(values));
   }
 
-  /** Says what is wrong; or, in place of that, what is drawn. @param {Mistake | null} mistake */
+  /** Show a mistake, or else a description of the graph. @param {Mistake | null} mistake */
   tell(mistake) {
     const { text, said } = this.parts;
     said.classList.toggle("wrong", mistake !== null);
@@ -188,7 +188,7 @@ class Playground {
     this.hear();
   }
 
-  /** Lets those hear who do not see, once a reader stops: while a slider moves it would never end. */
+  /** Announce the message to screen readers, once the user pauses: announcing each slider move would never end. */
   hear() {
     const { said, remark, heard } = this.parts;
     const wrong = said.classList.contains("wrong");
@@ -196,15 +196,15 @@ class Playground {
     heard.textContent = found.map((one) => one.textContent).join(" ");
   }
 
-  // --- numbers ---
+  // --- values ---
 
-  /** The numbers of the leaves that are drawn. */
+  /** Return the values of the drawn leaves. */
   current() {
     const names = [...(this.drawn?.tape.leaves.keys() ?? [])];
     return new Map(names.map((name) => [name, this.numbers.get(name) ?? 0]));
   }
 
-  /** Gives a leaf another number. @param {string} name @param {number} x */
+  /** Set the value of a leaf. @param {string} name @param {number} x */
   move(name, x) {
     if (!Number.isFinite(x) || Object.is(this.numbers.get(name), x)) return;
     this.numbers.set(name, x);
@@ -212,15 +212,15 @@ class Playground {
     this.moved();
   }
 
-  /** The reader let go of a leaf: that is told, and soon the player learns what else there is to be said of the graph. */
+  /** Announce the result once the user releases a leaf, and update the player's notes soon after. */
   settle() {
     this.hear();
     setTimeout(() => this.remount());
   }
 
   /**
-   * A player with other notes, if there are any. Not while the reader is in it: a press on one of its buttons is what
-   * took the focus from a leaf, and a new player would swallow it.
+   * Replace the player if its notes have changed, but not while the user is in it: pressing one of its buttons takes
+   * the focus from a leaf, and a new player would swallow the click.
    */
   remount() {
     const { drawn, player } = this;
@@ -233,7 +233,10 @@ class Playground {
     this.play({ position, selected, expanded });
   }
 
-  /** The player's own sliders move leaves too. @param {Record<string, number>} values those that are not as in its trace */
+  /**
+   * Update the leaves after the player's own sliders moved them.
+   * @param {Record<string, number>} values those that differ from its trace
+   */
   follow(values) {
     const { drawn } = this;
     if (!drawn) return;
@@ -264,7 +267,7 @@ class Playground {
       };
       const done = {
         onchange: (/** @type {Event & {target: any}} */ event) => {
-          event.target.value = written(this.numbers.get(name) ?? 0); // where there was no number
+          event.target.value = written(this.numbers.get(name) ?? 0); // restores a value if the field is empty
           this.settle();
         },
       };
@@ -281,7 +284,7 @@ class Playground {
     fill(this.parts.leaves, ...rows);
   }
 
-  /** Where NaN and infinities come from, below the text that makes them. @param {Trace} trace */
+  /** Show the origin of NaN and infinities below the expression. @param {Trace} trace */
   showRemark(trace) {
     const { text, tape } = /** @type {Drawn} */ (this.drawn);
     const notes = trace.notes.filter(({ kind }) => TELLING.has(kind));
@@ -292,14 +295,15 @@ class Playground {
     fill(this.parts.remark, ...said);
   }
 
-  /** The operation whose derivative is not finite. @param {import("./notes.js").TraceNote} note */
+  /** Return the operation whose derivative is not finite. @param {import("./notes.js").TraceNote} note */
   throughOf({ node, edges = [] }) {
     return this.drawn?.trace.edges.result[edges[0]] ?? node;
   }
 }
 
 /**
- * A line of a text with carets below a place: for the eye, since the sentence beside it says the same.
+ * Show a line of the expression with carets below a span; hidden from screen readers, since the sentence next to it
+ * says the same.
  * @param {string} text @param {{from: number, to: number}} at
  */
 function pointer(text, at) {

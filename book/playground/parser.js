@@ -1,6 +1,6 @@
 /**
- * What was typed, as a program: lines of steps, each after what it takes. Precedence and brackets are Python's. What a
- * name is, a leaf or the name of a line, is not decided here.
+ * A recursive descent parser: expressions become lines of steps, each after its operands. Precedence and parentheses
+ * are Python's. Names are resolved later, as leaves or names of lines.
  */
 
 import { Mistake, tokensOf } from "./tokens.js";
@@ -9,17 +9,17 @@ import { Mistake, tokensOf } from "./tokens.js";
 /** @typedef {import("./catalogue.js").Catalogue} Catalogue */
 
 /**
- * A number, a name, or an operation on earlier steps, whose attributes are steps too; and where it stands in the text.
+ * A number, a name, or an operation on earlier steps, whose attributes are steps too; with its span in the source.
  * @typedef {{from: number, to: number} & (
  *   {kind: "number", value: number} |
  *   {kind: "name", name: string} |
  *   {kind: "op", op: string, operands: number[], attrs: Record<string, number>})} Step
  */
 
-/** A line: the name that it gives, or null; its steps are those up to `last`. @typedef {{name: string | null, last: number}} Line */
+/** A line: its name, or null; its steps end at `last`. @typedef {{name: string | null, last: number}} Line */
 /** @typedef {{steps: Step[], lines: Line[]}} Program */
 
-/** So many operations there may be, which a page can lay out in a second or two; and so many brackets inside one another. */
+/** Maximum number of operations, which a page can lay out in a second or two, and maximum nesting depth. */
 export const MOST = 500;
 const DEEPEST = 100;
 
@@ -29,7 +29,7 @@ const WORDS = new Set(
 );
 
 /**
- * The program of a text. Throws a Mistake that says what is wrong and where.
+ * Parse an expression. Throws a Mistake with a message and a span.
  * @param {string} text @param {Catalogue} catalogue
  * @returns {Program}
  */
@@ -56,7 +56,7 @@ class Reader {
     this.ops = 0;
     /** @type {Step[]} */
     this.steps = [];
-    /** Brackets that are open. @type {Token[]} */
+    /** Open parentheses. @type {Token[]} */
     this.open = [];
   }
 
@@ -116,7 +116,7 @@ class Reader {
     if (WORDS.has(text)) throw new Mistake(`“${text}” is a word of Python's own. Write ${text}_, say.`, from, to);
   }
 
-  /** What is wrong where a line should end, or go on with an operator. @param {Token} token */
+  /** Return the mistake for a token that neither ends a line nor is an operator. @param {Token} token */
   unexpected({ kind, text, from, to }) {
     if (kind === "sign" && text === ")") return new Mistake("This bracket closes none that was opened.", from, to);
     if (kind === "sign" && text === ",") {
@@ -125,7 +125,7 @@ class Reader {
     return new Mistake(`Between this and what comes before it an operator is missing. For a product write *.`, from, to);
   }
 
-  // --- operators, the loosest first ---
+  // --- operators, lowest precedence first ---
 
   sum() {
     return this.chain(["+", "-"], () => this.product());
@@ -135,7 +135,7 @@ class Reader {
     return this.chain(["*", "/"], () => this.signed());
   }
 
-  /** Operands that operators of one kind join, from the left. @param {string[]} signs @param {() => number} operand */
+  /** Parse a left-associative chain of operators. @param {string[]} signs @param {() => number} operand */
   chain(signs, operand) {
     let left = operand();
     while (this.now.kind === "sign" && signs.includes(this.now.text)) left = this.join(left, operand);
@@ -163,13 +163,13 @@ class Reader {
     return this.add({ kind: "op", op: this.catalogue.operators.neg, operands: [operand], attrs: {}, from: sign.from, to });
   }
 
-  /** A power binds what is before it more tightly than a minus sign does, and what is after it less. */
+  /** Parse a power, which binds more tightly than a minus sign before it, and less tightly than one after it. */
   power() {
     const base = this.atom();
     return this.sees("**") ? this.deeper(this.now, () => this.join(base, () => this.signed())) : base;
   }
 
-  /** Refuses a sign after which nothing comes that it could be applied to. @param {Token} sign */
+  /** Reject an operator without an operand. @param {Token} sign */
   needs(sign) {
     const { kind, text } = this.now;
     const begins = kind === "number" || kind === "name" || (kind === "sign" && ["(", "-", "+"].includes(text));
@@ -186,7 +186,7 @@ class Reader {
     return made;
   }
 
-  // --- numbers, names, brackets, functions ---
+  // --- numbers, names, parentheses, functions ---
 
   /** @returns {number} */
   atom() {
@@ -222,7 +222,7 @@ class Reader {
     this.open.push(open);
     const inside = this.sum();
     const { to } = this.close(open);
-    // What is in brackets stands, for one who looks for it, where the brackets do.
+    // The span of a parenthesised expression includes the parentheses.
     this.steps[inside] = { ...this.steps[inside], from: open.from, to };
     return inside;
   }
@@ -267,7 +267,7 @@ class Reader {
     return this.add({ kind: "op", op, operands: placed.slice(0, inputs), attrs, from, to });
   }
 
-  /** What a function is given, up to its closing bracket. @param {Token} open */
+  /** Parse the arguments of a function, up to its closing parenthesis. @param {Token} open */
   arguments(open) {
     /** @type {{name: string | null, step: number, at: Token}[]} */
     const given = [];
@@ -283,7 +283,7 @@ class Reader {
     return given;
   }
 
-  /** @param {Token} token the name of a function that is none */
+  /** @param {Token} token the name of an unknown function */
   unknown({ text, from, to }) {
     const like = this.catalogue.nearest(text);
     const advice = like ? ` Did you mean ${like}?` : ` For a product write ${text}*(…).`;

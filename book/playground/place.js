@@ -1,6 +1,6 @@
-/** Where in a text something is wrong: its line, and a caret below the place. */
+/** The line of a mistake, with carets below the span. */
 
-const [BEFORE, MARKED, AFTER] = [24, 30, 12]; // characters of a longer line: before the place, of it, and behind it
+const [BEFORE, MARKED, AFTER] = [24, 30, 12]; // maximum characters before, inside and after the span in a long line
 
 /**
  * @param {string} text @param {{from: number, to: number}} place

@@ -1,6 +1,6 @@
 /**
- * A program as the graph that Python would have made of it: names are leaves or earlier lines, what has only numbers in
- * it is computed on the spot, and nodes stand in the order of the tape, each after what it was computed from.
+ * Conversion of a program to the graph that Python would build: names are leaves or earlier lines, constant expressions
+ * are folded, and nodes are in tape order, each after its operands.
  */
 
 import { Mistake } from "./tokens.js";
@@ -9,12 +9,12 @@ import { Mistake } from "./tokens.js";
 /** @typedef {import("./catalogue.js").Attrs} Attrs */
 /** @typedef {import("./parser.js").Program} Program */
 
-/** Where something stands in the text. @typedef {{from: number, to: number}} Span */
+/** A span in the source. @typedef {{from: number, to: number}} Span */
 
-/** A number that is no part of the graph, until an operation takes it. @typedef {{value: number, span: Span}} Constant */
+/** A constant, which becomes a node when an operation uses it. @typedef {{value: number, span: Span}} Constant */
 
 /**
- * A node: a leaf, an operation or a constant, by the letters of traces. Operands are places in the tape.
+ * A node: a leaf, an operation or a constant, by the letters of traces. Operands are indices in the tape.
  * @typedef {object} Entry
  * @property {"l" | "o" | "c"} kind
  * @property {string | null} op
@@ -25,9 +25,12 @@ import { Mistake } from "./tokens.js";
  * @property {Span} span
  */
 
-/** While the tape is made operands are things. @typedef {Omit<Entry, "operands"> & {inputs: (Made | Constant)[]}} Made */
+/**
+ * A node under construction, whose inputs are objects.
+ * @typedef {Omit<Entry, "operands"> & {inputs: (Made | Constant)[]}} Made
+ */
 
-/** `leaves` by name, with all places where they stand. @typedef {{entries: Entry[], leaves: Map<string, Span>}} Tape */
+/** `leaves` maps names to spans. @typedef {{entries: Entry[], leaves: Map<string, Span>}} Tape */
 
 /**
  * @param {Program} program @param {Catalogue} catalogue
@@ -49,13 +52,13 @@ export function tapeOf(program, catalogue) {
   nameAll(named, reached, places, entries);
   return { entries, leaves: new Map(reached.map(([name, { span }]) => [name, span])) };
 
-  /** A constant is a node for each use. @param {Constant} input */
+  /** Create a constant node for each use. @param {Constant} input */
   function constant({ value, span }) {
     return entries.push({ kind: "c", op: null, operands: [], attrs: {}, value, name: null, span }) - 1;
   }
 }
 
-/** Goes through the lines. @param {Program} program @param {Catalogue} catalogue */
+/** Evaluate the lines. @param {Program} program @param {Catalogue} catalogue */
 function run({ steps, lines }, catalogue) {
   /** @type {Map<string, Made>} */
   const leaves = new Map();
@@ -98,6 +101,7 @@ function run({ steps, lines }, catalogue) {
 }
 
 /**
+ * Return all attributes of an operation, which are plain numbers.
  * @param {"l" | "o"} kind @param {string | null} op @param {(Made | Constant)[]} inputs @param {Attrs} attrs
  * @param {string | null} name @param {Span} span
  * @returns {Made}
@@ -126,7 +130,7 @@ function attributes(step, things, steps, catalogue) {
 }
 
 /**
- * What `root` was computed from, and itself: each after its operands, the first operand first.
+ * Sort `root` and everything it was computed from topologically: operands first, in order.
  * @param {Made} root
  */
 function topological(root) {
@@ -147,7 +151,7 @@ function topological(root) {
 }
 
 /**
- * Leaves are called as they were typed, and an operation as the first line that gave it a name still free.
+ * Name the nodes: leaves as typed, an operation as the first line that gives it a name still free.
  * @param {Map<string, Made | Constant>} named @param {[string, Made][]} leaves
  * @param {Map<Made, number>} places @param {Entry[]} entries
  */

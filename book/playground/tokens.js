@@ -1,8 +1,6 @@
-/** A text as tokens: numbers, names, signs, and the ends of lines. What belongs to none of them is a mistake. */
+/** The tokeniser: numbers, names, signs, and line ends. Anything else is a mistake. */
 
-/**
- * What is wrong in a text, in a sentence, and from where to where.
- */
+/** A mistake in an expression: a message and a span. */
 export class Mistake extends Error {
   /** @param {string} message @param {number} from @param {number} [to] */
   constructor(message, from, to = from + 1) {
@@ -13,11 +11,11 @@ export class Mistake extends Error {
 }
 
 /**
- * `text` is what was typed, but for names, which are compared as Python compares them.
+ * A token. `text` is the source, except that names are normalised as in Python.
  * @typedef {{kind: "number" | "name" | "sign" | "end", text: string, from: number, to: number, line: number}} Token
  */
 
-/** The longest text, in characters. */
+/** Maximum length of an expression, in characters. */
 export const LONGEST = 20_000;
 
 const DIGITS = "\\d+(?:_\\d+)*";
@@ -26,7 +24,7 @@ const NAME = /[\p{XID_Start}_]\p{XID_Continue}*/uy;
 const SIGN = /\*\*|[-+*/(),=]/y;
 const BLANK = /[^\S\n]+|#[^\n]*/uy;
 
-/** Signs of other languages, and what to write for them. */
+/** Notations of other languages, with advice. */
 const FOREIGN = /** @type {[RegExp, string][]} */ ([
   [/\^/y, "“^” is no power here. Write ** for a power, as in a**2."],
   [/[×·∙⋅]/uy, "Write * for a product."],
@@ -46,7 +44,7 @@ const FOREIGN = /** @type {[RegExp, string][]} */ ([
 ]);
 
 /**
- * The tokens of a text. A new line inside of brackets is none, as in Python.
+ * Tokenise an expression. As in Python, a newline inside parentheses is ignored.
  * @param {string} text
  * @returns {Token[]}
  */

@@ -1,6 +1,6 @@
 /**
- * A tape as a trace, the data that the player plays: version 2, as viz/minigrad_viz/trace/wire.py describes it. Its
- * numbers come from the player's own engine, which computes a graph from its leaves, forward and backward.
+ * Conversion of a tape to a trace, the player's data: version 2, as viz/minigrad_viz/trace/wire.py defines it. Values
+ * come from the player's own engine, which computes a graph from its leaves, forward and backward.
  */
 
 import { engine } from "../../viz/frontend/src/engine/engine.js";
@@ -16,7 +16,7 @@ import { notesOf } from "./notes.js";
 /** @typedef {import("../../viz/frontend/src/base/types.js").Template} Template */
 
 /**
- * What gives the trace of a tape for numbers of its leaves, by name.
+ * Create a tracer: a function from values of the leaves, by name, to the trace of a tape.
  * @param {Tape} tape @param {Catalogue} catalogue
  */
 export function tracerOf(tape, catalogue) {
@@ -25,7 +25,7 @@ export function tracerOf(tape, catalogue) {
   const computing = engine(graph);
   const leaves = new Map(graph.names.flatMap((name, at) => (tape.entries[at].kind === "l" ? [[name ?? "", at]] : [])));
   return {
-    /** What two texts have in common that make the same graph. */
+    /** A key of the graph, equal for expressions with the same graph. */
     shape: JSON.stringify(skeleton),
     /** @param {ReadonlyMap<string, number>} numbers */
     trace(numbers) {
@@ -35,15 +35,15 @@ export function tracerOf(tape, catalogue) {
   };
 }
 
-// --- what does not change --------------------------------------------------------------------------------------------
+// --- structure ------------------------------------------------------------------------------------------------------
 
-/** A trace without its numbers. @param {Tape} tape @param {Catalogue} catalogue */
+/** Build a trace without values. @param {Tape} tape @param {Catalogue} catalogue */
 function skeletonOf({ entries }, catalogue) {
   /** @type {string[]} */
   const names = [];
   /** @type {Template[]} */
   const formulas = [];
-  /** @type {number[][]} the formula of each node, then those of its edges */
+  /** @type {number[][]} by node: its formula, then those of its edges */
   const placed = [];
   const placeOf = formulaPlaces(formulas);
   entries.forEach((entry) => {
@@ -80,11 +80,11 @@ function skeletonOf({ entries }, catalogue) {
   };
 }
 
-/** Attributes as Python writes them. @param {import("./catalogue.js").Attrs} attrs */
+/** Format attributes as Python does. @param {import("./catalogue.js").Attrs} attrs */
 const inWords = (attrs) =>
   Object.fromEntries(Object.entries(attrs).map(([name, x]) => [name, x === null ? "None" : pythonic(x)]));
 
-/** A float as Python writes it. @param {number} x */
+/** Format a float as Python does. @param {number} x */
 function pythonic(x) {
   if (!Number.isFinite(x)) return x > 0 ? "inf" : x < 0 ? "-inf" : "nan";
   const text = Object.is(x, -0) ? "-0" : String(x);
@@ -92,7 +92,7 @@ function pythonic(x) {
 }
 
 /**
- * Where the formulas of a node are among all, of which each stands there once.
+ * Return a function from a node to the indices of its formulas, which are stored once.
  * @param {Template[]} formulas
  * @returns {(op: string, catalogue: Catalogue, entry: import("./tape.js").Entry, entries: Tape["entries"]) => number[]}
  */
@@ -112,7 +112,7 @@ function formulaPlaces(formulas) {
   };
 }
 
-/** The edges into each node, in the order of its operands. @param {Tape["entries"]} entries @param {Catalogue} catalogue */
+/** Return the edges into each node, in operand order. @param {Tape["entries"]} entries @param {Catalogue} catalogue */
 function edgesOf(entries, catalogue) {
   /** @type {{operand: number[], result: number[], slot: number[], flows: string}} */
   const edges = { operand: [], result: [], slot: [], flows: "" };
@@ -129,7 +129,7 @@ function edgesOf(entries, catalogue) {
 }
 
 /**
- * Over which edges the backward pass goes, in reverse order of the tape; its numbers are to come.
+ * Return the edges of the backward pass, in reverse tape order; their values are filled in later.
  * @param {number} root @param {{operand: number[], result: number[], flows: string}} edges
  */
 function passOf(root, { operand, result, flows }) {
@@ -150,9 +150,9 @@ function passOf(root, { operand, result, flows }) {
   return { root, edge, upstream: none, contribution: none, total: none };
 }
 
-// --- numbers ---------------------------------------------------------------------------------------------------------
+// --- values ---------------------------------------------------------------------------------------------------------
 
-/** What JSON has for a number. @param {unknown} x */
+/** Convert a number to JSON. @param {unknown} x */
 const jsonNumber = (x) => (typeof x !== "number" ? null : Number.isFinite(x) ? x : String(x));
 
 /** @param {ReturnType<typeof skeletonOf>} skeleton @param {Graph} graph @param {Numbers} numbers */
@@ -175,7 +175,7 @@ function filled(skeleton, graph, numbers) {
   };
 }
 
-/** What is drawn, in one sentence. @param {Graph} graph @param {number} value of the output */
+/** Describe the graph in one sentence. @param {Graph} graph @param {number} value of the output */
 function sentence({ outputs: [root], kind, title }, value) {
   const parts = /** @type {[string, string][]} */ ([["leaf", "leaves"], ["operation", "operations"], ["constant", "constants"]]); // prettier-ignore
   const counts = parts.flatMap(([one, many], at) => {

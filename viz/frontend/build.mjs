@@ -1,9 +1,9 @@
 /**
- * Writes the player's module: the sources as one small file, which is committed, so that nobody needs node to install.
+ * Bundle the player's sources into one minified module, which is committed so that installation needs no Node.js.
  *
- *     node build.mjs          writes ../minigrad_viz/static/player.js
- *     node build.mjs FILE     writes FILE
- *     node build.mjs --sizes  says how many bytes each source takes in it
+ *     node build.mjs          write ../minigrad_viz/static/player.js
+ *     node build.mjs FILE     write FILE
+ *     node build.mjs --sizes  print how many bytes each source contributes
  */
 
 import { writeFileSync } from "node:fs";
@@ -37,6 +37,6 @@ if (sizes) {
 } else {
   const [{ path, text }] = outputFiles;
   const options = { module: true, ecma: 2020, compress: { passes: 5, keep_fargs: false, pure_getters: true, unsafe_arrows: true }, format: { ecma: 2020 } };
-  const { code } = await minify(text, options); // esbuild leaves a fiftieth
+  const { code } = await minify(text, options); // 2% smaller than esbuild's output
   writeFileSync(path, `${code}\n`);
 }

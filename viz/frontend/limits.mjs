@@ -1,7 +1,4 @@
-/**
- * Prints each function of the sources, or of those in a folder, that is longer than the house allows: `file:line: so
- * many lines`.
- */
+/** Print `file:line: N lines` for each function in the sources, or in a given folder, that is longer than 60 lines. */
 
 import { readdirSync, readFileSync } from "node:fs";
 import { pathToFileURL } from "node:url";

@@ -1,13 +1,13 @@
 /**
- * Which names of properties are the player's own, so that the build may shorten them. A name is *not*, if anywhere it
+ * Collect the property names that the build may mangle. A name must *not* be mangled if it
  *
- *  - is used of something that the language or the browser declares, or (where it is declared there at all) of
- *    something of a type that is not known;
- *  - is part of what the module takes and gives (`mount`, `startAll`, the widget);
- *  - belongs to an object with arbitrary keys, or to one given where such a one is wanted: a trace, attributes;
- *  - is looked up as a text, as in `ICONS[name]`, or stands in quotes.
+ *  - is a property of a type that the language or the browser declares, or is declared there and used on a value of
+ *    unknown type;
+ *  - is part of the module's public interface (`mount`, `startAll`, the widget);
+ *  - belongs to an object with an index signature, or to one assigned to such a type: a trace, attributes;
+ *  - is looked up by a string, as in `ICONS[name]`, or is quoted.
  *
- * TypeScript knows, from the types of the sources.
+ * Types come from TypeScript's checker.
  */
 
 import { fileURLToPath } from "node:url";
@@ -17,7 +17,7 @@ import ts from "typescript";
 const CONFIG = fileURLToPath(new URL("tsconfig.json", import.meta.url));
 const SOURCES = fileURLToPath(new URL("src/", import.meta.url));
 
-/** The player's own names, sorted. */
+/** Return the names that may be mangled, sorted. */
 export function ownNames() {
   const { config } = ts.readConfigFile(CONFIG, ts.sys.readFile);
   const { options, fileNames } = ts.parseJsonConfigFileContent(config, ts.sys, `${SOURCES}..`);
@@ -40,7 +40,7 @@ function visitLibrary(declared, node) {
   ts.forEachChild(node, (child) => visitLibrary(declared, child));
 }
 
-/** Notes the names in a source, and which of them are foreign. */
+/** Collect the property names used in a source file, and mark those that must not be mangled. */
 function visitSource(names, node) {
   const { foreign, checker } = names;
   const typeOf = (of) => checker.getTypeAtLocation(of);
@@ -56,7 +56,7 @@ function visitSource(names, node) {
   } else if (ts.isElementAccessExpression(node) && isText(typeOf(node.argumentExpression))) {
     keep(names, typeOf(node.expression));
   } else if (ts.isParenthesizedExpression(node) && isOpen(names, typeOf(node))) {
-    keep(names, typeOf(node.expression)); // a cast
+    keep(names, typeOf(node.expression)); // a type cast
   } else if (ts.isBinaryExpression(node) && node.operatorToken.kind === ts.SyntaxKind.InKeyword) {
     keep(names, typeOf(node.right));
   } else if (ts.isCallExpression(node) && node.expression.getText() === "Object.keys") {
@@ -69,7 +69,7 @@ function visitSource(names, node) {
   ts.forEachChild(node, (child) => visitSource(names, child));
 }
 
-/** Notes a name that is used of a type. */
+/** Record the use of property `name` on a value of `type`. */
 function use(names, name, type) {
   names.used.add(name);
   if (isOpen(names, type)) return names.foreign.add(name);
@@ -83,25 +83,28 @@ function use(names, name, type) {
 /** Whether a declaration is in the sources. */
 const isOurs = (declaration) => declaration.getSourceFile().fileName.startsWith(SOURCES);
 
-/** Whether a type is a text. */
+/** Whether a type is a string. */
 function isText(type) {
   return type.isUnion() ? type.types.some(isText) : Boolean(type.flags & ts.TypeFlags.StringLike);
 }
 
-/** Whether a type has arbitrary keys. */
+/** Whether a type has a string index signature. */
 function isOpen({ checker }, type) {
   const all = type.isUnion() ? type.types : [type];
   return all.some((one) => checker.getIndexInfosOfType(one).some((info) => isText(info.keyType)));
 }
 
-/** The properties of a type stay. */
+/** Mark all properties of a type as not to be mangled. */
 function keep({ checker, foreign }, type) {
   for (const one of type.isUnionOrIntersection() ? type.types : [type]) {
     for (const property of checker.getPropertiesOfType(one)) foreign.add(property.name);
   }
 }
 
-/** All that a type leads to stays: its properties, and what its functions take and give. */
+/**
+ * Mark everything reachable from a type as not to be mangled: its properties, and its functions' parameters and
+ * results.
+ */
 function keepInterface(names, type, seen) {
   if (seen.has(type)) return;
   seen.add(type);

@@ -1,7 +1,7 @@
 /**
- * Does what Python asks, so that it can compare. On standard input: the catalogue, and texts, each with the numbers of
- * its leaves and, if there is one, Python's trace of it. On standard output: for each text its trace, and what formulas
- * both traces show; or what is wrong with the text.
+ * Run a job from Python, for comparison. Standard input: the catalogue, and expressions, each with the values of its
+ * leaves and optionally Python's trace. Standard output: for each expression its trace and the formulas that both
+ * traces show, or its mistake.
  */
 
 import { partsOf } from "../../../viz/frontend/src/drawing/cards.js";
@@ -13,7 +13,7 @@ import { tapeOf } from "../tape.js";
 import { Mistake } from "../tokens.js";
 import { tracerOf } from "../tracing.js";
 
-/** All formulas that a player shows of a trace: of nodes, then of edges. */
+/** Return all formulas that a player shows for a trace: of nodes, then of edges. */
 function formulasOf(trace) {
   const graph = decode(trace);
   const shown = (at, node) => {

@@ -9,7 +9,7 @@ import { parse } from "../parser.js";
 import { tapeOf } from "../tape.js";
 import { Mistake, tokensOf } from "../tokens.js";
 
-/** A catalogue of a few operations: what is tested here does not depend on which there are. */
+/** A catalogue of a few operations, independent of the real ones. */
 const one = (inputs, js, domain = [-3, 3], attrs = []) => ({
   record: { name: "", formula: "", js, rules: Array(inputs).fill("g"), why: null },
   inputs,
@@ -34,7 +34,7 @@ const ops = {
 const operators = { "+": "add", "-": "sub", "*": "mul", "/": "div", "**": "pow", neg: "neg" };
 const catalogue = catalogueOf({ ops, operators, functions: Object.fromEntries(Object.keys(ops).map((name) => [name, name])) });
 
-/** An expression with brackets around everything, as it was understood. */
+/** Return an expression in prefix form, as parsed. */
 function understood(text) {
   const { steps, lines } = parse(text, catalogue);
   const shown = (at) => {
@@ -65,11 +65,11 @@ test("operators bind as in Python", () => {
   for (const [text, expected] of Object.entries(found)) assert.equal(understood(text), expected, text);
 });
 
-test("a name is what Python takes it for", () => {
+test("names are normalised as in Python", () => {
   assert.deepEqual(tokensOf("ℌ_1+α").slice(0, 3).map(({ text }) => text), ["H_1", "+", "α"]);
 });
 
-/** What is wrong with a text, and what of it is pointed at. */
+/** Return the message of a mistake and the source it points at. */
 function wrong(text) {
   try {
     tapeOf(parse(text, catalogue), catalogue);
@@ -79,7 +79,7 @@ function wrong(text) {
   return assert.fail(`nothing is wrong with ${text}`);
 }
 
-test("a mistake is told in a sentence, and pointed at", () => {
+test("a mistake has a message and points at the source", () => {
   const found = {
     "(a + b": ["This bracket is not closed", "("],
     "tanh(a": ["This bracket is not closed", "("],
@@ -132,7 +132,7 @@ test("a mistake is told in a sentence, and pointed at", () => {
   for (const [text, expected] of Object.entries(found)) assert.deepEqual(wrong(text), expected, text);
 });
 
-test("what is too long or too deep is refused, in a moment", () => {
+test("long and deeply nested input is rejected quickly", () => {
   assert.match(wrong("a+".repeat(600) + "a")[0], /room for 500 operations/);
   assert.match(wrong("a".repeat(30_000))[0], /too long/);
   for (const deep of ["(".repeat(9000), "-".repeat(9000), "tanh(".repeat(3000), "a**".repeat(6000)]) {
@@ -140,7 +140,7 @@ test("what is too long or too deep is refused, in a moment", () => {
   }
 });
 
-/** Numbers from 0 to 1 that look random, the same in each run: Mulberry32, of Tommy Ettinger. @param {number} seed */
+/** Mulberry32, a seeded random generator by Tommy Ettinger. @param {number} seed */
 function random(seed) {
   return () => {
     seed = (seed + 0x6d2b79f5) | 0;
@@ -154,7 +154,7 @@ const WRITTEN = ["(a+b)*c + tanh(d)", "h = a*b\nh*h - h", "clamp(a, min=-1, max=
 const PIECES = [..."ab_α漢0.159+-*/(),=;\n\t\\#'<>&[]{}^%$😀²₁−", "**", "//", "e5", "1e999", "pi", "max=", "tanh", "log(", "f("];
 PIECES.push("lambda", "__proto__", "constructor", "<img src=x onerror=x>", "\r\n", "\u2028", "\ud800", "\0", "\u202e", "ﬁ", "é", "٣");
 
-test("whatever is typed is a graph, or a mistake with a sentence and a place in the text", () => {
+test("random input yields a graph, or a mistake with a message and a valid span", () => {
   const next = random(1);
   const one = (all) => all[Math.floor(next() * all.length)];
   const found = { graphs: 0, mistakes: 0 };
@@ -177,20 +177,20 @@ test("whatever is typed is a graph, or a mistake with a sentence and a place in 
   assert.ok(found.graphs > 100 && found.mistakes > 1500, JSON.stringify(found));
 });
 
-test("the functions that were meant are named", () => {
+test("misspelt functions get suggestions", () => {
   const near = (name) => catalogue.nearest(name);
   assert.deepEqual(["tahn", "Tanh", "ln", "clmp", "logistic"].map(near), ["tanh", "tanh", "log", "clamp", "sigmoid"]);
   assert.deepEqual(["f", "whatever"].map(near), [null, null]);
   assert.equal(distance("tahn", "tanh"), 1);
 });
 
-test("names that objects have anyway are leaves like others", () => {
+test("names of Object.prototype are ordinary leaves", () => {
   const { leaves } = tapeOf(parse("constructor*toString + __proto__", catalogue), catalogue);
   assert.deepEqual([...leaves.keys()], ["constructor", "toString", "__proto__"]);
   assert.match(wrong("constructor(a)")[0], /no function/);
 });
 
-test("a number goes into a formula as the player would write it there", () => {
+test("constants are formatted in formulas as the player formats them", () => {
   const hole = (place, least = 0) => String.fromCharCode(0xe000 + 8 * place + least);
   const template = { text: `x\uf8f1${hole(2, 5)}\uf8f2 + ${hole(1)}`, mathml: `<mrow>${hole(2)}</mrow>` };
   const found = (x) => Object.values(settled(template, 2, [x]));
@@ -199,14 +199,14 @@ test("a number goes into a formula as the player would write it there", () => {
   assert.equal(found(-0.5)[0], `x^(−0.5) + ${hole(1)}`);
 });
 
-test("new leaves get numbers that their operations are made for, and old ones keep theirs", () => {
+test("new leaves get values inside the domains of their operations, and old ones keep theirs", () => {
   const numbers = (text, known = new Map()) => [...numbersFor(tapeOf(parse(text, catalogue), catalogue), known, catalogue)];
   assert.deepEqual(numbers("a*b + c"), [["a", 2], ["b", -3], ["c", 0.5]]); // prettier-ignore
   assert.deepEqual(numbers("a + log(b)"), [["a", 2], ["b", 0.5]]); // prettier-ignore
   assert.deepEqual(numbers("b + a", new Map([["a", 7]])), [["b", 2], ["a", 7]]); // prettier-ignore
 });
 
-test("a slider reaches to its number, and never less far than before", () => {
+test("a slider's range includes its value, and never shrinks", () => {
   assert.deepEqual([2, 5, 7, -99, 100, 101].map((x) => reachOf(x)), [5, 10, 10, 100, 1000, 1000]);
   assert.deepEqual([reachOf(5, 5), reachOf(2, 10), reachOf(11, 10)], [5, 10, 20]);
   assert.ok(reachOf(1e300) > 1e300);
@@ -214,12 +214,12 @@ test("a slider reaches to its number, and never less far than before", () => {
   assert.ok([1e308, -Number.MAX_VALUE].every((x) => Number.isFinite(2 * reachOf(x))));
 });
 
-test("a link brings back what it was made of", () => {
+test("a link round-trips", () => {
   const shared = { text: "h = a*b;\n<b>& #1 + h", numbers: new Map([["a", 2.5], ["α", -1e-7], ["z", -0], ["__proto__", 3]]) }; // prettier-ignore
   assert.deepEqual(readLink(linkOf(shared)), shared);
 });
 
-test("a link may hold anything", () => {
+test("malformed links are handled", () => {
   assert.equal(readLink(""), null);
   assert.equal(readLink("#playground"), null);
   assert.equal(readLink("#f=%20"), null);
@@ -229,7 +229,7 @@ test("a link may hold anything", () => {
   assert.ok(readLink(`#f=${"a".repeat(90_000)}&n=${"a:1,".repeat(5000)}`).text.length < 21_000);
 });
 
-test("a caret stands below the place, of a long line too", () => {
+test("carets are below the span, also in a long line", () => {
   const at = (text, from, to) => Object.values(placeIn(text, { from, to }));
   assert.deepEqual(at("a + b", 2, 3), ["a + b", "  ^"]);
   assert.deepEqual(at("a\nb ^ 2\nc", 4, 5), ["b ^ 2", "  ^"]);

@@ -1,12 +1,12 @@
 /**
- * What a player says, read back from its page: the numbers of its state, and every text that shows one. Loaded by
+ * Read a player's values back from its page: from its state, and from every text that shows one. Loaded by
  * test_numbers.py, which compares both with the engine.
  */
 
 const texts = (elements) => Array.from(elements, (one) => one.textContent);
 const seen = (element) => element !== null && element.closest("[visibility=hidden]") === null;
 
-/** The texts on the card of a node. */
+/** Return the texts on a node's card. */
 function cardOf(group) {
   const read = (selector) => group.querySelector(selector)?.textContent ?? null;
   return {
@@ -19,7 +19,7 @@ function cardOf(group) {
   };
 }
 
-/** The rows of the inspector, by what they are of. */
+/** Return the rows of the inspector by term. */
 function factsOf(root) {
   const rows = [...root.querySelectorAll(".inspector dl .row")];
   const of = (term) => rows.find((row) => row.querySelector("dt").textContent === term);
@@ -32,7 +32,7 @@ function factsOf(root) {
   };
 }
 
-/** Every text with a number in it. */
+/** Return every text with a number in it. */
 function textsOf(root) {
   const words = [...root.querySelectorAll("g:has(> .pill)")].at(-1);
   const labels = texts(root.querySelectorAll(".mg-drawing text.label")).map((text) => text.split(" = ").at(-1));
@@ -51,7 +51,7 @@ function textsOf(root) {
   };
 }
 
-/** A reader of one player: `state` of its numbers and `texts`; arrays are listed once in `arrays`. */
+/** Return a reader of a player: `state` has its values, `texts` its texts; arrays are stored once in `arrays`. */
 function readerOf(player, count) {
   const arrays = [];
   const places = new Map();
@@ -76,7 +76,7 @@ function readerOf(player, count) {
 
 const coded = (_, x) => (typeof x === "number" && !Number.isFinite(x) ? String(x) : x);
 
-/** A player on a trace, with its table open, in the place of the one before. */
+/** Replace the page with a player of a trace, with its table open. */
 export function open(mount, text, options = {}) {
   window.player?.destroy();
   const host = document.createElement("div");
@@ -85,26 +85,26 @@ export function open(mount, text, options = {}) {
   window.player = mount(host, data, { position: 0, selected: "step", ...options });
   const root = host.shadowRoot;
   [...root.querySelectorAll(".tabs button")].find((one) => one.textContent === "Table").click();
-  root.querySelector(".short").style.setProperty("--mg-view-height", "4000px"); // so that cards show all that they can
+  root.querySelector(".short").style.setProperty("--mg-view-height", "4000px"); // so that cards show everything
   window.reader = readerOf(window.player, data.nodes.kind.length);
   return null;
 }
 
-/** What is said now. */
+/** Return the current state and texts. */
 export const read = () => JSON.stringify({ ...reader.texts(), ...reader.state(), arrays: reader.arrays }, coded);
 
-/** What is said at a position. */
+/** Return the state and texts at a position. */
 export function at(_, position) {
   player.position = position;
   return read();
 }
 
-/** Gives leaves other numbers. */
+/** Set the values of leaves. */
 export const set = (_, values) => Object.entries(values).forEach(([name, x]) => player.set(name, x));
 
 /**
- * Steps through all positions and back, then scrubs to some. Returns what was seen on the way forward, and where it was
- * not the same on the way back and when scrubbed to.
+ * Step through all positions and back, then scrub to some. Return what was shown on the way forward, and any
+ * differences on the way back and after scrubbing.
  */
 export function walk(mount, text, scrubs) {
   open(mount, text);

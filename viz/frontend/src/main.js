@@ -1,4 +1,4 @@
-/** What the player's module gives to a page, and to anywidget by its default. */
+/** The exports of the player's module: for pages, and the default one for anywidget. */
 
 import { render } from "./widget.js";
 

@@ -1,7 +1,7 @@
 /**
- * Starts players in a page: each figure that carries a trace gets one above its picture, which stays for print and for
- * browsers without scripts. Keys that nothing else on the page wants go to its only player, or to the one touched last;
- * an address that ends in `#step=5` shows the only player there.
+ * Start the players of a page: each figure with a trace gets one above its picture, which remains for printing and for
+ * browsers without scripts. Unhandled keys go to the only player, or to the last one clicked; a URL ending in `#step=5`
+ * shows the only player at that step.
  */
 
 import { h, refusal } from "./base/dom.js";
@@ -16,8 +16,8 @@ const started = [];
 let touched = /** @type {Player | undefined} */ (undefined);
 
 /**
- * Puts a player into every `figure.minigrad` with a trace that has none yet, and returns the new ones. Where a trace
- * cannot be played the picture stays, and the reason is written under it.
+ * Mount a player in every `figure.minigrad` that has a trace and no player; return the new ones. If a trace cannot be
+ * played, the picture stays, with the error below.
  * @param {ParentNode} root
  * @returns {Player[]}
  */
@@ -47,22 +47,22 @@ export function startAll(root) {
   return players;
 }
 
-/** The player of a page that has one. */
+/** Return the player of a page that has exactly one. */
 const only = () => (document.querySelectorAll("figure.minigrad>script").length === 1 ? started[0] : undefined);
 
-/** Shows the step that the address names. */
+/** Go to the step in the URL. */
 function goToStep() {
   const [, step] = /^#step=(\d+)$/.exec(location.hash) ?? [];
   const player = only();
   if (step && player) player.position = Number(step);
 }
 
-/** Remembers which player was touched last; undefined where something else was. @param {Event} event */
+/** Record which player was clicked last, if any. @param {Event} event */
 function touch({ target }) {
   touched = started.find(({ element }) => element.contains(/** @type {Node} */ (target)));
 }
 
-/** Gives a key that was pressed where nothing has the focus to a player in sight. @param {KeyboardEvent} event */
+/** Forward a key pressed without focus to a visible player. @param {KeyboardEvent} event */
 function passOn(event) {
   if (event.target !== document.body || event.ctrlKey || event.metaKey || event.altKey) return;
   if (event.defaultPrevented || !KEYS.includes(event.key)) return;
@@ -72,14 +72,14 @@ function passOn(event) {
   if (top < innerHeight && bottom > 0) player.press(event);
 }
 
-/** On a screen the player is seen, on paper what was there before. */
+/** Show the player on screen, and the picture in print. */
 function printed() {
   const screen = "@media screen{.minigrad-player~*{display:none!important}}";
   return h("style", {}, `${screen}@media print{.minigrad-player{display:none}}`);
 }
 
 /**
- * How a figure wants its player: `data-minigrad` holds options as JSON.
+ * Parse a figure's options: JSON in `data-minigrad`.
  * @param {Element} figure
  * @returns {Record<string, unknown>}
  */

@@ -1,6 +1,6 @@
 /**
- * The player: everything around the drawing, in a shadow root. `mount` is the whole interface; what happens inside is
- * told by one event, "change", whose state the setters of the player take.
+ * The player, in a shadow root. `mount` is its public interface; its "change" event reports the state, which the
+ * player's setters accept.
  */
 
 import { alarms } from "./panels/alarmlist.js";
@@ -38,24 +38,25 @@ import { whatIf } from "./panels/whatif.js";
 /** @typedef {import("./panels/session.js").Session} Session */
 
 /**
- * What a widget keeps in step: `selected` is "n12", a node, "b3", a block, or "step", the node of each step; `values` are the user's own, by leaf.
+ * The state that widgets synchronise: `selected` is a node "n12", a block "b3", or "step", the node of each step;
+ * `values` are the user's, by leaf.
  * @typedef {object} State
  * @property {number} position
  * @property {boolean} playing
  * @property {number} speed 0.25 … 4
- * @property {"edge" | "op"} granularity of a step
+ * @property {"edge" | "op"} granularity the step size
  * @property {Record<string, number>} values
  * @property {string | null} selected
- * @property {number[]} expanded blocks that are open
+ * @property {number[]} expanded the open blocks
  */
 
 /**
- * A state to begin with (the end of the forward pass if there is no position), and how the player looks.
+ * The appearance of the player; the other options are its initial state (by default the end of the forward pass).
  * @typedef {object} Looks
- * @property {boolean} [autoplay] unless the user asked for little movement
+ * @property {boolean} [autoplay] unless the user prefers reduced motion
  * @property {"light" | "dark" | "auto"} [theme]
- * @property {number | null} [height] of the drawing at most, in pixels
- * @property {string[] | null} [show] of PANELS, "inspector" and "transport" those that there are; all if not given
+ * @property {number | null} [height] maximum height of the drawing, in pixels
+ * @property {string[] | null} [show] the parts to include, of PANELS, "inspector" and "transport"; default: all
  */
 
 /** @typedef {{[key in keyof State]?: State[key] | null} & Looks} Options */
@@ -69,7 +70,7 @@ const TITLES = /** @type {Record<string, string>} */ ({
   search: "Search",
 });
 
-/** What makes a panel; each gives a function that describes it at this moment. */
+/** Panel factories; each returns a function that describes the panel at the current moment. */
 const PANELS = /** @type {Record<string, (s: any, highlight: (nodes: number[]) => void) => Draw>} */ ({
   "what-if": whatIf,
   table,
@@ -81,15 +82,15 @@ const PANELS = /** @type {Record<string, (s: any, highlight: (nodes: number[]) =
 /** @typedef {(what: string, changed: any) => import("./base/dom.js").Child} Draw */
 
 /**
- * Puts a player into an element.
- * @param {HTMLElement} host @param {any} traceData as JSON has it @param {Options} [options]
+ * Mount a player in an element.
+ * @param {HTMLElement} host @param {any} traceData parsed JSON @param {Options} [options]
  */
 export function mount(host, traceData, options = {}) {
   const s = createSession(decode(traceData), options);
   const root = host.shadowRoot ?? host.attachShadow({ mode: "open" });
   const onkeydown = (/** @type {KeyboardEvent} */ event) => pressKey(s, keys, event);
   const label = `Player: ${s.graph.sentence}`;
-  const app = h("div.app", { role: "group", label, onkeydown, tabindex: -1 }); // a click anywhere gives it the keys
+  const app = h("div.app", { role: "group", label, onkeydown, tabindex: -1 }); // a click anywhere focuses it, so that it receives keys
   const focus = (/** @type {string} */ selector) => app.querySelector(selector)?.focus();
   const { draw, keys, drawing } = assemble(host, s, options, focus);
   root.replaceChildren(h("style", {}, drawingStyle() + shellStyle()), app);
@@ -126,7 +127,7 @@ export function mount(host, traceData, options = {}) {
 }
 
 /**
- * The parts in their places.
+ * Create the parts of the player.
  * @param {HTMLElement} host @param {Session} s @param {Options} options @param {(selector: string) => void} focus
  */
 function assemble(host, s, options, focus) {
@@ -162,8 +163,7 @@ function assemble(host, s, options, focus) {
 }
 
 /**
- * The toggles, and the one panel that is open. A panel is made when it is first opened, and one that is closed is not
- * kept up to date.
+ * Create the tabs and the open panel. A panel is created on first use, and not updated while it is closed.
  * @param {Session} s @param {string[]} names @param {ReturnType<typeof stage>} drawing
  * @param {(selector: string) => void} focus
  */
@@ -200,7 +200,7 @@ function tabs(s, names, drawing, focus) {
     },
     /** @type {Draw} */
     panel(what, changed) {
-      drawing.element.classList.toggle("short", open !== ""); // so that both are in sight
+      drawing.element.classList.toggle("short", open !== ""); // so that both are visible
       if (open) {
         panels[open] ??= PANELS[open](s, highlight);
         seen[open] = panels[open](what, changed);
@@ -211,7 +211,7 @@ function tabs(s, names, drawing, focus) {
 }
 
 /**
- * What the outside may do.
+ * Create the public interface.
  * @param {Session} s @param {HTMLElement} host @param {HTMLElement} app @param {() => void} destroy
  */
 function playerOf(s, host, app, destroy) {
@@ -219,11 +219,11 @@ function playerOf(s, host, app, destroy) {
   return {
     element: host,
     state,
-    /** Takes a state back, or a part of it. @param {Partial<State>} part */
+    /** Restore a state, or a part of it. @param {Partial<State>} part */
     restore: (part) => restore(s, part),
     play: () => setPlaying(s, true),
     pause: () => setPlaying(s, false),
-    /** Gives the focus to the player, and does what a key does that was pressed elsewhere. @param {KeyboardEvent} event */
+    /** Focus the player, and handle a key that was pressed elsewhere. @param {KeyboardEvent} event */
     press(event) {
       app.focus({ preventScroll: true });
       const again = new KeyboardEvent(event.type, { key: event.key, shiftKey: event.shiftKey, cancelable: true });
@@ -231,23 +231,23 @@ function playerOf(s, host, app, destroy) {
     },
     /** @param {number} way @param {"edge" | "op"} [unit] */
     step: (way, unit) => stepBy(s, way, unit),
-    /** Gives a leaf another number; null gives it its own back. @param {string} name @param {number | null} value */
+    /** Set the value of a leaf; null resets it. @param {string} name @param {number | null} value */
     set: (name, value) => restore(s, { values: /** @type {any} */ ({ ...state().values, [name]: value }) }),
-    /** What happens at the position, in full numbers. @returns {import("./base/types.js").Moment} */
+    /** Return the current moment, at full precision. @returns {import("./base/types.js").Moment} */
     moment: () => s.playback.moment(),
     /**
-     * What is in a node, given by name or place; null while it is not known.
+     * Return the value of a node, given by name or index; null while unknown.
      * @param {string | number} node @returns {import("./base/types.js").Quantity | null}
      */
     value: (node) => s.playback.value(nodeCalled(s, node)),
     /**
-     * The gradient of a node: its state, and how much of it has arrived.
+     * Return the gradient of a node: its state, and how many contributions have arrived.
      * @param {string | number} node @returns {import("./base/types.js").Gradient}
      */
     gradient: (node) => s.playback.gradient(nodeCalled(s, node)),
     /** @param {number} block */
     expand: (block) => setExpanded(s, new Set([...s.expanded, block])),
-    /** @param {"change"} event @param {(state: State) => void} listener @returns {() => void} ends it */
+    /** @param {"change"} event @param {(state: State) => void} listener @returns {() => void} removes the listener */
     on(event, listener) {
       const hear = (/** @type {string} */ what) => !["stops", "predicting", "panel"].includes(what) && listener(state());
       s.listeners.add(hear);
@@ -276,7 +276,7 @@ function nodeCalled({ graph }, node) {
   return place;
 }
 
-/** The name of a leaf or of an element, whole. @param {Session} s @param {number} key */
+/** Return the full name of a leaf or an element. @param {Session} s @param {number} key */
 const keyName = ({ graph }, key) => keyTitle(graph, key, graph.names[leafOf(graph, key)] ?? undefined);
 
 /** @param {Session} s @returns {State} */
@@ -303,7 +303,7 @@ function restore(s, part) {
 }
 
 /**
- * The numbers of leaves and elements, by name; one that is not there has its own.
+ * Set the values of leaves and elements by name; all others are reset.
  * @param {Session} s
  * @param {Record<string, number | null>} values
  */

@@ -1,13 +1,13 @@
 /**
- * The player as an anywidget: the traits of the Python object and the state of the player follow each other. Nothing is
- * computed here, and a linked slider moves the numbers without asking the kernel.
+ * The player as an anywidget: synchronises the traits of the Python object with the state of the player. All values are
+ * computed in the browser, so a linked slider needs no kernel.
  */
 
 import { h, refusal } from "./base/dom.js";
 import { mount } from "./player.js";
 
 /**
- * What anywidget hands over of the Python object.
+ * The model that anywidget passes: the traits of the Python object.
  * @typedef {object} Model
  * @property {(key: string) => any} get
  * @property {(key: string, value: any) => void} set
@@ -16,11 +16,11 @@ import { mount } from "./player.js";
  * @property {(event: string, listener: () => void) => void} off
  */
 
-/** What the traits and the state of the player call by the same names. */
+/** The traits with the same name as a state property. */
 const SYNCED = ["speed", "granularity", "expanded", "selected", "position", "playing"];
 
 /**
- * What anywidget calls for each view; it returns what to do when the view goes.
+ * Render a view, as anywidget requires; return its cleanup function.
  * @param {{model: Model, el: HTMLElement}} view
  */
 export async function render({ model, el }) {
@@ -38,7 +38,7 @@ export async function render({ model, el }) {
       stop();
       stop = follow(model, player);
     };
-    model.on("change:leaves", again); // an element got a trait of its own
+    model.on("change:leaves", again); // an element got its own trait
     count(model, 1);
     return () => {
       count(model, -1);
@@ -52,34 +52,34 @@ export async function render({ model, el }) {
   }
 }
 
-/** Counts the views, so that the kernel can let go of a player that nobody sees. @param {Model} model @param {number} by */
+/** Count the views, so that the kernel can release a player without views. @param {Model} model @param {number} by */
 function count(model, by) {
   model.set("views", model.get("views") + by);
   model.save_changes();
 }
 
 /**
- * The numbers that were given to leaves: by `values`, or by a leaf's own trait.
+ * Return the values of changed leaves, set in `values` or in a leaf's own trait.
  * @param {Model} model @returns {Record<string, number>}
  */
 function valuesOf(model) {
   let values = model.get("values");
   for (const [trait, [name, original]] of Object.entries(model.get("leaves"))) {
     const number = model.get(trait);
-    if (number !== original) values = { ...values, [name]: number }; // which also takes a leaf called __proto__
+    if (number !== original) values = { ...values, [name]: number }; // a spread, which also handles a leaf called __proto__
   }
   return values;
 }
 
 /**
- * Keeps a model and a player in step, until the function that it returns is called.
+ * Keep a model and a player in sync. Return a function that stops it.
  * @param {Model} model @param {import("./player.js").Player} player
  */
 function follow(model, player) {
   const leaves = Object.entries(/** @type {Record<string, [string, number]>} */ (model.get("leaves")));
   /** @type {(() => void)[]} */
   const ends = [];
-  let busy = false; // while one side is being told what the other one did
+  let busy = false; // while a change is being synchronised
   const push = () => {
     let changed = false;
     const give = (/** @type {string} */ key, /** @type {any} */ value) => {
@@ -98,7 +98,7 @@ function follow(model, player) {
     busy = true;
     try {
       act();
-      push(); // what the player made of it: a position beyond the end is the end
+      push(); // the resulting state: a position beyond the end becomes the end
     } finally {
       busy = false;
     }
@@ -117,7 +117,7 @@ function follow(model, player) {
 }
 
 /**
- * The trace, which comes as text, or compressed where it is large.
+ * Read the trace: JSON, or compressed if it is large.
  * @param {Model} model
  */
 async function readTrace(model) {

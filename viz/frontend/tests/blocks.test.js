@@ -3,7 +3,10 @@ import test from "node:test";
 
 import { collapseAll, expandAll, reveal, startExpanded, toggle, visible } from "../src/model/blocks.js";
 
-/** What model/blocks.js reads of a graph: `block` of each node, edges [operand, result], blocks [outer, kind, name]. */
+/**
+ * Build the fields that model/blocks.js reads: `block` of each node, edges [operand, result], blocks [outer, kind,
+ * name].
+ */
 function graphOf(block, edges, blocks = []) {
   return /** @type {any} */ ({
     count: block.length,
@@ -19,7 +22,7 @@ const SCOPE = [0, "scope"];
 // a, w -> [mul, add] -> neg: a is used twice inside the block, which is block 1.
 const small = graphOf([0, 0, 1, 1, 0], [[0, 2], [1, 2], [2, 3], [0, 3], [3, 4]], [SCOPE]);
 
-test("a closed block is one item, into which each value goes once", () => {
+test("a closed block is one item, with one wire per incoming value", () => {
   const { items, wires, itemOf } = visible(small, collapseAll());
   assert.deepEqual(items.map((item) => item.id), ["n0", "n1", "b1", "n4"]);
   assert.deepEqual(items[2], { id: "b1", node: -1, block: 1, parent: 0 });
@@ -31,31 +34,31 @@ test("a closed block is one item, into which each value goes once", () => {
   assert.deepEqual([0, 2, 3, 4].map(itemOf), [0, 2, 2, 3]);
 });
 
-test("an open block shows its nodes, which know where they lie", () => {
+test("an open block shows its nodes with their parent", () => {
   const { items, wires } = visible(small, expandAll(small));
   assert.deepEqual(items.map((item) => item.id), ["n0", "n1", "n2", "n3", "n4"]);
   assert.deepEqual(items.map((item) => item.parent), [0, 0, 1, 1, 0]);
   assert.deepEqual(wires.map((wire) => wire.edges), [[0], [1], [2], [3], [4]]);
 });
 
-test("a*a keeps both its arrows, from a node and from a closed block", () => {
+test("a*a keeps both arrows, from a node and from a closed block", () => {
   const square = graphOf([1, 1, 0], [[0, 1], [1, 2], [1, 2]], [SCOPE]);
   assert.equal(visible(square, expandAll(square)).wires.length, 3);
   assert.deepEqual(visible(square, collapseAll()).wires.map((wire) => wire.edges), [[1], [2]]);
 });
 
-test("a block inside a closed one does not show, however it is itself", () => {
+test("a block inside a closed one is hidden, whether open or closed", () => {
   const nested = graphOf([0, 2, 2], [[0, 1], [1, 2]], [SCOPE, [1, "scope"]]);
   assert.deepEqual(visible(nested, new Set([0, 2])).items.map((item) => item.id), ["n0", "b1"]);
   assert.deepEqual(visible(nested, new Set([0, 1])).items.map((item) => item.id), ["n0", "b2"]);
 });
 
-test("a node is revealed by opening all around it, and nothing else", () => {
+test("revealing a node opens only its outer blocks", () => {
   const nested = graphOf([0, 2, 3], [[0, 1], [1, 2]], [SCOPE, [1, "scope"], SCOPE]);
   assert.deepEqual([...reveal(nested, new Set([0]), 1)].sort(), [0, 1, 2]);
 });
 
-test("toggle opens and closes, leaves the set alone that it was given, and never closes the graph", () => {
+test("toggle opens and closes, does not mutate its argument, and never closes the graph", () => {
   const before = new Set([0]);
   assert.deepEqual([...toggle(small, before, 1)], [0, 1]);
   assert.deepEqual([...toggle(small, new Set([0, 1]), 1)], [0]);
@@ -63,7 +66,7 @@ test("toggle opens and closes, leaves the set alone that it was given, and never
   assert.deepEqual([...before], [0]);
 });
 
-test("blocks are opened from the outside in while there is room, those called alike together or not at all", () => {
+test("blocks open from the outside in within the budget, similar ones together or not at all", () => {
   const two = graphOf([1, 1, 1, 2, 2], [], [SCOPE, [0, "scope", "b"]]);
   assert.deepEqual([...startExpanded(two, 2)], [0]);
   assert.deepEqual([...startExpanded(two, 3)], [0, 2]);
@@ -74,7 +77,7 @@ test("blocks are opened from the outside in while there is room, those called al
   assert.deepEqual([...startExpanded(runs, 5)], [0, 1, 2]);
 });
 
-test("a hundred thousand nodes are collapsed, opened and all shown", () => {
+test("100,000 nodes can be collapsed, opened and expanded", () => {
   const count = 100_000;
   const edges = [];
   for (let node = 2; node < count; node += 1) edges.push([node - 1, node], [(node * 7919) % node, node]);

@@ -23,7 +23,7 @@ function played(build) {
   return playback(graph, timeline(graph));
 }
 
-/** The breakpoint with such a text. @param {string} text @returns {import("../src/base/types.js").BreakpointSpec} */
+/** Parse a breakpoint. @param {string} text @returns {import("../src/base/types.js").BreakpointSpec} */
 function spec(text) {
   if (text === "NaN or Inf") return { kind: "not-finite", value: null };
   if (text === "second contribution") return { kind: "second-contribution", value: null };
@@ -44,18 +44,18 @@ function stops(now, ...texts) {
   return fired;
 }
 
-test("an op stops where it is computed and where its gradient begins to go back", () => {
+test("an op stops where it is computed and where its gradient starts to propagate", () => {
   assert.deepEqual(stops(net(), "op tanh"), [2, 7]);
   assert.deepEqual(stops(net(), "op mul"), [1, 3, 5, 8]);
   assert.deepEqual(stops(net(), "op Tanh"), [2, 7]);
   assert.deepEqual(stops(net(), "op relu"), []);
 });
 
-test("two ops of a kind in a row stop twice", () => {
+test("two consecutive ops of one kind stop twice", () => {
   assert.deepEqual(stops(played((t) => t.tanh(t.tanh(t.leaf("a", 1)))), "op tanh"), [1, 2, 4, 5]);
 });
 
-test("a name stops where it is computed and where its gradient gets something", () => {
+test("a name stops where it is computed and where its gradient receives a contribution", () => {
   assert.deepEqual(stops(net(), "name h"), [2, 5]);
   assert.deepEqual(stops(net(), "name a"), [6, 8]);
   assert.deepEqual(stops(net(), "name y"), [3, 4]);
@@ -65,7 +65,7 @@ test("a name stops where it is computed and where its gradient gets something", 
   assert.deepEqual(stops(net(), "name A"), []);
 });
 
-test("a scope stops where work enters it, forward and back", () => {
+test("a scope stops where it is entered, forward and backward", () => {
   assert.deepEqual(stops(net(), "scope layer1"), [1, 7]);
   assert.deepEqual(stops(net(), "scope layer2"), [3, 4]);
   assert.deepEqual(stops(net(), "scope cell"), [1, 3, 4, 7]);
@@ -73,7 +73,7 @@ test("a scope stops where work enters it, forward and back", () => {
   assert.deepEqual(stops(net(), "scope graph"), []);
 });
 
-test("a gradient stops where it becomes larger than a number", () => {
+test("a gradient stops where it exceeds a limit", () => {
   assert.deepEqual(stops(net(), "|grad| > 2"), [5]);
   assert.deepEqual(stops(net(), "|grad| > 0.5"), [4, 5, 6, 8]);
   assert.deepEqual(stops(net(), "|grad| > 3"), []);
@@ -83,7 +83,7 @@ test("a gradient stops where it becomes larger than a number", () => {
   assert.deepEqual(stops(negative, "|grad| > 6"), [3, 4]);
 });
 
-test("a NaN or an infinity stops, forward and back", () => {
+test("a NaN or an infinity stops, forward and backward", () => {
   const bad = played((t) => t.mul(t.add(t.leaf("a", Infinity), t.leaf("b", -Infinity), "nan"), t.leaf("c", 2)));
   assert.deepEqual(stops(bad, "NaN or Inf"), [1, 2, 5]);
   assert.deepEqual(stops(net(), "NaN or Inf"), []);
@@ -98,7 +98,7 @@ test("a second contribution stops where it is added, a third does not", () => {
   assert.deepEqual(stops(cube, "second contribution"), [6]);
 });
 
-test("arrays stop by their largest number and by what is not finite", () => {
+test("arrays stop by their largest magnitude and by non-finite elements", () => {
   const data = scalarTrace((t) => t.tanh(t.leaf("a", 1)));
   const rest = { dtype: "float32", size: 2, cells: [0, 0], rows: 1, cols: 2, mean: 0, std: 1 };
   data.arrays = [{ shape: [2], ...rest, min: -9, max: 3, hist: [], nan: 0, inf: 0 }];
@@ -114,14 +114,14 @@ test("arrays stop by their largest number and by what is not finite", () => {
   assert.deepEqual(stops(now, "|grad| > 9"), [3]);
 });
 
-test("several breakpoints stop at each of their places", () => {
+test("several breakpoints stop at each of their positions", () => {
   const now = net();
   assert.deepEqual(stops(now, "op tanh", "name a", "second contribution"), [2, 6, 7, 8]);
   const specs = ["op tanh", "name a", "second contribution"].map(spec);
   assert.deepEqual(firing(now, specs, 8).map((spec) => breakpoint(spec).text), ["name a", "second contribution"]);
 });
 
-test("where nothing fires any more the end is next", () => {
+test("the end is next if nothing fires", () => {
   const now = net();
   assert.equal(nextStop(now, [], 1), 9);
   assert.equal(nextStop(now, [], -1), 0);
@@ -129,12 +129,12 @@ test("where nothing fires any more the end is next", () => {
   assert.equal(nextStop(now, [spec("op mul")], 1), 9);
 });
 
-test("a breakpoint is told in a text", () => {
+test("a breakpoint has a description", () => {
   const texts = ["op tanh", "name w[0]", "scope layer1/cell", "|grad| > 10", "|grad| > 0.5", "NaN or Inf"];
   for (const text of [...texts, "second contribution", "name two words"]) assert.equal(breakpoint(spec(text)).text, text);
 });
 
-test("what is no breakpoint is refused with what can be written", () => {
+test("an invalid breakpoint is rejected with advice", () => {
   const negative = "A gradient can be larger than a number that is not negative, as in “|grad| > 10”.";
   assert.throws(() => breakpoint(spec("op")), { message: "Which op? Write, for example, “op tanh”." });
   assert.throws(() => breakpoint(spec("name  ")), { message: "Which name? Write, for example, “name w0”." });

@@ -1,10 +1,10 @@
 /**
- * Does what Python asks, so that it can compare: one JSON job on standard input, its results on standard output.
+ * Run a job from Python, for comparison: JSON on standard input, its results on standard output.
  *
- *     numbers   → what `number`, `pretty` and `brief` write
- *     fills     → templates with their parts put in, as text, as MathML and as LaTeX
- *     graphs    → traces of version 2 and runs with other leaves: every number that the engine finds
- *     strokes   → traces: of each edge the width, the opacity and the sign of what went back over it
+ *     numbers   → output of `number`, `pretty` and `brief`
+ *     fills     → templates with their parts filled in, as text, MathML and LaTeX
+ *     graphs    → traces of version 2 and runs with other leaves: every value that the engine computes
+ *     strokes   → traces: width, opacity and sign of each edge
  */
 
 import { strokesOf } from "../src/drawing/looks.js";
@@ -13,13 +13,13 @@ import { brief, formulaLatex, formulaMathML, formulaText, number, pretty, shorte
 import { playback, timeline } from "../src/model/history.js";
 import { decode } from "../src/model/trace.js";
 
-/** What JSON has no number for is a string, as in a trace. */
+/** Numbers that JSON cannot represent are strings, as in a trace. */
 const read = (x) => (typeof x === "string" && /^(NaN|-?Infinity|-0)$/.test(x) ? Number(x) : x);
 const write = (x) => (Number.isFinite(x) && !Object.is(x, -0) ? x : Object.is(x, -0) ? "-0" : String(x));
 const all = (array) => Array.from(array, quantity);
 const quantity = (x) => (x === null ? null : typeof x === "number" ? write(x) : all(x.cells));
 
-/** A name is a text in an array of its own, so that “NaN” can be one. */
+/** A name is wrapped in an array, so that “NaN” can be a name. */
 const part = (x) => (Array.isArray(x) ? x[0] : read(x));
 
 function runsOf({ trace, runs, tangents }) {

@@ -1,4 +1,7 @@
-/** What-if: numbers from changed leaves, what cannot be computed again, and the tangent. Python's numbers: tests/viz/frontend/test_engine.py. */
+/**
+ * What-if: values from changed leaves, nodes that cannot be recomputed, and the tangent.
+ * tests/viz/frontend/test_engine.py compares the values with Python.
+ */
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -7,14 +10,14 @@ import { readExpression } from "../src/engine/expression.js";
 import { decode } from "../src/model/trace.js";
 import { scalarTrace } from "./helpers.js";
 
-/** y = a·b + a, whose leaf a is used twice. */
+/** y = a·b + a, where leaf a is used twice. */
 const twice = () =>
   scalarTrace((t) => {
     const [a, b] = [t.leaf("a", 2), t.leaf("b", -3)];
     return t.add(t.mul(a, b), a, "y");
   });
 
-/** The same with an op in place of the product that cannot be computed again. */
+/** The same, with an op that cannot be recomputed in place of the product. */
 function opaque() {
   const trace = twice();
   const mul = trace.ops.find((op) => op.name === "mul");
@@ -22,7 +25,7 @@ function opaque() {
   return trace;
 }
 
-test("numbers follow a leaf that is changed", () => {
+test("values follow a changed leaf", () => {
   const graph = decode(twice());
   const { run, able, why } = engine(graph);
   const numbers = run(new Map([[0, 5]]));
@@ -34,7 +37,7 @@ test("numbers follow a leaf that is changed", () => {
   assert.ok([0, 1, 2, 3].every((node) => able(node) && why(node) === null));
 });
 
-test("a run leaves the trace's own numbers alone, and the next one begins with them", () => {
+test("a run does not modify the recorded values, and the next one starts from them", () => {
   const graph = decode(twice());
   const { run } = engine(graph);
   const { value, runs } = structuredClone({ ...graph.numbers, local: null });
@@ -43,7 +46,7 @@ test("a run leaves the trace's own numbers alone, and the next one begins with t
   assert.deepEqual(run(new Map()).value, value);
 });
 
-test("what an opaque operation makes has no number once its operand is changed, and says why", () => {
+test("an opaque operation has no value once its operand changes, and says why", () => {
   const graph = decode(opaque());
   const { run, able, why } = engine(graph);
   const numbers = run(new Map([[1, 7]]));
@@ -53,7 +56,7 @@ test("what an opaque operation makes has no number once its operand is changed, 
   assert.equal(why(3), `It is computed from v₂, which cannot be computed again. ${why(2)}`);
 });
 
-test("what an opaque operation made keeps its number, and its derivatives, while nothing before it changes", () => {
+test("an opaque operation keeps its value and derivatives while its inputs do not change", () => {
   const trace = scalarTrace((t) => {
     const [a, b, c] = [t.leaf("a", 2), t.leaf("b", -3), t.leaf("c", 1)];
     return t.add(t.mul(a, b), t.tanh(c), "y");
@@ -69,16 +72,16 @@ test("what an opaque operation made keeps its number, and its derivatives, while
   assert.deepEqual([0, 1, 2].map((leaf) => sums.get(leaf)), [-3, 2, 1]);
 });
 
-test("a formula that does not give Python's number is not trusted; rounding is no reason for distrust", () => {
+test("a formula that does not reproduce Python's value is not trusted; rounding is tolerated", () => {
   const wrong = twice();
   wrong.ops.find((op) => op.name === "mul").js = "(a / b)";
   assert.equal(engine(decode(wrong)).why(2), "Its formula gives -0.666667 here, and Python computed -6.0.".replaceAll("-", "−"));
   const rounded = scalarTrace((t) => t.add(t.leaf("a", 1.23457), t.leaf("b", -1.23456)));
-  rounded.nodes.value[2] = 1.3e-5; // of numbers that were rounded to six digits
+  rounded.nodes.value[2] = 1.3e-5; // of values that were rounded to six digits
   assert.equal(engine(decode(rounded)).why(2), null);
 });
 
-test("what is no expression is refused, and what is no leaf cannot be changed", () => {
+test("invalid expressions are rejected, and only leaves can be changed", () => {
   for (const text of ["a +", "alert(1)", "Math.random()", "a.b", "a = 1", "`a`", "(a", "constructor(a)", "Math.constructor", "", "(a + b * a)",
     "erf(a + b)", "()"]) {
     assert.throws(() => readExpression(text, String, String), /player/, text);
@@ -90,7 +93,7 @@ test("what is no expression is refused, and what is no leaf cannot be changed", 
   assert.throws(() => engine(decode(twice())).run(new Map([[3, 1]])), RangeError);
 });
 
-test("the tangent has the slope of the chain rule, which central differences confirm", () => {
+test("the tangent has the derivative of the chain rule, which central differences confirm", () => {
   const graph = decode(scalarTrace((t) => {
     const a = t.leaf("a", 0.7);
     return t.tanh(t.mul(a, t.add(a, t.constant(1))));
@@ -105,7 +108,7 @@ test("the tangent has the slope of the chain rule, which central differences con
   }
 });
 
-/** A sum of two numbers as a tensor's program, which `spoil` may spoil; and why it cannot be computed again. */
+/** Build a sum of two scalars as a tensor's program, modified by `spoil`; return why it cannot be recomputed. */
 function programmed(spoil) {
   const trace = scalarTrace((t) => t.add(t.leaf("a", 2), t.leaf("b", 3), "y"));
   const loop = { f: "(a + b)", n: [1], o: [4, 0, 1], x: [[2, 0, 1], [3, 0, 1]], by: null };
@@ -116,7 +119,7 @@ function programmed(spoil) {
   return engine(decode(trace));
 }
 
-test("a program that reads what is not there, or does not end, is not run", () => {
+test("a program that reads a missing array, or is too long, is not run", () => {
   assert.equal(programmed(() => {}).why(2), null);
   const refused = [
     (program) => delete program.sizes,

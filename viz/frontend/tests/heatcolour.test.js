@@ -4,14 +4,14 @@ import { inkOn, rampAt, rampOf, scaleOf, shrunk, thumbnail } from "../src/drawin
 import { array } from "./helpers.js";
 import { PALETTE } from "../src/drawing/palette.js";
 
-test("zero has the colour of the card, and both ends are equally far", () => {
+test("zero has the colour of the card, and the scale is symmetric", () => {
   const ramp = rampOf(PALETTE.light);
   assert.deepEqual([...ramp.subarray(rampAt(0, 2), rampAt(0, 2) + 3)], [255, 255, 255]);
   assert.deepEqual([...ramp.subarray(rampAt(2, 2), rampAt(2, 2) + 3)], [0x1b, 0x78, 0x37]);
   assert.deepEqual([...ramp.subarray(rampAt(-9, 2), rampAt(-9, 2) + 3)], [0xb3, 0x28, 0x7e]);
 });
 
-test("numbers on a cell can be read in both themes, whatever its colour", () => {
+test("numbers on a cell are readable in both themes", () => {
   const luminance = (/** @type {number[]} */ rgb) => {
     const [r, g, b] = rgb.map((c) => (c / 255 <= 0.03928 ? c / 255 / 12.92 : ((c / 255 + 0.055) / 1.055) ** 2.4));
     return 0.2126 * r + 0.7152 * g + 0.0722 * b;
@@ -32,7 +32,7 @@ test("one scale for several arrays is the largest finite magnitude", () => {
   assert.equal(scaleOf(null), 1);
 });
 
-test("a smaller picture keeps outliers and what is not finite", () => {
+test("a downsampled heatmap keeps outliers and non-finite elements", () => {
   const small = shrunk(array([2, 4], [1, -9, 0, 0, 2, 3, NaN, 1]), 2, 1);
   assert.deepEqual([...small.cells], [-9, NaN]);
 });

@@ -1,5 +1,5 @@
 /**
- * Traces for tests, made without Python: a small engine for numbers that writes down what it does.
+ * Traces for tests, built without Python: a small scalar engine that records its operations.
  *
  *     const data = scalarTrace((t) => {
  *       const a = t.leaf("a", 2);
@@ -9,7 +9,7 @@
 
 import { decode } from "../src/model/trace.js";
 
-/** How each op computes, its local derivatives by (y, ...operands), and its texts for the engine. */
+/** For each op: its function, its local derivatives by (y, ...operands), and its formulas for the engine. */
 const OPS = {
   add: { js: "(a + b)", rules: ["g", "g"], at: (a, b) => a + b, local: () => [1, 1] },
   mul: { js: "(a * b)", rules: ["(g * b)", "(g * a)"], at: (a, b) => a * b, local: (y, a, b) => [b, a] },
@@ -19,9 +19,9 @@ const OPS = {
 const OP_NAMES = Object.keys(OPS);
 
 /**
- * The trace of what `build` computes: it gets the tape and returns the output, or a list of them. A node is a number.
+ * Trace what `build` computes: it receives the tape and returns the output, or a list of them. Nodes are indices.
  * @param {(t: ReturnType<typeof tapeOf>["tape"]) => number | number[]} build
- * @returns {any} as JSON.parse gives it
+ * @returns {any} parsed JSON
  */
 export function scalarTrace(build) {
   const { tape, data } = tapeOf();
@@ -36,7 +36,7 @@ export function scalarTrace(build) {
   return JSON.parse(JSON.stringify(data));
 }
 
-/** What JSON has for a number. */
+/** Convert a number to JSON. */
 export function jsonNumber(x) {
   return x === null || Number.isFinite(x) ? x : String(x);
 }
@@ -95,7 +95,7 @@ function tapeOf() {
   return { tape, data };
 }
 
-/** The events of a backward pass, and the gradients, into `nodes.grad`. */
+/** Return the events of a backward pass, and store the gradients in `nodes.grad`. */
 function passFrom(root, { nodes, edges }) {
   const pass = { root, edge: [], upstream: [], contribution: [], total: [] };
   const totals = new Map([[root, 1]]);
@@ -118,7 +118,7 @@ function passFrom(root, { nodes, edges }) {
 }
 
 /**
- * A random graph of `size` ops over a few leaves, the same for the same seed.
+ * Return a random graph of `size` ops over a few leaves.
  * @param {number} seed
  * @param {number} [size]
  */
@@ -139,7 +139,7 @@ export function randomTrace(seed, size = 12) {
   });
 }
 
-/** A stream of numbers from 0 to 1, the same for the same seed. */
+/** Return a seeded random generator of floats in [0, 1). */
 export function randomFrom(seed) {
   let state = (seed * 2654435761 + 12345) >>> 0;
   return () => {
@@ -148,7 +148,7 @@ export function randomFrom(seed) {
   };
 }
 
-/** An array as a trace has it. @param {number[]} shape @param {number[]} cells @param {object} [more] @returns {any} */
+/** Return decoded `Cells`. @param {number[]} shape @param {number[]} cells @param {object} [more] @returns {any} */
 export function array(shape, cells, more = {}) {
   const finite = cells.filter(Number.isFinite);
   const cols = shape.at(-1) ?? 1;
@@ -166,7 +166,7 @@ export function array(shape, cells, more = {}) {
   };
 }
 
-/** a is used three times, once through a square; 1.0 takes no gradient. */
+/** a is used three times, once in a square; 1.0 gets no gradient. */
 export const shared = () =>
   decode(
     scalarTrace((t) => {

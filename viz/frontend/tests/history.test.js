@@ -7,7 +7,7 @@ import { randomFrom, randomTrace, scalarTrace, shared } from "./helpers.js";
 
 const played = (graph = shared()) => playback(graph, timeline(graph));
 
-test("the timeline says what happens where", () => {
+test("the timeline lists the moments", () => {
   const { timeline: line } = played();
   const kinds = Array.from({ length: line.length }, (_, p) => line.kindAt(p));
   const four = (/** @type {string} */ kind) => [kind, kind, kind, kind];
@@ -27,7 +27,7 @@ test("nodes and edges know their positions", () => {
   assert.deepEqual([0, 1, 2, 3, 4, 5, 6].map(line.contributions), [3, 1, 1, 0, 1, 1, 0]);
 });
 
-test("an op step takes all edges of one node, forward and back", () => {
+test("an op step includes all edges of a node, forward and backward", () => {
   const { timeline: line } = played();
   assert.deepEqual(walk(0, (p) => line.next(p, "edge"), line.last), [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12]);
   assert.deepEqual(walk(0, (p) => line.next(p, "op"), line.last), [1, 2, 3, 4, 5, 7, 9, 10, 12]);
@@ -44,7 +44,7 @@ function walk(from, step, end) {
   return path;
 }
 
-test("a gradient is not there, then a sum of so many, then final", () => {
+test("a gradient is none, then partial, then final", () => {
   const now = played();
   const states = Array.from({ length: now.timeline.length }, (_, position) => {
     now.seek(position);
@@ -117,14 +117,14 @@ test("the first node of the tape may be the root", () => {
   assert.deepEqual(now.gradient(0), { state: "final", met: 0, of: 0, value: 1 });
 });
 
-test("values are known from their step on", () => {
+test("values are known from their position on", () => {
   const now = played();
   now.seek(2);
   assert.deepEqual([0, 1, 2, 3, 4, 5, 6].map(now.known), [true, true, true, true, true, false, false]);
   assert.deepEqual([0, 2, 4, 5].map(now.value), [2, -6, -5, null]);
 });
 
-test("an edge is active at its moment, and done once the gradient has gone over it", () => {
+test("an edge is active at its moment, and done once the gradient has flowed over it", () => {
   const now = played();
   const states = (/** @type {number} */ position) => {
     now.seek(position);
@@ -139,7 +139,7 @@ test("an edge is active at its moment, and done once the gradient has gone over 
   assert.equal(states(12), "dadidddd");
 });
 
-test("a moment holds all the numbers of the chain rule", () => {
+test("a moment has all values of the chain rule", () => {
   const now = played();
   const none = { upstream: null, local: null, contribution: null, before: null, total: null };
   assert.deepEqual(now.moment(), { kind: "start", node: -1, edge: -1, value: null, ...none, met: 0, of: 0 });
@@ -152,7 +152,7 @@ test("a moment holds all the numbers of the chain rule", () => {
   assert.deepEqual(now.moment(11), { kind: "edge", node: 0, edge: 0, value: null, ...third });
 });
 
-test("a step tells what it changed", () => {
+test("a step reports what it changed", () => {
   const now = played();
   assert.deepEqual(now.seek(0), { nodes: [], edges: [] });
   assert.deepEqual(now.seek(1), { nodes: [2], edges: [0, 1] });
@@ -162,7 +162,7 @@ test("a step tells what it changed", () => {
   assert.deepEqual(now.seek(10), { nodes: [2, 4, 0], edges: [2, 0] });
 });
 
-test("a position that is not there is refused", () => {
+test("an invalid position is rejected", () => {
   const now = played();
   for (const position of [-1, 13, 1.5, NaN]) {
     assert.throws(() => now.seek(position), { message: `There is no position ${position}: they go from 0 to 12.` });
@@ -170,7 +170,7 @@ test("a position that is not there is refused", () => {
   assert.equal(now.position, 0);
 });
 
-test("other numbers can be put in", () => {
+test("numbers can be replaced", () => {
   const graph = shared();
   const now = playback(graph, timeline(graph));
   now.seek(1);
@@ -182,7 +182,7 @@ test("other numbers can be put in", () => {
   assert.equal(now.value(2), -30);
 });
 
-test("at 500 random graphs every way to a position leads to the same state", () => {
+test("in 500 random graphs every path to a position leads to the same state", () => {
   for (let seed = 0; seed < 500; seed += 1) {
     const graph = decode(randomTrace(seed));
     for (const run of graph.numbers.runs) checkPlayback(graph, run, seed);
@@ -214,7 +214,7 @@ function checkPlayback(graph, run, seed) {
   }
 }
 
-/** All that can be seen. @param {import("../src/base/types.js").Playback} now */
+/** Return the visible state. @param {import("../src/base/types.js").Playback} now */
 function stateOf(now) {
   const { count, edgeCount } = now.graph;
   const node = (/** @type {unknown} */ _, /** @type {number} */ i) => {
@@ -228,7 +228,7 @@ function stateOf(now) {
 }
 
 /**
- * The same, but played from the first step on by changing a state.
+ * Compute the same state by replaying all steps.
  * @param {import("../src/base/types.js").Graph} graph
  * @param {import("../src/base/types.js").Run} run
  * @param {number} position
@@ -269,7 +269,7 @@ function expectedState(graph, run, position) {
   return { nodes, edges };
 }
 
-test("a step in a graph of 20,000 nodes looks at no more than its own nodes and edges", () => {
+test("a step in a graph of 20,000 nodes visits only its own nodes and edges", () => {
   const graph = decode(chainTrace(20_000));
   const now = playback(graph, timeline(graph));
   for (let p = 1; p <= now.timeline.last; p += 1) {

@@ -1,4 +1,4 @@
-/** What is said of each moment, as screen readers read it. */
+/** The description of each moment for screen readers. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { inWords, playback, timeline } from "../src/model/history.js";
@@ -25,7 +25,7 @@ const SENTENCES = [
   "Step 12 of 12, backward: c to b. Upstream 4.0 times local 2.0 is 8.0, the gradient of b.",
 ];
 
-test("every position has its sentence", () => {
+test("every position has a description", () => {
   const now = played();
   const said = SENTENCES.map((_, position) => {
     now.seek(position);
@@ -35,7 +35,7 @@ test("every position has its sentence", () => {
   assert.equal(now.timeline.last, SENTENCES.length - 1);
 });
 
-test("an op that raised says so", () => {
+test("an op that raised is described", () => {
   const data = scalarTrace((t) => t.failing("mul", t.leaf("a", 1), t.leaf("b", 2)));
   data.passes = [];
   const now = played(decode(data));
@@ -49,7 +49,7 @@ test("an op that raised says so", () => {
   assert.equal(told.known(2), false);
 });
 
-test("arrays are told in words", () => {
+test("arrays are described", () => {
   const now = played(decode(tensorTrace()));
   const said = Array.from({ length: now.timeline.length }, (_, position) => {
     now.seek(position);
@@ -68,7 +68,7 @@ test("arrays are told in words", () => {
   assert.equal(now.gradient(1).value, now.graph.arrays[1]);
 });
 
-/** s = sum of h twice, h = tanh(x): the local derivatives are no numbers. */
+/** s = sum of h twice, h = tanh(x): local derivatives of tensors are null. */
 function tensorTrace() {
   const data = scalarTrace((t) => {
     const h = t.tanh(t.leaf("x", 0), "h");
@@ -89,7 +89,7 @@ function tensorTrace() {
   return data;
 }
 
-test("a value that was not kept is told so", () => {
+test("a value that was not stored is described", () => {
   const data = scalarTrace((t) => t.tanh(t.tanh(t.leaf("a", 1))));
   data.nodes.value[1] = null;
   const now = played(decode(data));
@@ -99,14 +99,14 @@ test("a value that was not kept is told so", () => {
   assert.equal(now.sentence(), "Step 2 of 5, forward: tanh of v₁ is v₂ = 0.642015.");
 });
 
-test("where an array is the same all over, that is told, but not beside a NaN", () => {
+test("a constant array is described as such, unless it has a NaN", () => {
   const array = { shape: [3], dtype: "float32", size: 3, rows: 1, cols: 3, cells: new Float64Array([4, 4, NaN]) };
   const figures = { step: null, min: 4, max: 4, mean: 4, std: 0, hist: [], nan: 0, inf: 0 };
   assert.equal(inWords({ ...array, ...figures }), "an array of 3, all 4.0");
   assert.equal(inWords({ ...array, ...figures, nan: 1 }), "an array of 3 from 4.0 to 4.0, 1 NaN");
 });
 
-test("of many operands three are named and the others counted", () => {
+test("the first three of many operands are named, the others counted", () => {
   const data = scalarTrace((t) => {
     const leaves = [1, 2, 3, 4, 5].map((x) => t.leaf(`w${x}`, x));
     return t.add(leaves[0], leaves[1], "y");

@@ -1,4 +1,6 @@
-/** The layered layout in JavaScript. That its coordinates are those of Python, pytest sees: tests/viz/layout/test_layout_parity.py. */
+/**
+ * The layered layout in JavaScript. tests/viz/layout/test_layout_parity.py checks that its coordinates equal Python's.
+ */
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -8,7 +10,7 @@ import { layout, roundCoordinate } from "../src/layout/layered.js";
 /** @type {[number, number]} */
 const BOX = [40, 30];
 
-test("two edges of a square arrive at ports of their own", () => {
+test("two edges of a square arrive at separate ports", () => {
   const drawn = layout([BOX, BOX], [[0, 1], [0, 1]], { gapX: 50 });
   assert.deepEqual(drawn.routes, [[[40, 15], [90, 9]], [[40, 15], [90, 21]]]);
   assert.deepEqual(drawn.centers, [[20, 15], [110, 15]]);
@@ -19,12 +21,12 @@ test("an empty graph has no size, and one node fills the drawing", () => {
   assert.deepEqual(layout([BOX], []), { width: 40, height: 30, centers: [[20, 15]], routes: [], ranks: [0] });
 });
 
-test("a link between given ports is level where nothing else pulls", () => {
+test("a link between given ports is level if nothing else pulls", () => {
   const drawn = layout([[60, 100], [60, 120]], [[0, 1]], { ports: { leave: [35], arrive: [-40] } });
   assert.deepEqual(drawn.routes, [[[60, 85], [108, 85]]]);
 });
 
-test("pinned nodes stand alone in the outer columns", () => {
+test("pinned nodes are alone in the outer columns", () => {
   const ports = { first: new Map([[0, 7], [1, 0]]), last: new Set([5, 6]) };
   const drawn = layout(Array(7).fill(BOX), [[0, 3], [2, 3], [1, 4], [3, 4], [3, 5], [4, 6]], { ports });
   assert.deepEqual(drawn.ranks, [0, 0, 1, 2, 3, 4, 4]);
@@ -37,7 +39,7 @@ test("a chain of 100,000 nodes is level, and needs no recursion", () => {
   assert.ok(drawn.routes.every((route) => route.length === 2));
 });
 
-test("what cannot be drawn is refused", () => {
+test("invalid input is rejected", () => {
   const refused = (/** @type {() => void} */ run, /** @type {string} */ message) =>
     assert.throws(run, { name: "RangeError", message });
   refused(() => layout([BOX, BOX], [[1, 0]]), "edge (1, 0) points backward: expected nodes in tape order, inputs first");
@@ -46,7 +48,7 @@ test("what cannot be drawn is refused", () => {
   refused(() => layout([[3, NaN]], []), "node 0 has size (3, NaN); expected finite, non-negative values");
 });
 
-test("rounding is Python's: to the nearest, and of two equally near to the even one", () => {
+test("rounding is Python's: to nearest, ties to even", () => {
   const cases = [[0.125, 0.12], [0.375, 0.38], [2.675, 2.67], [1.005, 1], [-0.125, -0.12], [-1.236, -1.24], [7, 7]];
   for (const [given, rounded] of cases) assert.equal(roundCoordinate(given), rounded);
 });

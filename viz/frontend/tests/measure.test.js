@@ -8,22 +8,22 @@ test("widths are those of notation.py", () => {
   assert.equal(Math.round(textWidth("ab", 10, true) * 100), 1412);
 });
 
-test("text that fits is not touched, other text ends in an ellipsis and fits", () => {
+test("text that fits is unchanged, other text is truncated with an ellipsis", () => {
   assert.equal(fitText("weight", 100, 12), "weight");
   const short = fitText("weight of the petal", 60, 12);
   assert.match(short, /^weig.*…$/);
   assert.ok(textWidth(short, 12) <= 60);
 });
 
-test("figures below the line survive", () => {
+test("subscripts are kept", () => {
   assert.match(fitText("weight of the petal₁₂", 70, 12), /…₁₂$/);
 });
 
-test("a letter is not cut, for an ellipsis is wider", () => {
+test("a single letter is not truncated, because an ellipsis is wider", () => {
   assert.equal(fitText("v₁₄₂", 10, 12), "v₁₄₂");
 });
 
-test("letters that are two units of UTF-16 are not cut", () => {
+test("surrogate pairs are not split", () => {
   assert.equal(fitText("🙂🙂🙂🙂", 40, 12), "🙂…");
 });
 
@@ -32,7 +32,7 @@ test("a number loses digits until it fits", () => {
   assert.equal(fitNumber(1.23456, 30, 12, String), "1.23");
 });
 
-test("a number gives up its point before a digit, and no digit in vain", () => {
+test("a number loses its point before a digit, and only as many digits as needed", () => {
   const fitted = [-11, 121, 1089, 123456, 1.25, 12345.6, 1e9, -0.0000123].map((x) => fitNumber(x, 31.7, 11, pretty));
   assert.deepEqual(fitted, ["−11", "121", "1089", "123456", "1.25", "12346", "1e+09", "−1e−05"]);
 });

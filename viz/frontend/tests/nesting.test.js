@@ -1,4 +1,4 @@
-/** Frames in JavaScript. That their coordinates are those of Python, pytest sees: tests/viz/layout/test_layout_parity.py. */
+/** Nested frames in JavaScript. tests/viz/layout/test_layout_parity.py checks that their coordinates equal Python's. */
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -15,7 +15,7 @@ test("an edge into an open block goes through a port of its frame", () => {
   assert.deepEqual(drawn.routes, [[[40, 45], [136, 45]]]);
 });
 
-test("a hundred frames in each other need no recursion", () => {
+test("a hundred nested frames need no recursion", () => {
   const depth = 100;
   const outer = [...Array.from({ length: depth }, (_, at) => at - 1), depth - 1, -1];
   const drawn = nest([...Array(depth).fill([60, 18]), BOX, BOX], outer, [[depth, depth + 1]]);
@@ -23,12 +23,12 @@ test("a hundred frames in each other need no recursion", () => {
   assert.equal(drawn.routes[0].length, 2);
 });
 
-test("typed arrays will do", () => {
+test("typed arrays are accepted", () => {
   const drawn = nest([BOX, BOX], Int32Array.of(-1, -1), [[0, 1]], { ports: { wires: Int32Array.of(7) } });
   assert.deepEqual(drawn.routes, [[[40, 15], [88, 15]]]);
 });
 
-test("what has no nested drawing is refused", () => {
+test("invalid input is rejected", () => {
   const refused = (/** @type {() => void} */ run, /** @type {string} */ message) =>
     assert.throws(run, { name: "RangeError", message });
   const three = [BOX, BOX, BOX];

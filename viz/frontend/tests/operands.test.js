@@ -56,7 +56,7 @@ test("a batched product broadcasts the leading dimensions", () => {
   ]);
 });
 
-test("vectors in a product are summed whole", () => {
+test("all elements of a vector in a product are summed", () => {
   assert.deepEqual(link("matmul", [[3], [3]], [], []), [[[0, 3]], [[0, 3]]]);
   assert.deepEqual(link("matmul", [[2, 3], [3]], [2], [1]), [
     [
@@ -74,7 +74,7 @@ test("vectors in a product are summed whole", () => {
   ]);
 });
 
-test("a broadcast operand gives the same cell many times", () => {
+test("a cell of a broadcast operand is used many times", () => {
   assert.deepEqual(link("add", [[2, 3], [3]], [2, 3], [1, 2]), [
     [
       [1, 2],
@@ -106,7 +106,7 @@ test("a broadcast operand gives the same cell many times", () => {
   assert.deepEqual(link("add", [[2], []], [2], [1]), [[[1, 2]], []]);
 });
 
-test("a sum takes all cells of the dimensions that it sums", () => {
+test("a sum uses all cells along its dimensions", () => {
   assert.deepEqual(link("sum", [[2, 3]], [], [], { dim: "None" }), [
     [
       [0, 2],
@@ -134,7 +134,7 @@ test("a sum takes all cells of the dimensions that it sums", () => {
   ]);
 });
 
-test("shape operations move a cell", () => {
+test("shape operations map a cell", () => {
   assert.deepEqual(link("reshape", [[2, 3]], [3, 2], [1, 1]), [
     [
       [1, 2],
@@ -174,7 +174,7 @@ test("shape operations move a cell", () => {
   );
 });
 
-test("a linear layer takes a row of its input, a row of its weight, a cell of its bias", () => {
+test("a linear layer uses a row of its input, a row of its weight, a cell of its bias", () => {
   assert.deepEqual(link("linear", [[5, 3], [4, 3], [4]], [5, 4], [2, 1]), [
     [
       [2, 3],
@@ -188,7 +188,7 @@ test("a linear layer takes a row of its input, a row of its weight, a cell of it
   ]);
 });
 
-test("what is not known is not guessed", () => {
+test("unknown ops are not guessed", () => {
   assert.equal(
     link(
       "conv2d",
@@ -206,7 +206,7 @@ test("what is not known is not guessed", () => {
   assert.equal(link("toString", [[2]], [2], [0]), null);
 });
 
-test("dimensions are read as Python writes them", () => {
+test("dimensions are parsed as Python writes them", () => {
   assert.deepEqual(dimensions("-1", 3), [2]);
   assert.deepEqual(dimensions("(0, 2)", 3), [0, 2]);
   assert.equal(dimensions("None", 3), null);
@@ -242,7 +242,7 @@ test("a cell of a pooling comes from its window", () => {
   ]);
 });
 
-test("a key is read as Python reads it", () => {
+test("an index is parsed as in Python", () => {
   const cases = /** @type {[string, number[], number[], number[]][]} */ ([
     ["[0]", [3, 4], [2], [0, 2]],
     ["[:, -1]", [3, 4], [2], [2, 3]],
@@ -258,7 +258,7 @@ test("a key is read as Python reads it", () => {
     );
 });
 
-test("what was looked up, padded or picked is linked to its place", () => {
+test("embedding, pad and pick are linked to their source", () => {
   assert.deepEqual(link("embedding", [[5, 8], [6]], [6, 8], [2, 3]), [null, [[2, 3]]]);
   assert.deepEqual(link("pad", [[2]], [4], [0], { pads: "((1, 1),)" }), [null]);
   assert.deepEqual(link("pad", [[2]], [4], [2], { pads: "((1, 1),)" }), [[[1, 2]]]);

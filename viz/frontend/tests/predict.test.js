@@ -13,7 +13,7 @@ function played(build, position) {
   return now;
 }
 
-/** y = c · d, c = a · b: next c hands −5 (from y) times b = −3 to a, and nothing was there before. */
+/** y = c · d, c = a · b: next, c propagates −5 (from y) times b = −3 to a, as its first contribution. */
 const product = () =>
   played((t) => t.mul(t.mul(t.leaf("a", 2), t.leaf("b", -3), "c"), t.leaf("d", -5), "y"), 5);
 
@@ -34,7 +34,7 @@ function expect(now, cases) {
   }
 }
 
-test("a product of two: each slip has its verdict and its text", () => {
+test("a product: each mistake has its verdict and message", () => {
   const factors = "the gradient of c, −5.0, times ∂c/∂a = −3.0";
   expect(product(), [
     [15, "right", "Right: −5.0 × (−3.0) = 15.0."],
@@ -52,7 +52,7 @@ test("nothing is added to the first of two contributions", () => {
   assert.deepEqual(diagnose(-12, square(4, -3)), { verdict: "right", text: "Right: 1.0 × (−12.0) = −12.0." });
 });
 
-/** y = (a · b + d) · a: the gradient of a is 7 + 5 · 2 in the end. With a = 5, b = 2, d = −3. */
+/** y = (a · b + d) · a: the final gradient of a is 7 + 5 · 2, with a = 5, b = 2, d = −3. */
 const sum = () => {
   const now = played((t) => {
     const a = t.leaf("a", 5);
@@ -63,7 +63,7 @@ const sum = () => {
   return now;
 };
 
-test("a sum: each slip has its verdict and its text", () => {
+test("a sum: each mistake has its verdict and message", () => {
   const factors = "the gradient of c, 5.0, times ∂c/∂a = 2.0";
   const withLocal = factors.replace("times", "times the local derivative");
   const sign = `The size is right, the sign is not. It is ${factors}, and neither is negative.`;
@@ -86,7 +86,7 @@ test("a sum: each slip has its verdict and its text", () => {
   ]);
 });
 
-test("one of several factors on the way is missed by its name", () => {
+test("a missing factor on the path is named", () => {
   const now = played((t) => {
     const c = t.mul(t.leaf("a", 3), t.leaf("p", 7), "c");
     const d = t.mul(c, t.leaf("q", 11), "d");
@@ -101,7 +101,7 @@ test("one of several factors on the way is missed by its name", () => {
   ]);
 });
 
-test("what coincides with the right answer is right", () => {
+test("a mistake that coincides with the right answer is right", () => {
   const factors = "the gradient of y, 1.0, times ∂y/∂a = 1.0";
   const plus = played((t) => t.add(t.leaf("a", 2), t.leaf("b", -3), "y"), 2);
   expect(plus, [
@@ -136,7 +136,7 @@ test("how many factors are negative is counted by their signs, not their sizes",
   expect(half, [[-0.125, "sign", sign]]);
 });
 
-test("a factor of 0 on the way is not divided by", () => {
+test("a factor of 0 on the path is not divided by", () => {
   const none = played((t) => t.mul(t.mul(t.leaf("a", 1), t.leaf("b", 3), "c"), t.leaf("d", 0), "y"), 5);
   assert.equal(diagnose(0, none).verdict, "right");
   assert.equal(diagnose(NaN, none).verdict, "wrong");
@@ -147,7 +147,7 @@ test("with a local derivative of −1 the upstream gradient alone has the wrong 
   assert.equal(diagnose(1, minus).verdict, "sign");
 });
 
-test("a sum that cancels is 0, whatever rounding left", () => {
+test("a sum that cancels is 0, up to rounding", () => {
   const now = square(0.1, 0.1);
   now.seek(5);
   const k = questionAt(now) - now.timeline.seed - 1;
@@ -158,7 +158,7 @@ test("a sum that cancels is 0, whatever rounding left", () => {
   assert.equal(diagnose(0, now).verdict, "right");
 });
 
-test("what is not finite can be predicted too", () => {
+test("non-finite values can be predicted", () => {
   const now = played((t) => t.mul(t.leaf("a", 2), t.leaf("b", -Infinity), "y"), 2);
   assert.deepEqual(diagnose(-Infinity, now), { verdict: "right", text: "Right: 1.0 × (−∞) = −∞." });
   assert.equal(diagnose(Infinity, now).verdict, "sign");
@@ -167,7 +167,7 @@ test("what is not finite can be predicted too", () => {
   assert.deepEqual(diagnose(NaN, nan), { verdict: "right", text: "Right: 1.0 × NaN = NaN." });
 });
 
-test("from the forward pass on the first backward step is asked; after the last there is none", () => {
+test("the forward pass leads to the first backward step; after the last there is no question", () => {
   const now = product();
   now.seek(0);
   assert.equal(questionAt(now), 4);
@@ -182,14 +182,14 @@ test("from the forward pass on the first backward step is asked; after the last 
   assert.equal(questionAt(playback(forward, timeline(forward))), -1);
 });
 
-test("arrays and unknown numbers are not asked", () => {
+test("there are no questions about arrays and unknown values", () => {
   const data = scalarTrace((t) => t.tanh(t.leaf("a", 1)));
   data.edges.local = [null];
   const graph = decode(data);
   assert.equal(questionAt(playback(graph, timeline(graph))), -1);
 });
 
-test("at random graphs the true number is right, and no slip is called right", () => {
+test("in random graphs the true value is right, and no mistake is", () => {
   for (let seed = 0; seed < 500; seed += 1) {
     const graph = decode(randomTrace(seed));
     const now = playback(graph, timeline(graph));
@@ -212,7 +212,7 @@ test("three digits are enough", () => {
   }
 });
 
-test("numbers are read as people write them", () => {
+test("numbers are parsed as people write them", () => {
   const pairs = /** @type {[string, number][]} */ ([
     ["−3", -3],
     ["-3", -3],
@@ -233,7 +233,7 @@ test("numbers are read as people write them", () => {
   for (const [text, number] of pairs) assert.equal(parseNumber(text), number, text);
 });
 
-test("what is no number is refused with what to write", () => {
+test("an invalid number is rejected with advice", () => {
   const how = "write a number, such as −3, 0.25, 1/3 or 2e-3.";
   for (const [text, message] of [
     ["", `Nothing is written: ${how}`],

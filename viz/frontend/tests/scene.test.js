@@ -14,7 +14,7 @@ import { randomFrom, randomTrace, scalarTrace, shared } from "./helpers.js";
 /** @param {import("../src/base/types.js").Graph} graph */
 const sceneOf = (graph) => scene(graph, visible(graph, startExpanded(graph)));
 
-test("a*a has two wires, and every edge that is seen has one", () => {
+test("a*a has two wires, and every visible edge has one", () => {
   const graph = shared();
   const drawn = sceneOf(graph);
   const square = drawn.wires.filter((wire) => drawn.items[wire.from].id === "n0" && drawn.items[wire.to].id === "n5");
@@ -22,7 +22,7 @@ test("a*a has two wires, and every edge that is seen has one", () => {
   for (const [k, wire] of drawn.wires.entries()) for (const edge of wire.edges) assert.equal(drawn.wireOf[edge], k);
 });
 
-test("boxes lie in the scene, do not overlap, and wires join them", () => {
+test("boxes are inside the scene, do not overlap, and are joined by wires", () => {
   for (let seed = 0; seed < 20; seed += 1) {
     const graph = decode(randomTrace(randomFrom(seed), 40));
     const { items, wires, width, height } = sceneOf(graph);
@@ -41,7 +41,7 @@ test("boxes lie in the scene, do not overlap, and wires join them", () => {
   }
 });
 
-test("a card has room for every number and every sum that a pass shows", () => {
+test("a card fits every number and every sum of a pass", () => {
   const graph = shared();
   const play = playback(graph, timeline(graph));
   const rooms = numberRooms(graph, [0]);
@@ -53,7 +53,7 @@ test("a card has room for every number and every sum that a pass shows", () => {
   assert.deepEqual(card, nodeCard(graph, 0, /** @type {any} */ (numberRooms(graph, [0]).get(0)), alarmsOf(graph)));
 });
 
-test("a node goes from pale over known and partial to final", () => {
+test("a node is pale, then known, partial and final", () => {
   const graph = shared();
   const play = playback(graph, timeline(graph));
   assert.deepEqual([lookOf(graph, play, 2).pale, lookOf(graph, play, 2).value], [true, null]);
@@ -72,14 +72,14 @@ test("one contribution has no sum sign", () => {
   assert.deepEqual([sumText(0, 1, false), sumText(1, 2, false), sumText(2, 2, true)], ["", "Σ 1 of 2", "Σ 2"]);
 });
 
-test("the words on the active edge are the product", () => {
+test("the label of the active edge is the product", () => {
   const graph = shared();
   const play = playback(graph, timeline(graph));
   play.seek(6);
   assert.equal(productText(play.moment()), "1.0 × (−5.0) = −5.0");
 });
 
-test("the words on an edge stay inside the scene", () => {
+test("the label of the active edge stays inside the scene", () => {
   const graph = shared();
   const drawn = sceneOf(graph);
   for (let edge = 0; edge < graph.edgeCount; edge += 1) {
@@ -88,7 +88,7 @@ test("the words on an edge stay inside the scene", () => {
   }
 });
 
-/** A random graph whose operations are made in scopes, one after the other. @param {number} seed */
+/** A random graph whose operations are created in consecutive scopes. @param {number} seed */
 function scopedTrace(seed) {
   const random = randomFrom(seed);
   return scalarTrace((t) => {
@@ -103,7 +103,7 @@ function scopedTrace(seed) {
   });
 }
 
-test("the words on an edge hide no labels of other edges and no titles of open blocks", () => {
+test("the label of the active edge hides no other labels and no titles of open blocks", () => {
   for (let seed = 0; seed < 8; seed += 1) {
     const graph = decode(scopedTrace(seed));
     const drawn = sceneOf(graph);
@@ -121,7 +121,7 @@ test("the words on an edge hide no labels of other edges and no titles of open b
   }
 });
 
-test("labels of arrows into one node are a line of text apart, in the order of its operands", () => {
+test("labels of arrows into one node do not overlap, and are in operand order", () => {
   for (let seed = 0; seed < 8; seed += 1) {
     const graph = decode(scopedTrace(seed));
     const drawn = scene(graph, visible(graph, new Set([0])));
@@ -134,7 +134,7 @@ test("labels of arrows into one node are a line of text apart, in the order of i
   }
 });
 
-test("progress counted step by step is progress counted at once", () => {
+test("progress counted step by step equals progress counted at once", () => {
   const graph = decode(randomTrace(randomFrom(3), 60));
   const play = playback(graph, timeline(graph));
   const stepped = progressOf(graph, play);

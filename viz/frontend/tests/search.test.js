@@ -57,20 +57,20 @@ for (const [what, text, nodes] of CASES) {
   test(`found: ${what}`, () => assert.deepEqual(search(net(), text), nodes));
 }
 
-test("a number in scientific notation is found", () => {
+test("numbers in scientific notation are found", () => {
   const graph = decode(scalarTrace((t) => [t.leaf("a", 1e-7), t.leaf("b", 2e-7), t.leaf("c", 1.5e10)]));
   assert.deepEqual(search(graph, "1e-7"), [0]);
   assert.deepEqual(search(graph, "1.5e10"), [2]);
 });
 
-test("what looks like a pattern is only text", () => {
+test("patterns are matched literally", () => {
   const graph = decode(scalarTrace((t) => [t.leaf("w[0]", 1), t.leaf("w.*", 2), t.leaf("(", 3)]));
   assert.deepEqual(search(graph, "w[0"), [0]);
   assert.deepEqual(search(graph, ".*"), [1]);
   assert.deepEqual(search(graph, "("), [2]);
 });
 
-test("an array is found by what is not finite in it", () => {
+test("an array is found by its non-finite elements", () => {
   const data = scalarTrace((t) => t.leaf("a", 1));
   data.arrays = [{ shape: [2], dtype: "float32", size: 2, cells: [0, 0], rows: 1, cols: 2, min: 0, max: 0 }];
   Object.assign(data.arrays[0], { mean: 0, std: 0, hist: [2], nan: 1, inf: 0 });
@@ -81,7 +81,7 @@ test("an array is found by what is not finite in it", () => {
   assert.deepEqual(search(graph, "0.0"), []);
 });
 
-test("at most 50 are found, the best of all", () => {
+test("the best 50 are returned", () => {
   const graph = decode(
     scalarTrace((t) => [...Array.from({ length: 80 }, (_, i) => t.leaf(`my w${i}`, i)), t.leaf("w", 0)]),
   );
@@ -90,7 +90,7 @@ test("at most 50 are found, the best of all", () => {
   assert.deepEqual(found.slice(0, 3), [80, 0, 1]);
 });
 
-test("scopes are told by their path and by the outermost that fits", () => {
+test("scopes have paths, and the outermost match is found", () => {
   const graph = net();
   assert.deepEqual(graph.blocks.map((_, at) => pathOf(graph, at)), ["", "layer1", "layer1/cell", "layer2"]);
   assert.deepEqual([...outermost(graph.blocks, [false, true, true, false])], [-1, 1, 1, -1]);

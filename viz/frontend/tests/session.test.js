@@ -1,4 +1,4 @@
-/** The player's state without its elements. */
+/** The player's state, without elements. */
 import assert from "node:assert/strict";
 import { mock, test } from "node:test";
 
@@ -19,18 +19,18 @@ function product(options) {
   return { s, heard };
 }
 
-/** Lets a minute pass. */
+/** Advance the clock by a minute. */
 function wait() {
   for (let second = 0; second < 60; second += 1) mock.timers.tick(1000);
 }
 
-test("player begins where the forward pass ends, or where it is told to", () => {
+test("player starts at the end of the forward pass, or at a given position", () => {
   assert.equal(product().s.playback.position, 2);
   assert.equal(product({ position: 4 }).s.playback.position, 4);
   assert.equal(product({ position: 400 }).s.playback.position, 7);
 });
 
-test("step by an operation goes over all its edges", () => {
+test("a step by an operation includes all its edges", () => {
   const { s } = product({ position: 3 });
   act.stepBy(s, 1, "op");
   assert.equal(s.playback.position, 5);
@@ -40,7 +40,7 @@ test("step by an operation goes over all its edges", () => {
   assert.equal(s.playback.position, 4);
 });
 
-test("position that is no position is brought to the nearest one", () => {
+test("an invalid position is clamped", () => {
   const { s, heard } = product();
   act.moveTo(s, -5);
   assert.equal(s.playback.position, 0);
@@ -49,7 +49,7 @@ test("position that is no position is brought to the nearest one", () => {
   assert.deepEqual(heard, ["moved"]);
 });
 
-test("two players that move each other keep the pace of one", (context) => {
+test("linked players keep the pace of one", (context) => {
   context.after(() => mock.timers.reset());
   mock.timers.enable({ apis: ["setTimeout"] });
   const [one, other] = [product({ position: 0 }).s, product({ position: 0 }).s];
@@ -67,7 +67,7 @@ test("two players that move each other keep the pace of one", (context) => {
   }
 });
 
-/** How long playing takes from the beginning to the end, in milliseconds, and at how many positions it was. */
+/** Return how long playing takes from start to end, in milliseconds, and the number of positions visited. */
 function played(s) {
   let [time, moves] = [0, 0];
   s.listeners.add((what) => (moves += Number(what === "moved")));
@@ -76,7 +76,7 @@ function played(s) {
   return { time, moves };
 }
 
-test("playing takes eight seconds for a few nodes, and a minute for any number of them", (context) => {
+test("playing takes eight seconds for a few nodes, and at most a minute", (context) => {
   context.after(() => mock.timers.reset());
   mock.timers.enable({ apis: ["setTimeout"] });
   const six = scalarTrace((t) => t.tanh(t.add(t.mul(t.leaf("w", -2), t.leaf("x", 3)), t.leaf("b", 6)), "y"));
@@ -89,7 +89,7 @@ test("playing takes eight seconds for a few nodes, and a minute for any number o
   }
 });
 
-test("playing a long history goes over a closed block at once", (context) => {
+test("playing a long history skips through a closed block", (context) => {
   context.after(() => mock.timers.reset());
   mock.timers.enable({ apis: ["setTimeout"] });
   const data = scalarTrace((t) => {
@@ -102,7 +102,7 @@ test("playing a long history goes over a closed block at once", (context) => {
   assert.ok(moves >= 11 && moves < 20, `${moves}`);
 });
 
-test("playing stops at a breakpoint and says at which", (context) => {
+test("playing stops at a breakpoint and reports it", (context) => {
   context.after(() => mock.timers.reset());
   mock.timers.enable({ apis: ["setTimeout"] });
   const { s } = product({ position: 0 });
@@ -116,7 +116,7 @@ test("playing stops at a breakpoint and says at which", (context) => {
   assert.deepEqual(act.stopPositions(s), [s.playback.position]);
 });
 
-test("playing without breakpoints goes on to the end, and again from the start", (context) => {
+test("playing without breakpoints continues to the end, then restarts", (context) => {
   context.after(() => mock.timers.reset());
   mock.timers.enable({ apis: ["setTimeout"] });
   const { s } = product();
@@ -128,7 +128,7 @@ test("playing without breakpoints goes on to the end, and again from the start",
   act.setPlaying(s, false);
 });
 
-test("another number of a leaf is computed forward and backward, and taken back", () => {
+test("a changed leaf is propagated forward and backward, and can be reset", () => {
   const { s } = product();
   act.override(s, 0, 5);
   assert.equal(s.playback.numbers.value[s.root], -10);
@@ -146,7 +146,7 @@ test("selecting a node inside a closed block opens it", () => {
   assert.equal(act.selectedNode(s), 0);
 });
 
-test("predict mode goes no further than what was answered", () => {
+test("predict mode does not go beyond the last answer", () => {
   const { s } = product({ position: 0 });
   setPredicting(s, true);
   assert.equal(s.playback.position, s.line.seed);
@@ -165,7 +165,7 @@ test("predict mode goes no further than what was answered", () => {
   assert.equal(s.playback.position, act.lastPosition(s));
 });
 
-test("what if begins with the leaf that is selected, or that of the largest gradient", () => {
+test("what-if starts with the selected leaf, or that of the largest gradient", () => {
   const s = act.createSession(decode(scalarTrace((t) => t.mul(t.leaf("p", 5), t.leaf("q", -0.1), "y"))));
   const leaves = scalarLeaves(s);
   assert.equal(s.graph.title(firstLeaf(s, leaves)), "q"); // ∂y/∂p = −0.1, ∂y/∂q = 5
@@ -173,7 +173,7 @@ test("what if begins with the leaf that is selected, or that of the largest grad
   assert.equal(s.graph.title(firstLeaf(s, leaves)), "p");
 });
 
-test("range of a slider has round ends around the number", () => {
+test("the range of a slider has round bounds around the number", () => {
   assert.deepEqual(sliderRange(-3), [-9, 3, 0.1]);
   assert.deepEqual(sliderRange(0), [-2, 2, 0.1]);
   for (const x of [1e-9, 0.3, 7, 123, -4e8, Infinity, NaN]) {
@@ -183,12 +183,12 @@ test("range of a slider has round ends around the number", () => {
   }
 });
 
-test("only leaves that hold one number can be moved", () => {
+test("only scalar leaves have sliders", () => {
   const data = scalarTrace((t) => t.mul(t.leaf("a", 2), t.constant(3), "y"));
   assert.deepEqual(scalarLeaves(act.createSession(decode(data))), [0]);
 });
 
-test("reader may look back while predicting, and answers the same question", () => {
+test("the user may step back while predicting, and answers the same question", () => {
   const { s } = product({ position: 0 });
   setPredicting(s, true);
   const question = asked(s);

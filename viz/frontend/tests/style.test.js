@@ -13,7 +13,7 @@ const element = (attributes) => ({
 /** @param {Record<string, string>} html @param {Record<string, string>} [body] */
 const theme = (html, body = {}) => themeOf({ html: element(html), body: element(body) });
 
-test("the theme is the page's, where it has one", () => {
+test("the page's theme takes precedence", () => {
   assert.equal(theme({}, { "data-jp-theme-light": "false" }), "dark");
   assert.equal(theme({}, { "data-jp-theme-light": "true", class: "vscode-dark" }), "light");
   assert.equal(theme({}, { class: "a vscode-dark" }), "dark");
@@ -24,7 +24,7 @@ test("the theme is the page's, where it has one", () => {
   assert.equal(theme({ "data-theme": "auto" }), null);
 });
 
-test("both palettes have the same names, and no colour is used that is in neither", () => {
+test("both palettes have the same names, and no other colour is used", () => {
   assert.deepEqual(Object.keys(PALETTE.light), Object.keys(PALETTE.dark));
   const known = new Set([...Object.keys(PALETTE.light), "font", "view-height"]);
   const source = new URL("../src/", import.meta.url);
@@ -33,7 +33,7 @@ test("both palettes have the same names, and no colour is used that is in neithe
   for (const [, name] of (css.join("") + drawingStyle() + shellStyle()).matchAll(/var\(--mg-([\w-]+)/g)) assert.ok(known.has(name), name);
 });
 
-test("both themes give the shadow root their colours", () => {
+test("both themes define colours in the shadow root", () => {
   assert.match(drawingStyle(), /^:host\{color-scheme:light;.*--mg-page:#fbfcfd/);
   assert.match(drawingStyle(), /:host\(\[data-mg-theme=dark\]\)\{color-scheme:dark/);
 });

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { placeOf, rectanglesIn, tiled, tilesAcross } from "../src/base/tiles.js";
 import { array } from "./helpers.js";
 
-test("a shown cell knows its place in the whole array", () => {
+test("a displayed cell has its index in the full array", () => {
   const cells = array([2, 3, 4], new Array(24).fill(0));
   assert.deepEqual(placeOf(cells, 4, 2), [1, 1, 2]);
   assert.deepEqual(placeOf({ ...cells, step: [2, 2] }, 2, 1), [1, 1, 2]);
@@ -26,7 +26,7 @@ test("a box is a rectangle in each of the stacked matrices", () => {
   assert.deepEqual(rectanglesIn(array([4], [1, 2, 3, 4]), [[2, 3]]), [[0, 2, 1, 1]]);
 });
 
-test("matrices stand side by side, and each cell is found in both directions", () => {
+test("matrices are tiled, and the mapping of cells is invertible", () => {
   assert.deepEqual(
     [[5], [2, 3], [8, 4, 4], [2, 3, 8, 8], [64, 1, 28, 28], [3, 0, 4]].map(tilesAcross),
     [1, 1, 4, 3, 8, 1],
@@ -49,7 +49,7 @@ test("matrices stand side by side, and each cell is found in both directions", (
   assert.deepEqual(tiled(drawn, cells.shape, true), flat);
 });
 
-test("a box between the kept rows of a downsampled array shows nothing", () => {
+test("a box between the sampled rows of a downsampled array is empty", () => {
   const cells = { ...array([4, 4], new Array(16).fill(0)), step: [2, 2], rows: 2, cols: 2 };
   assert.deepEqual(
     rectanglesIn(cells, [

@@ -17,12 +17,12 @@ function stations(tours, more = {}) {
   return stationsOf(graph, timeline(graph));
 }
 
-test("a trace without a tour has no stations", () => {
+test("a trace without a tour has no stops", () => {
   assert.deepEqual(stations(undefined), []);
   assert.deepEqual(stations([]), []);
 });
 
-test("a station becomes a position, blocks and what is selected", () => {
+test("a stop becomes a position, blocks and a selection", () => {
   const tour = [
     { at: 0, text: "Look." },
     { at: 1, text: "Here.", select: "n2" },
@@ -49,7 +49,7 @@ const WRONG = [
 ];
 
 for (const [what, station, why] of WRONG) {
-  test(`a station with ${what} is refused with the reason`, () => {
+  test(`a stop with ${what} is rejected with the reason`, () => {
     const fine = { at: 0, text: "fine" };
     assert.throws(() => stations([fine, station]), { message: `Station 2 of the tour ${why}` });
   });

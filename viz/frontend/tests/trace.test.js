@@ -32,13 +32,13 @@ test("columns become typed arrays", () => {
   assert.deepEqual(graph.tours, []);
 });
 
-test("the edges that leave a node are found, a*a with two", () => {
+test("outgoing edges are found, two for a*a", () => {
   const graph = decode(small());
   const outs = [0, 1, 2, 3].map((node) => [...graph.outs(node)]);
   assert.deepEqual(outs, [[0, 1], [2], [3], []]);
 });
 
-test("a node is called by its name, a constant by its number, others by their place", () => {
+test("titles are names, values of constants, or indices", () => {
   const graph = decode(small());
   assert.deepEqual([0, 1, 2, 3].map((node) => graph.title(node)), ["a", "v₁", "1.0", "y"]);
   const data = small();
@@ -46,14 +46,14 @@ test("a node is called by its name, a constant by its number, others by their pl
   assert.equal(decode(data).title(2), "?", "a tensor that was not kept");
 });
 
-test("what JSON has no numbers for comes as text", () => {
+test("numbers that JSON cannot represent are strings", () => {
   const data = small();
   data.nodes.value = ["NaN", "Infinity", "-Infinity", null];
   const { numbers } = decode(data);
   assert.deepEqual([...numbers.value], [NaN, Infinity, -Infinity, null]);
 });
 
-test("a tensor's value is its array, one that raised has none", () => {
+test("a tensor's value is its array, or null if the op raised", () => {
   const data = withArrays();
   const graph = decode(data);
   const [value, unknown, number] = graph.numbers.value;
@@ -95,7 +95,7 @@ test("arrays may be in any column of a pass", () => {
   }
 });
 
-test("notes say where they begin and what they concern", () => {
+test("notes have an origin and affected nodes", () => {
   const data = small();
   data.notes = [
     { kind: "nan", node: 1, text: "v₁ is the first NaN.", nodes: [1, 3], edges: [2] },
@@ -108,7 +108,7 @@ test("notes say where they begin and what they concern", () => {
   assert.deepEqual(dead.nodes, [0]);
 });
 
-/** @type {[string, (data: any) => unknown, string][]} how to spoil a trace, and what is said then */
+/** @type {[string, (data: any) => unknown, string][]} what is invalid, how to make it so, and the message */
 const SPOILED = [
   ["another version", (d) => (d.version = 1), "it is of version 1, and this player reads version 2"],
   ["no version", (d) => delete d.version, "it is of version undefined, and this player reads version 2"],
@@ -162,7 +162,7 @@ const SPOILED = [
   ["tours that are none", (d) => (d.tours = "no"), 'trace.tours holds "no" where a list should be'],
 ];
 
-/** So deep that neither JSON nor a text can be made of it. */
+/** So deep that it can be formatted neither as JSON nor as a string. */
 function nested() {
   let list = [];
   for (let k = 0; k < 100_000; k += 1) list = [list];
@@ -170,14 +170,14 @@ function nested() {
 }
 
 for (const [what, spoil, why] of SPOILED) {
-  test(`a trace with ${what} is refused with the reason`, () => {
+  test(`a trace with ${what} is rejected with the reason`, () => {
     const data = small();
     spoil(data);
     assert.throws(() => decode(data), { message: `This trace cannot be shown: ${why}.` });
   });
 }
 
-test("what is no trace at all is refused", () => {
+test("data that is not a trace is rejected", () => {
   for (const data of [null, 3, "trace", []]) {
     const why = `trace holds ${JSON.stringify(data)} where an object should be`;
     assert.throws(() => decode(data), { message: `This trace cannot be shown: ${why}.` });
@@ -185,7 +185,7 @@ test("what is no trace at all is refused", () => {
   assert.throws(() => decode(undefined), { message: "This trace cannot be shown: trace is missing." });
 });
 
-test("a node may not receive after it has handed on", () => {
+test("a node may not receive a contribution after it has propagated its gradient", () => {
   const data = scalarTrace((t) => {
     const a = t.leaf("a", 2);
     const b = t.tanh(a);
@@ -232,7 +232,7 @@ function longTrace(count) {
   return data;
 }
 
-test("a constant whose number was not kept is called ?", () => {
+test("a constant without a stored value is titled ?", () => {
   const data = scalarTrace((t) => t.mul(t.leaf("a", 2), t.constant(3)));
   data.nodes.value[1] = null;
   assert.equal(decode(data).title(1), "?");

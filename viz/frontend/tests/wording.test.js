@@ -1,4 +1,4 @@
-/** What is said about a moment. */
+/** Text about a moment. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
@@ -24,7 +24,7 @@ function at(s, edgeFrom, edgeTo) {
   throw new Error("no such event");
 }
 
-test("chain rule has symbols and the numbers plugged in, negative ones in brackets", () => {
+test("the chain rule has symbols and numbers, negative ones in parentheses", () => {
   const s = session();
   moveTo(s, at(s, "c", "a"));
   const rule = chainRule(s, s.playback.moment());
@@ -33,7 +33,7 @@ test("chain rule has symbols and the numbers plugged in, negative ones in bracke
   assert.equal(rule.sum, "a.grad: 1.0 + (−3.0) → −2.0");
 });
 
-test("chain rule to what is used once has no sum", () => {
+test("the chain rule of a single contribution has no sum", () => {
   const s = session();
   moveTo(s, at(s, "c", "b"));
   const rule = chainRule(s, s.playback.moment());
@@ -41,13 +41,13 @@ test("chain rule to what is used once has no sum", () => {
   assert.equal(rule.sum, "");
 });
 
-test("first of several contributions is added to nothing", () => {
+test("the first of several contributions is added to 0", () => {
   const s = session();
   moveTo(s, at(s, "y", "a"));
   assert.equal(chainRule(s, s.playback.moment()).sum, "a.grad: 0 + 1.0 → 1.0");
 });
 
-test("gradient says how many contributions have arrived", () => {
+test("a gradient shows how many contributions have arrived", () => {
   const s = session();
   assert.equal(gradientText(s.playback.gradient(0)), "—");
   moveTo(s, at(s, "y", "a"));
@@ -56,14 +56,14 @@ test("gradient says how many contributions have arrived", () => {
   assert.equal(gradientText(s.playback.gradient(0)), "−2.0");
 });
 
-test("array is said in one line, with what is wrong in it", () => {
+test("an array is formatted in one line, with its NaN", () => {
   const cells = { shape: [2], size: 2, cells: [1, NaN], min: 1, max: 1, nan: 1, inf: 0 };
   assert.equal(quantityText(cells), "(2,) from 1.0 to 1.0 NaN!");
   assert.equal(quantityText({ ...cells, shape: [], size: 1, cells: [4] }), "4.0");
   assert.equal(quantityText(null), "—");
 });
 
-test("numbers of a formula are those of the result and its operands, once they are known", () => {
+test("the numbers of a formula are those of the result and its operands, once known", () => {
   const s = session();
   assert.deepEqual(numbersFor(s, 2), [-6, 2, -3]);
   moveTo(s, 0);

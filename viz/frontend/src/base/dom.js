@@ -1,17 +1,18 @@
 /**
- * The one way this player makes elements. Names, labels and source lines come from users and may hold anything, so text
- * is always text here, never markup.
+ * DOM helpers: the only place where the player creates elements. Names, labels and source lines come from users and may
+ * contain anything, so they always become text nodes, never markup.
  *
- * A panel describes what is to be seen now, with `tag`, and `fill` makes the page so. Only what differs is touched: to
- * lay out and to read aloud again what is as before would take longer than all the rest of a step.
+ * A panel returns a description of its content, built with `tag`; `fill` updates the page to match. It touches only
+ * what differs: laying out and announcing unchanged content again would take longer than the rest of a step.
  */
 
 /**
- * A function is a listener (`onclick`), true and false are attributes that are there or not, `label` is `aria-label`.
+ * Attributes of an element. A function is a listener (`onclick`), a Boolean sets or removes the attribute, `label` is
+ * `aria-label`.
  * @typedef {{[name: string]: any, [on: `on${string}`]: ((event: any) => unknown) | undefined}} Attributes
  */
 /**
- * What an element is to be like; its name has its classes, as "div.row".
+ * Description of an element. `name` includes its classes, as "div.row".
  * @typedef {{name: string, has: Attributes, inside: Child[]}} Tag
  */
 /** @typedef {string | Node | Tag | null | undefined | false} Child */
@@ -22,16 +23,16 @@ const SPACES = /** @type {Record<string, string>} */ ({ svg: SVG, math: "http://
 const PLAIN_MATH =
   /^(math|m(i|n|o|row|frac|sup|sub|subsup|text|sqrt|root|over|under|underover|space|table|tr|td|style))$/;
 
-/** How elements were described. */
+/** The description from which each element was last rendered. */
 const DESCRIBED = /** @type {WeakMap<Node, Tag>} */ (new WeakMap());
 
-/** Describes an element. @param {string} name @param {Attributes} [has] @param {Child[]} inside @returns {Tag} */
+/** Describe an element. @param {string} name @param {Attributes} [has] @param {Child[]} inside @returns {Tag} */
 export const tag = (name, has = {}, ...inside) => ({ name, has, inside });
 
-/** An HTML element, made now. @param {string} name @param {Attributes} [has] @param {Child[]} inside @returns {any} */
+/** Create an HTML element. @param {string} name @param {Attributes} [has] @param {Child[]} inside @returns {any} */
 export const h = (name, has, ...inside) => make(HTML, tag(name, has, ...inside));
 
-/** An SVG element, made now. @param {string} name @param {Attributes} [has] @param {Child[]} inside */
+/** Create an SVG element. @param {string} name @param {Attributes} [has] @param {Child[]} inside */
 export const drawn = (name, has, ...inside) => /** @type {SVGElement} */ (make(SVG, tag(name, has, ...inside)));
 
 /** @param {string | null} space @param {Tag} like */
@@ -50,7 +51,7 @@ function become(element, { has, inside }, before) {
 }
 
 
-/** Makes what is inside an element as described. @param {Element} parent @param {Child[]} children */
+/** Update the children of an element to match descriptions. @param {Element} parent @param {Child[]} children */
 export function fill(parent, ...children) {
   let old = parent.firstChild;
   for (const child of children) {
@@ -67,7 +68,7 @@ export function fill(parent, ...children) {
 }
 
 /**
- * A node as described: the old one, if it can become so.
+ * Return a node for a description, reusing the old one if possible.
  * @param {string | Node | Tag} child @param {ChildNode | null} old @param {Element} parent @returns {ChildNode}
  */
 function nodeOf(child, old, parent) {
@@ -87,7 +88,10 @@ function nodeOf(child, old, parent) {
   return element;
 }
 
-/** Sets attributes that were as `before`. @param {any} element @param {Attributes} has @param {Attributes} [before] */
+/**
+ * Set the attributes that differ from `before`.
+ * @param {any} element @param {Attributes} has @param {Attributes} [before]
+ */
 export function dress(element, has, before = {}) {
   for (const key in before) if (!(key in has)) element.removeAttribute(key);
   for (const key in has) {
@@ -102,13 +106,13 @@ export function dress(element, has, before = {}) {
   return element;
 }
 
-/** A user who types a number is not interrupted. @param {any} element @param {string} value */
+/** Set an input's value, unless the user is typing a number into it. @param {any} element @param {string} value */
 function setValue(element, value) {
   if (element.value !== value && !element.matches("[type=number]:focus")) element.value = value;
 }
 
 /**
- * Draws, and what has the focus keeps it. If it goes, what is around it gets the focus: it is never lost.
+ * Call `draw` and keep the focus. If the focused element is removed, its nearest remaining ancestor gets the focus.
  * @param {ShadowRoot} root @param {() => void} draw
  */
 export function keepFocus(root, draw) {
@@ -122,7 +126,7 @@ export function keepFocus(root, draw) {
 }
 
 /**
- * A function that computes anew only where what it is given is not the same as the last time.
+ * Memoise a function by the identity of its last arguments.
  * @template T
  * @param {(...given: any[]) => T} compute @returns {(...given: any[]) => T}
  */
@@ -135,30 +139,30 @@ export function remember(compute) {
   };
 }
 
-/** What a form does, in place of sending it. @param {(...fields: any[]) => void} act on its fields */
+/** Return a listener that calls `act` instead of submitting the form. @param {(...fields: any[]) => void} act */
 export const submit = (act) => (/** @type {Event & {target: any}} */ event) => {
   event.preventDefault();
   act(...event.target);
 };
 
-/** A small picture for a button, drawn in the colour of its text. @param {string} path */
+/** Describe a button icon in the colour of its text. @param {string} path */
 export function icon(path) {
   const box = { viewBox: "0 0 16 16", width: 16, height: 16, "aria-hidden": true, fill: "currentColor" };
   return tag("svg", box, tag("path", { d: path }));
 }
 
-/** Sets text, if it is another. @param {Node} node @param {string} text */
+/** Set the text content if it differs. @param {Node} node @param {string} text */
 export function setText(node, text) {
   if (node.textContent !== text) node.textContent = text;
 }
 
-/** Shows an element or hides it. @param {HTMLElement} element @param {boolean} shown */
+/** Show or hide an element. @param {HTMLElement} element @param {boolean} shown */
 export function show(element, shown) {
   if (element.hidden === shown) element.hidden = !shown;
 }
 
 /**
- * MathML without anything that is not MathML, so that no trace can smuggle a script in.
+ * Keep only MathML elements and attributes, so that a trace cannot inject scripts.
  * @param {Element} from @returns {Tag | string}
  */
 function cleanMath(from) {
@@ -174,17 +178,17 @@ function cleanMath(from) {
   return tag(from.localName, has, ...inside);
 }
 
-/** What was parsed before: a step shows a formula twice, and the next one most of its parts. */
+/** Cache of parsed formulas: a step shows a formula twice, and the next one reuses most of its parts. */
 const PARSED = /** @type {Map<string, Tag | string>} */ (new Map());
 
 /**
- * MathML as an element; where it cannot be read, as the `text` beside it.
+ * Parse MathML into an element; return `text` if it cannot be parsed.
  * @param {string} markup @param {string} text
  */
 export function math(markup, text) {
   const known = PARSED.get(markup);
   if (known !== undefined) return known;
-  const template = h("template"); // in which nothing runs and nothing is loaded
+  const template = h("template"); // nothing inside a template runs or loads
   template.innerHTML = markup;
   const root = template.content.querySelector("math");
   const made = root ? cleanMath(root) : text;
@@ -193,7 +197,10 @@ export function math(markup, text) {
   return made;
 }
 
-/** Says in the place of a player why there is none. @param {HTMLElement} host @param {unknown} error */
+/**
+ * Replace the player with a message that says why it could not start.
+ * @param {HTMLElement} host @param {unknown} error
+ */
 export function refusal(host, error) {
   const text = `This graph cannot be played: ${error instanceof Error ? error.message : error}`;
   host.replaceWith(h("div", { class: host.className, role: "alert" }, text));

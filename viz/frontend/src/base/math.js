@@ -1,4 +1,4 @@
-/** The functions of numbers that are used most, by names of their own, which the build can shorten. */
+/** The most used functions of Math and Number, as bindings that the build can shorten. */
 
 export const { abs, ceil, exp, floor, hypot, log10, max, min, round, sign, sqrt } = Math;
 

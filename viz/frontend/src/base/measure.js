@@ -1,7 +1,6 @@
 /**
- * How wide text becomes, without asking the browser: the same on every machine, so the same graph is laid out the same.
- * Widths are those of DejaVu Sans in hundredths of the font size, the widest of the likely fonts, as in
- * minigrad_viz/trace/notation.py.
+ * Text measurement without the browser: widths, and so layouts, are the same on every machine. Widths are those of
+ * DejaVu Sans, the widest of the likely fonts, in hundredths of the font size, as in minigrad_viz/trace/notation.py.
  */
 
 /** @type {[string, number][]} */
@@ -35,7 +34,7 @@ function unlisted(character) {
 }
 
 /**
- * How wide `text` may become in the unit of `size`, the font size. Bold is 13% wider.
+ * Return the width of `text` in the unit of `size`, the font size. Bold is 13% wider.
  * @param {string} text
  * @param {number} size
  * @param {boolean} [bold]
@@ -47,8 +46,8 @@ export function textWidth(text, size, bold = false) {
 }
 
 /**
- * As much of `text` as fits in `room`, ending in an ellipsis where some is left out. Figures below the line at its end
- * stay: they may be all that tells two names apart.
+ * Truncate `text` to the width `room`, with an ellipsis. Trailing subscript digits are kept: they may be all that
+ * distinguishes two names.
  * @param {string} text
  * @param {number} room
  * @param {number} size
@@ -64,12 +63,12 @@ export function fitText(text, room, size, bold = false) {
 }
 
 /**
- * A number in at most `room`: all six digits, or fewer where that makes it shorter, so that 1089 does not become 1000.
- * What-if may make a number longer than its card had planned.
+ * Format a number in at most the width `room`: with six digits, or fewer where that makes it shorter, so that 1089 does
+ * not become 1000. What-if may produce a number longer than its card was measured for.
  * @param {number} x
  * @param {number} room
  * @param {number} size
- * @param {(x: number) => string} show as `pretty` of notation.js
+ * @param {(x: number) => string} show such as `pretty` of notation.js
  */
 export function fitNumber(x, room, size, show) {
   let text = show(x);

@@ -1,6 +1,6 @@
 /**
- * How numbers and formulas are written: the same texts as minigrad_viz.trace.notation and minigrad.backends.formula write,
- * character by character, so that a page shows what Python shows.
+ * Formatting of numbers and formulas. The output equals that of minigrad_viz.trace.notation and
+ * minigrad.backends.formula, character by character, so that a page shows what Python shows.
  */
 
 import { abs, finite, floor, log10, max, min } from "./math.js";
@@ -8,7 +8,7 @@ import { abs, finite, floor, log10, max, min } from "./math.js";
 // --- numbers ---------------------------------------------------------------------------------------------------------
 
 /**
- * A number to 6 significant digits, as Python writes floats; a zero has no sign, and what is not there is a dash.
+ * Format a number with 6 significant digits, as Python formats floats; −0 has no sign, and null is a dash.
  * @param {number | null} x
  */
 export function number(x) {
@@ -18,24 +18,27 @@ export function number(x) {
   return /^-?\d+$/.test(text) ? `${text}.0` : text;
 }
 
-/** `number` for the eye: a true minus sign, ∞ and NaN. @param {number | null} x */
+/** Format as `number`, with a true minus sign, ∞ and NaN. @param {number | null} x */
 export function pretty(x) {
   return number(x).replaceAll("-", "−").replace("inf", "∞").replace("nan", "NaN");
 }
 
 /**
- * The number that stands for `x` in a drawing: of three significant digits, but with all digits before the point.
+ * Round a number to the three significant digits that drawings show, but keep all digits of its integer part.
  * @param {number} x
  */
 export const shortened = (x) => (finite(x) ? Number(roundedToEven(x, max(3, min(6, 1 + floor(log10(abs(x) || 1)))))) : x);
 
-/** As `pretty`, in three significant digits. @param {number | null} x */
+/** Format as `pretty`, with three significant digits. @param {number | null} x */
 export const brief = (x) => pretty(x === null ? x : shortened(x));
 
-/** As `brief`, in brackets if it is below 0: for what comes after a sign. @param {number} x @param {typeof brief} [show] */
+/**
+ * Format as `brief`, in parentheses if negative, for use after an operator.
+ * @param {number} x @param {typeof brief} [show]
+ */
 export const bracketed = (x, show = brief) => (x < 0 ? `(${show(x)})` : show(x));
 
-/** Python's format "%.6g". @param {number} x */
+/** Format as Python's "%.6g". @param {number} x */
 function sixDigits(x) {
   if (x - x !== 0) return x > 0 ? "inf" : x < 0 ? "-inf" : "nan";
   const [mantissa, power] = roundedToEven(x, 6).split("e");
@@ -45,17 +48,20 @@ function sixDigits(x) {
 }
 
 /**
- * So many digits and a power of ten. Halves go to the even digit; JavaScript's own rounding takes them up.
+ * Format in exponential notation with `digits` digits. Ties round to even; JavaScript's own rounding rounds them up.
  * @param {number} x @param {number} digits
  */
 function roundedToEven(x, digits) {
   const more = x.toExponential(digits);
   const even = /[02468]5e/.test(more);
-  const half = even && RegExp(`\\.\\d{${digits - 1}}50*e`).test(x.toExponential(60)); // all digits: that takes long
+  const half = even && RegExp(`\\.\\d{${digits - 1}}50*e`).test(x.toExponential(60)); // exact digits: slow
   return half ? more.replace("5e", "e") : x.toExponential(digits - 1);
 }
 
-/** The number that a text writes as people do, in decimals, as “inf” or “nan”; null if it is none. @param {string} text */
+/**
+ * Parse a number written by a person: decimal, “inf” or “nan”. Return null if it is not a number.
+ * @param {string} text
+ */
 export function readNumber(text) {
   const written = text.trim().replaceAll("−", "-").replace("∞", "inf");
   if (/^nan$/i.test(written)) return NaN;
@@ -65,16 +71,16 @@ export function readNumber(text) {
 
 // --- names -----------------------------------------------------------------------------------------------------------
 
-const SMALL_ZERO = 0x2080; // ₀, which the other nine follow
+const SMALL_ZERO = 0x2080; // ₀; the other nine follow
 
-/** A number in small digits below the line. @param {number} n */
+/** Format an integer in subscript digits. @param {number} n */
 export const subscript = (n) => String(n).replace(/\d/g, (digit) => String.fromCharCode(SMALL_ZERO + Number(digit)));
 
-/** "v₁₂" as it can be typed: "v12". @param {string} text */
+/** Convert subscript digits to ASCII: "v₁₂" to "v12". @param {string} text */
 export const plainDigits = (text) => text.replace(/[₀-₉]/g, (small) => String(small.charCodeAt(0) - SMALL_ZERO));
 
 /**
- * At most `limit` characters of a text, the last one an ellipsis where some are left out.
+ * Truncate to at most `limit` characters, the last one an ellipsis.
  * @param {string} text
  * @param {number} limit
  */
@@ -84,7 +90,8 @@ export function shorten(text, limit) {
 }
 
 /**
- * As `shorten`, but a number below the line stays, and the end of a path: it may be all that tells two names apart.
+ * Truncate as `shorten`, but keep trailing subscript digits and the end of a dotted path: they may be all that
+ * distinguishes two names.
  * @param {string} name
  * @param {number} limit
  */
@@ -99,21 +106,22 @@ export function shortenName(name, limit) {
   return tail.length < floor(limit / 2) ? shorten(start, limit - tail.length) + tail : shorten(name, limit);
 }
 
-/** A text as XML or HTML, for content. @param {string} text */
+/** Escape a string for XML or HTML content. @param {string} text */
 function escaped(text) {
   const entities = { "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&#x27;" };
   return text.replace(/[&<>"']/g, (one) => entities[/** @type {keyof typeof entities} */ (one)]);
 }
 
-// --- formulas: minigrad/backends/formula/writing.py says what a template is ------------------------------------------
+// --- formulas: minigrad/backends/formula/writing.py defines templates -----------------------------------------------
 
 /**
- * What is put into a formula: the node itself, then its operands, each as a name or as a number.
+ * The values for the placeholders of a formula: the node itself, then its operands, each as a name or a number.
  * @typedef {(string | number)[]} Parts
  */
 
 /**
- * A notation: how a part is written and how tightly that binds; brackets; and what separates a factor from the rest.
+ * A notation. `part` returns a formatted part and its precedence, `fence` parenthesises, `apart` separates a factor
+ * from what follows.
  * @typedef {object} Notation
  * @property {(part: string | number) => [string, number]} part
  * @property {(text: string) => string} fence
@@ -127,7 +135,7 @@ const WORD_LETTERS = "[\\p{L}\\p{N}_\u0300-\u036f.'\"′…()\\[\\]]+";
 const ATOMIC_NAME = new RegExp(`^(?!.*[²³¹⁰-⁹])${WORD_LETTERS}(?: ${WORD_LETTERS})*$`, "u");
 
 /**
- * A formula in one line of text.
+ * Format a formula as a line of text.
  * @param {{text: string}} template
  * @param {Parts} parts
  */
@@ -136,7 +144,7 @@ export function formulaText(template, parts) {
 }
 
 /**
- * A formula as a `<math>` element.
+ * Format a formula as a `<math>` element.
  * @param {{mathml: string}} template
  * @param {Parts} parts
  */
@@ -145,15 +153,15 @@ export function formulaMathML(template, parts) {
   return `<math xmlns="http://www.w3.org/1998/Math/MathML">${inner}</math>`;
 }
 
-/** A formula in LaTeX. @param {{latex: string}} template @param {Parts} parts */
+/** Format a formula in LaTeX. @param {{latex: string}} template @param {Parts} parts */
 export function formulaLatex(template, parts) {
   return filled([...template.latex], parts, LATEX_NOTATION).replaceAll("‖", "\\|");
 }
 
-/** @param {string[]} template its characters @param {Parts} parts @param {Notation} notation @returns {string} */
+/** @param {string[]} template @param {Parts} parts @param {Notation} notation @returns {string} */
 function filled(template, parts, notation) {
   let rest = "";
-  for (let k = template.length - 1; k >= 0; k -= 1) { // from the end, for what is before a factor depends on it
+  for (let k = template.length - 1; k >= 0; k -= 1) { // from the end: the separator before a factor depends on what follows
     const one = template[k];
     if (one === APART_MARK) {
       rest = notation.apart(rest);
@@ -172,7 +180,7 @@ function filled(template, parts, notation) {
   return rest;
 }
 
-/** Where the exponent that ends at `end` begins. @param {string[]} template @param {number} end */
+/** Return where the exponent that ends at `end` begins. @param {string[]} template @param {number} end */
 function openingOf(template, end) {
   let depth = 0;
   for (let k = end; ; k -= 1) {
@@ -181,7 +189,7 @@ function openingOf(template, end) {
   }
 }
 
-/** An exponent in a line of text: small digits for a whole number. @param {string} text */
+/** Format an exponent in a line of text: superscript digits for an integer. @param {string} text */
 function raised(text) {
   const whole = /^\(?(−?\p{Nd}+)\)?$/u.exec(text);
   return whole ? whole[1].replace(/[0-9−]/g, (one) => (one === "−" ? "⁻" : "⁰¹²³⁴⁵⁶⁷⁸⁹"[Number(one)])) : `^${text}`;
@@ -235,12 +243,12 @@ export function latexNumber(x) {
   return digits === "1" ? [tens, POWER] : [`${digits} \\cdot ${tens}`, PRODUCT];
 }
 
-/** The size of a number, as formulas write it. @param {number} x */
+/** Format the magnitude of a number for a formula. @param {number} x */
 function digitsOf(x) {
   return sixDigits(abs(x)).replace("inf", "∞").replace("nan", "NaN");
 }
 
-/** A number in MathML: 2.5e-7 is 2.5 · 10⁻⁷. @param {number} x @returns {[string, number]} */
+/** Format a number in MathML: 2.5e-7 is 2.5 · 10⁻⁷. @param {number} x @returns {[string, number]} */
 function mathmlNumber(x) {
   if (x < 0) return [`<mrow><mo>−</mo>${mathmlNumber(-x)[0]}</mrow>`, PREFIX];
   const [digits, power] = digitsOf(x).split("e");

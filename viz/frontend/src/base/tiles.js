@@ -1,10 +1,13 @@
-/** Where the cells of an array's picture are: its matrices stand side by side, as in minigrad_viz/trace/arrays.py. */
+/**
+ * Positions of an array's elements in its heatmap, whose matrices are tiled side by side as in
+ * minigrad_viz/trace/arrays.py.
+ */
 import { ceil, floor, max, min } from "./math.js";
 
 /** @typedef {import("./types.js").Cells} Cells */
 
 /**
- * How many of an array's matrices, its last two dimensions, stand side by side, as `grid` says in Python.
+ * Return how many of an array's matrices (its last two dimensions) are tiled side by side, as Python's `grid` does.
  * @param {number[]} shape
  */
 export function tilesAcross(shape) {
@@ -23,7 +26,7 @@ export function tilesAcross(shape) {
 }
 
 /**
- * The numbers of a whole array in the order of its picture, or with `back` from that to row by row.
+ * Reorder an array's elements from row-major order into the order of its heatmap, or, with `back`, the other way.
  * @param {Float64Array} cells @param {number[]} shape @param {boolean} [back]
  */
 export function tiled(cells, shape, back = false) {
@@ -41,7 +44,7 @@ export function tiled(cells, shape, back = false) {
 }
 
 /**
- * The full place of a shown cell: an index in each dimension.
+ * Return the full index of a displayed cell in the array.
  * @param {Cells} cells @param {number} row @param {number} col
  * @returns {number[]}
  */
@@ -58,7 +61,7 @@ export function placeOf({ shape, step }, row, col) {
 }
 
 /**
- * The rectangles [row, col, rows, cols] of shown cells that lie in a box: one for each of the matrices.
+ * Return the rectangles [row, col, rows, cols] of displayed cells inside a box, one for each matrix.
  * @param {Cells} cells
  * @param {[number, number][]} box
  * @returns {[number, number, number, number][]}

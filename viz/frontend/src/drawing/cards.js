@@ -1,6 +1,6 @@
 /**
- * How large each box is, and what it says that never changes. A card has room for the widest number that a pass will
- * show, so that nothing moves while a user steps; sizes are those of minigrad_viz/pictures/cards.py.
+ * Sizes and static text of the cards. A card is wide enough for the widest number of a pass, so that nothing moves
+ * while a user steps. Sizes are those of minigrad_viz/pictures/cards.py.
  */
 import { ceil, finite, max, min, round } from "../base/math.js";
 import { tilesAcross } from "../base/tiles.js";
@@ -12,24 +12,24 @@ import { BLOCKED, BROKEN, CONSTANT, LEAF } from "../model/trace.js";
 /** @typedef {import("../base/types.js").Cells} Cells */
 
 /**
- * A box, measured. `rim` is the second border of an output, or how far a stack looks out; `picture` is where the
- * heatmaps of a tensor go: both have the same size.
+ * A measured box. `rim` is the width of an output's second border, or the offset of a stack; `picture` is the size of
+ * each of a tensor's two heatmaps.
  * @typedef {object} Card
  * @property {"leaf" | "op" | "constant" | "broken" | "block"} kind
  * @property {boolean} output
- * @property {boolean} still no gradient ever gets here
- * @property {0 | 1 | 2} alarm 1: concerned, 2: where it begins
- * @property {string} name as much as fits
- * @property {string} [title] all of it
+ * @property {boolean} still whether it never receives a gradient
+ * @property {0 | 1 | 2} alarm 1: affected, 2: the origin
+ * @property {string} name truncated
+ * @property {string} [title] the full name
  * @property {boolean} named
- * @property {string} op the operation, for a narrow place; "" for a leaf
+ * @property {string} op the operation, for narrow cards; "" for a leaf
  * @property {string} rule " = a · b", or ""
- * @property {string} note shape and type of a tensor; what is in a block
+ * @property {string} note shape and dtype of a tensor; contents of a block
  * @property {string} badge "×12" of a fold
  * @property {{w: number, h: number} | null} picture
- * @property {number} [scale] the number that has the full colour in both heatmaps
- * @property {number} w with the rim
- * @property {number} h with the rim
+ * @property {number} [scale] the magnitude drawn in full colour in both heatmaps
+ * @property {number} w including the rim
+ * @property {number} h including the rim
  * @property {number} rim
  */
 
@@ -39,21 +39,21 @@ const BLANK = {
   ...{ picture: null, w: 0, h: 0, rim: 0 },
 };
 
-/** Type that can just be read, in pixels. */
+/** The smallest readable font size, in pixels. */
 export const SMALL = 11.5;
 export const PAD = 9;
 export const HEAD = 25;
 export const ROW = 20;
 export const RIM = 3.5;
 export const STACK = 6;
-/** Of a row, the width of "data" or "grad" with the least gap after it. */
+/** The width of the label "data" or "grad" in a row, including the smallest gap after it. */
 export const CAPTION = 34;
 const WIDEST = 210;
 export const RAISED = "raised an error";
 const LEAST_NUMBER = 36;
 const REMARKS = new Set(["partial", "freed", "replayed"]);
 
-/** For each node whether an alarm concerns it (1) or begins there (2). @param {Graph} graph */
+/** Return for each node whether an alarm affects it (1) or originates there (2). @param {Graph} graph */
 export function alarmsOf(graph) {
   const alarms = new Uint8Array(graph.count);
   for (const note of graph.notes) {
@@ -66,7 +66,7 @@ export function alarmsOf(graph) {
 }
 
 /**
- * What formulas take: what the node itself is called, then its operands, constants as numbers.
+ * Return the parts of a node's formula: its own name, then its operands, constants as numbers.
  * @param {Graph} graph @param {number} node @param {number} [limit] @returns {(string | number)[]}
  */
 export function partsOf(graph, node, limit = 24) {
@@ -82,7 +82,7 @@ export function partsOf(graph, node, limit = 24) {
 }
 
 /**
- * How a node was computed, in names; "" for a leaf.
+ * Return the formula of a node in names; "" for a leaf.
  * @param {Graph} graph @param {number} node @param {number} [limit]
  */
 export function ruleOf(graph, node, limit = 24) {
@@ -96,7 +96,7 @@ export function ruleOf(graph, node, limit = 24) {
 }
 
 /**
- * Whether a node is shown with a heatmap: a single number is shown as a number.
+ * Whether a node is drawn with a heatmap; single-element tensors are written as numbers.
  * @param {Graph} graph @param {number} node
  */
 export function pictured(graph, node) {
@@ -106,11 +106,11 @@ export function pictured(graph, node) {
   );
 }
 
-/** How shapes are written. @param {number[]} shape */
+/** Format a shape. @param {number[]} shape */
 export const shapeText = (shape) => (shape.length ? shape.join("×") : "scalar");
 
 /**
- * The size of a heatmap in a card: the picture's own proportions, as far as they can be seen.
+ * Return the size of a heatmap in a card: its own aspect ratio, as far as it remains visible.
  * @param {Cells | null} cells @param {number[]} shape
  */
 function pictureSize(cells, shape) {
@@ -122,14 +122,14 @@ function pictureSize(cells, shape) {
   return { w: round(max(cols * side, 14)), h: round(max(rows * side, 12)) };
 }
 
-/** How wide a number is, or an array that is shown as one. @param {import("../base/types.js").Quantity | null} x */
+/** Return the width of a number, or of an array drawn as one. @param {import("../base/types.js").Quantity | null} x */
 const widthOf = (x) => {
   const number = typeof x === "number" ? x : x?.size === 1 ? x.cells[0] : null;
   return number === null ? 0 : textWidth(brief(number), 12.5);
 };
 
 /**
- * The widest number that each of `nodes` will show: of its value, and of the sums that its gradient goes through.
+ * Return the widths needed by `nodes`: for the value, and for the running sums of the gradient.
  * @param {Graph} graph
  * @param {Iterable<number>} nodes
  */
@@ -158,11 +158,14 @@ export function numberRooms(graph, nodes) {
   return wanted;
 }
 
-/** The Σ of a gradient with several contributions. @param {number} met @param {number} of @param {boolean} final */
+/**
+ * Format the Σ of a gradient with several contributions.
+ * @param {number} met @param {number} of @param {boolean} final
+ */
 export const sumText = (met, of, final) => (of < 2 ? "" : final ? `Σ ${of}` : `Σ ${met} of ${of}`);
 
 /**
- * The card of a node.
+ * Return the card of a node.
  * @param {Graph} graph
  * @param {number} node
  * @param {{value: number, grad: number, of: number}} room from `numberRooms`
@@ -223,7 +226,7 @@ export function nodeCard(graph, node, room, alarms) {
 }
 
 /**
- * The box of a collapsed block: `sizes` are how many operations and leaves lie in it.
+ * Return the box of a collapsed block.
  * @param {Graph} graph
  * @param {number} block
  * @param {{ops: number, leaves: number, alarm: 0 | 1 | 2, output: boolean}} inside
@@ -246,23 +249,26 @@ export function blockCard(graph, block, inside) {
   return { ...BLANK, ...{ output, alarm, note, badge, w, h }, kind: "block", name: shown, named: true };
 }
 
-/** A name without the type that follows it, "layers[0] · Layer(4→8)"; the type alone after a number. @param {string} name */
+/**
+ * Drop the type from a name such as "layers[0] · Layer(4→8)"; return the type alone if the name is a number.
+ * @param {string} name
+ */
 export function shortTitle(name) {
   const [first, type] = name.split(" · ");
   return type && /^\d+$/.test(first) ? type.replace(/\(.*/, "") : first;
 }
 
 /**
- * A card for a narrow place: without its rule, as `farBody` of parts.js draws it.
- * @param {Card} card @param {{value: number, grad: number}} [rooms] for the numbers of a node
+ * Return a card for a narrow layout: without its formula, as `farBody` of parts.js draws it.
+ * @param {Card} card @param {{value: number, grad: number}} [rooms] widths of the node's numbers
  * @returns {Card}
  */
 export function tightCard(card, rooms) {
   const { picture, kind, rim } = card;
   const whole = card.title ?? card.name;
-  const name = fitText(shortTitle(whole), 100, SMALL, true); // for its width: what is drawn of it, its scale says
+  const name = fitText(shortTitle(whole), 100, SMALL, true); // measured only: the text drawn depends on the scale
   const numbers = picture || !rooms ? 0 : max(rooms.value, rooms.grad);
-  const room = kind === "block" ? 1.5 : 1.15; // words are as large as before where the whole is smaller
+  const room = kind === "block" ? 1.5 : 1.15; // text keeps its size when the drawing is scaled down
   const w = ceil(max(44, room * textWidth(`${name} ${card.badge}`.trim(), SMALL, true), numbers, picture ? 2 * picture.w : 0) + 10);
   const plain = card.h < HEAD + 2 * ROW;
   const high = picture ? picture.h + 22 : kind === "block" ? 38 : plain ? 22 : 40;
@@ -271,7 +277,7 @@ export function tightCard(card, rooms) {
 }
 
 /**
- * What lies in each block, its inner blocks included; O(nodes + blocks).
+ * Count the contents of each block, inner blocks included; O(nodes + blocks).
  * @param {Graph} graph @param {Uint8Array} alarms
  */
 export function contentsOf(graph, alarms) {

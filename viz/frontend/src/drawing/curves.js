@@ -1,5 +1,6 @@
 /**
- * Routes as curves: level where the route is level, an S between columns, as in minigrad_viz/pictures/curves.py.
+ * Routes as curves: horizontal where the route is horizontal, an S between columns, as in
+ * minigrad_viz/pictures/curves.py.
  */
 import { hypot, round } from "../base/math.js";
 
@@ -10,7 +11,10 @@ export const TIP = 8;
 /** @param {number} x */
 const shortNumber = (x) => String(round(x * 10) / 10);
 
-/** The path of a route; it ends inside the arrowhead, at its beginning if that points back. @param {Point[]} route @param {boolean} [back] */
+/**
+ * Return the path of a route. It ends inside the arrowhead; with `back` the arrowhead is at its beginning.
+ * @param {Point[]} route @param {boolean} [back]
+ */
 export function curvePath(route, back = false) {
   const last = route.length - 1;
   let [x, y] = route[0];
@@ -29,7 +33,7 @@ export function curvePath(route, back = false) {
 }
 
 /**
- * The arrowhead at a point; `way` is 1 for one that points right, -1 for left.
+ * Return the arrowhead at a point; `way` is 1 to point right, -1 to point left.
  * @param {Point} end @param {number} [way] @param {number} [size]
  */
 export function tipPath([x, y], way = 1, size = 1) {
@@ -37,14 +41,17 @@ export function tipPath([x, y], way = 1, size = 1) {
   return `M${shortNumber(x)} ${shortNumber(y)}l${long} ${-3.5 * size}v${7 * size}z`;
 }
 
-/** The point of a piece at t in [0, 1]. @param {Point} a @param {Point} b @param {number} t @returns {Point} */
+/**
+ * Return the point of a segment at t in [0, 1].
+ * @param {Point} a @param {Point} b @param {number} t @returns {Point}
+ */
 function pieceAt([x0, y0], [x1, y1], t) {
   return [x0 + (x1 - x0) * (1.5 * t * (1 - t) + t * t * t), y0 + (y1 - y0) * t * t * (3 - 2 * t)];
 }
 
 /**
- * Points along a route, for what travels on it: first to last.
- * @param {Point[]} route @param {number} [each] a piece
+ * Sample points along a route, first to last, for an element that moves along it.
+ * @param {Point[]} route @param {number} [each] samples per segment
  */
 export function samplesOf(route, each = 8) {
   const points = [route[0]];
@@ -56,7 +63,7 @@ export function samplesOf(route, each = 8) {
   return points;
 }
 
-/** The y of a route at x. @param {Point[]} route @param {number} x */
+/** Return the y of a route at x. @param {Point[]} route @param {number} x */
 export function heightAt(route, x) {
   for (let k = 1; k < route.length; k += 1) {
     const [a, b] = [route[k - 1], route[k]];
@@ -73,7 +80,7 @@ export function heightAt(route, x) {
   return route[route.length - 1][1];
 }
 
-/** The point in the middle of a route, by length. @param {Point[]} route @returns {Point} */
+/** Return the midpoint of a route by arc length. @param {Point[]} route @returns {Point} */
 export function middleOf(route) {
   const points = samplesOf(route);
   const lengths = points.map((point, k) =>

@@ -1,4 +1,4 @@
-/** A large drawing from afar, where nothing can be read: on a canvas a rectangle a card, and a line an arrow. */
+/** Canvas rendering of a large drawing that is too small to read: a rectangle for each card, a line for each edge. */
 import { max, min, round } from "../base/math.js";
 import { HEAD, ROW } from "./cards.js";
 import { timeOf } from "./looks.js";
@@ -6,19 +6,19 @@ import { OP } from "../model/trace.js";
 
 /** @typedef {import("./viewport.js").Rect} Rect */
 /**
- * What there is to paint.
+ * The state to paint.
  * @typedef {{graph: import("../base/types.js").Graph, playback: import("../base/types.js").Playback,
  *   scene: import("./scene.js").Scene, progress: ReturnType<typeof import("./looks.js").progressOf>,
  *   colours: Record<string, string>}} Painted
  */
 /** @typedef {(colour: string, alpha: number, x: number, y: number, w: number, h: number) => void} Fill */
 
-const CARDS = 0.16; // from this scale on, a card has its head; below it is one rectangle
+const CARDS = 0.16; // minimum scale at which a card has a header; below it is a single rectangle
 
-/** Whether two rectangles meet. @param {Rect} a @param {Rect} b */
+/** Whether two rectangles intersect. @param {Rect} a @param {Rect} b */
 export const meet = (a, b) => a.x <= b.x + b.w && a.x + a.w >= b.x && a.y <= b.y + b.h && a.y + a.h >= b.y;
 
-/** Whether a wire comes through a rectangle. @param {{points: [number, number][]}} wire @param {Rect} part */
+/** Whether a wire intersects a rectangle. @param {{points: [number, number][]}} wire @param {Rect} part */
 export function crosses({ points }, { x, y, w, h }) {
   for (let k = points.length - 1; k > 0 && points[k][0] >= x; k -= 1) {
     const [[from, a], [to, b]] = [points[k - 1], points[k]];
@@ -28,7 +28,7 @@ export function crosses({ points }, { x, y, w, h }) {
 }
 
 /**
- * Paints a part of the drawing, where that lies in the stage.
+ * Paint a part of the drawing at its position in the stage.
  * @param {HTMLCanvasElement} canvas @param {Painted} now @param {Rect} part @param {number} scale
  */
 export function paintFar(canvas, now, part, scale) {
@@ -75,7 +75,7 @@ function paintWires(context, now, part, scale) {
 }
 
 /**
- * A rectangle in the colour of its border; nearer the border, the ground, the head, and the place of the gradient.
+ * Paint a rectangle in the colour of its border; if `near`, also its background, header and gradient row.
  * @param {Fill} fill @param {Painted} now @param {import("./scene.js").SceneItem} item @param {boolean} near
  */
 function paintCard(fill, { graph, playback, progress }, { node, block, x, y, w, h, card }, near) {

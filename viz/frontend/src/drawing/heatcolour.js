@@ -1,21 +1,21 @@
 /**
- * Arrays as colours: zero is the colour of the card, blue above it and orange below, on one scale that is the same on
- * both sides, and the same for the value of a node and its gradient. That is often much the smaller of the two, so the
- * colour grows with the square root: a hundredth of the largest number still has a tenth of its colour. What is no
- * finite number has no colour; it is marked by a cross, so that it can be told without colours.
+ * Colours of arrays. Zero has the colour of the card, positive and negative values one hue each, on a scale that is
+ * symmetric and shared by the value of a node and its gradient. The gradient is often much the smaller, so the colour
+ * grows with the square root: 1% of the largest magnitude has 10% of its colour. Elements that are not finite have no
+ * colour; a cross marks them, so that they can be recognised without colours.
  */
 import { abs, finite, floor, max, min, round, sqrt } from "../base/math.js";
 
 /** @typedef {import("../base/types.js").Cells} Cells */
 
-/** Red, green, blue of "#rrggbb". @param {string} colour @returns {[number, number, number]} */
+/** Parse "#rrggbb" into red, green, blue. @param {string} colour @returns {[number, number, number]} */
 export const rgbOf = (colour) => {
   const channel = (/** @type {number} */ at) => parseInt(colour.slice(at, at + 2), 16);
   return [channel(1), channel(3), channel(5)];
 };
 
 /**
- * Black or white, whichever can be read on a colour: one of them has a contrast of 4.5 to 1.
+ * Return black or white, whichever has a contrast of at least 4.5:1 with a colour.
  * @param {number[]} rgb
  */
 export function inkOn(rgb) {
@@ -24,7 +24,7 @@ export function inkOn(rgb) {
 }
 
 /**
- * The largest finite magnitude in some arrays, 1 where all is zero: the number that has the full colour.
+ * Return the largest finite magnitude in some arrays, which is drawn in full colour; 1 if all are zero.
  * @param {(Cells | number | null)[]} all
  */
 export function scaleOf(...all) {
@@ -37,7 +37,7 @@ export function scaleOf(...all) {
 }
 
 /**
- * For each tensor the number of the full colour: of its value and of all sums that its gradient goes through.
+ * Return the scale of each tensor: the largest magnitude in its value and in the running sums of its gradient.
  * @param {import("../base/types.js").Graph} graph @returns {Map<number, number>}
  */
 export function scalesOf(graph) {
@@ -48,9 +48,9 @@ export function scalesOf(graph) {
 }
 
 /**
- * 512 colours from −scale to +scale.
+ * Return 512 colours from −scale to +scale.
  * @param {Record<string, string>} colours
- * @returns {Uint8Array} three bytes each
+ * @returns {Uint8Array} RGB bytes
  */
 export function rampOf(colours) {
   const [zero, plus, minus] = [colours.zero, colours.plus, colours.minus].map(rgbOf);
@@ -65,24 +65,24 @@ export function rampOf(colours) {
 }
 
 /**
- * The place of a number in the ramp, times three; zero's where it is not finite.
+ * Return the offset of a number in the ramp; that of zero if it is not finite.
  * @param {number} x @param {number} scale
  */
 export const rampAt = (x, scale) =>
   3 * (256 + (finite(x) ? round(255 * max(-1, min(1, x / scale))) : 0));
 
 /**
- * A cross over a cell that has no finite number.
+ * Return a cross over a cell that is not finite.
  * @param {number} x @param {number} y @param {number} w @param {number} h
  */
 export const crossPath = (x, y, w, h) => `M${x} ${y}l${w} ${h}m0 ${-h}l${-w} ${h}`;
 
 /**
- * The cell that stands for each pixel where a picture has fewer pixels than cells: what is not finite, or else the one
- * of largest magnitude, so that no outlier is lost.
+ * Downsample a heatmap to fewer pixels than cells. Each pixel shows a non-finite cell, or else the one of largest
+ * magnitude, so that no outlier is lost.
  * @param {Cells} cells
- * @param {number} cols at most
- * @param {number} rows at most
+ * @param {number} cols maximum
+ * @param {number} rows maximum
  */
 export function shrunk(cells, cols, rows) {
   const [w, h] = [max(1, min(cols, cells.cols)), max(1, min(rows, cells.rows))];
@@ -99,12 +99,12 @@ export function shrunk(cells, cols, rows) {
 }
 
 /**
- * A small picture as the address of a bitmap, and where crosses are to be drawn on it, in pixels of the picture.
+ * Return a heatmap as the data URL of a bitmap, and the pixels on which to draw crosses.
  * @param {Cells} cells
  * @param {number} scale
  * @param {Uint8Array} ramp
- * @param {number} [cols] at most
- * @param {number} [rows] at most
+ * @param {number} [cols] maximum
+ * @param {number} [rows] maximum
  */
 export function thumbnail(cells, scale, ramp, cols = cells.cols, rows = cells.rows) {
   const small = shrunk(cells, cols, rows);

@@ -1,6 +1,4 @@
-/**
- * A heatmap to look into: pointing at a cell, or moving over it with the arrow keys, tells its place and its number.
- */
+/** An interactive heatmap: hovering over a cell, or moving to it with the arrow keys, shows its index and value. */
 import { finite, floor, max, min, round } from "../base/math.js";
 import { h } from "../base/dom.js";
 import { operandCells } from "./operands.js";
@@ -17,16 +15,16 @@ import { coloursAt } from "./style.js";
 /**
  * @typedef {object} Heatmap
  * @property {HTMLElement} element
- * @property {(box: Box | null) => void} mark shows which cells something else comes from
- * @property {() => void} redraw after the theme changed
+ * @property {(box: Box | null) => void} mark frames the cells from which something else was computed
+ * @property {() => void} redraw redraws after a theme change
  */
 
 /**
- * A heatmap of `cells`. It draws itself once its element is in the player, where colours are known.
+ * Create a heatmap of `cells`. It paints itself once its element is attached to the player, where colours are defined.
  * @param {Cells} cells
  * @param {{scale?: number, size?: number, label?: string, hover?: (place: number[] | null) => void,
- *   pick?: (cell: number) => void}} [options] `scale` is the number of the full colour, `size` the longest side in
- *   pixels; `hover` hears the cell pointed at, `pick` which one was clicked or entered, counted row by row
+ *   pick?: (cell: number) => void}} [options] `scale` is the magnitude drawn in full colour, `size` the longest side in
+ *   pixels; `hover` receives the index of the hovered cell, `pick` the row-major index of a clicked one
  * @returns {Heatmap}
  */
 export function heatmap(cells, { scale = scaleOf(cells), size = 280, label = "", hover = () => {}, pick } = {}) {
@@ -87,8 +85,8 @@ export function heatmap(cells, { scale = scaleOf(cells), size = 280, label = "",
 }
 
 /**
- * Lets a cell of a result show the cells of the operands that it was computed from. Null stands for an operand that has
- * no heatmap. Returns what the heatmap of the result needs as `hover`.
+ * Return a `hover` callback that frames, in the operands' heatmaps, the cells from which a cell of the result was
+ * computed. Null stands for an operand without a heatmap.
  * @param {import("../base/types.js").OpInfo} op
  * @param {Record<string, string>} attrs
  * @param {{operands: number[][], result: number[]}} shapes
@@ -102,7 +100,7 @@ export function linkTo(op, attrs, shapes, operands) {
   };
 }
 
-/** What is to be said of an array at rest. @param {Cells} cells @param {number} scale */
+/** Return the caption shown while no cell is hovered. @param {Cells} cells @param {number} scale */
 function summary(cells, scale) {
   const parts = [`${cells.shape.join("×") || "scalar"} ${cells.dtype}`, `full colour at ±${brief(scale)}`];
   if (cells.nan) parts.push(`${cells.nan} NaN, crossed`);
@@ -117,7 +115,7 @@ function summary(cells, scale) {
  * @param {{scale: number, at: [number, number] | null, box: Box | null}} how
  */
 function paintHeat(canvas, cells, { scale, at, box }) {
-  // There may be less room than it would like, and what is drawn must not be scaled: a minus sign is one pixel high.
+  // Paint at the actual size: it may be smaller than requested, and scaling would blur minus signs one pixel high.
   const { clientWidth: w, clientHeight: height } = canvas;
   const [width, high] = [w, height].map((length) => round(length * devicePixelRatio));
   Object.assign(canvas, { width, height: high });
@@ -142,7 +140,7 @@ function paintHeat(canvas, cells, { scale, at, box }) {
 }
 
 /**
- * Lines between the matrices of an array of three dimensions and more.
+ * Draw lines between the matrices of an array with three or more dimensions.
  * @param {CanvasRenderingContext2D} context @param {Cells} cells @param {number} cw @param {number} ch
  * @param {string} colour
  */
@@ -155,7 +153,7 @@ function paintSeams(context, { shape, step, rows, cols }, cw, ch, colour) {
   for (let col = wide; col < cols; col += wide) context.fillRect(col * cw - 0.5, 0, 1, rows * ch);
 }
 
-/** A canvas with a pixel a cell. @param {Cells} cells @param {number} scale @param {Uint8Array} ramp */
+/** Return a canvas with one pixel for each cell. @param {Cells} cells @param {number} scale @param {Uint8Array} ramp */
 function heatBitmap({ rows, cols, cells }, scale, ramp) {
   const image = new ImageData(cols, rows);
   cells.forEach((x, k) => {
@@ -168,7 +166,7 @@ function heatBitmap({ rows, cols, cells }, scale, ramp) {
 }
 
 /**
- * Crosses where there is no finite number, and the numbers themselves where cells are large enough.
+ * Draw crosses over non-finite cells, and the numbers themselves if cells are large enough.
  * @param {CanvasRenderingContext2D} context @param {Cells} cells
  * @param {{scale: number, cw: number, ch: number, ramp: Uint8Array}} how
  */

@@ -1,14 +1,13 @@
-/** Layers of the drawing: things of one kind, of which those are there that are wanted. */
+/** Layers of the drawing: elements of one kind, of which only the needed ones exist. */
 import { drawn } from "../base/dom.js";
 import { ceil, floor, min } from "../base/math.js";
 
-const SHEET = 80; // so many things of a kind lie on a sheet, and more where that would be
-const SHEETS = 25; // too many sheets
+const SHEET = 80; // elements per sheet; more if that would
+const SHEETS = 25; // exceed this many sheets
 
 /**
- * Things of one kind on sheets that lie on each other: a browser paints a sheet again only if something on it changed,
- * so what moves, and a card that changes, do not cost the painting of the whole. A wire's label lies on another sheet,
- * over all wires.
+ * Create a layer of stacked sheets. A browser repaints a sheet only if something on it changed, so moving elements and
+ * changed cards do not repaint the entire drawing. Wire labels go on separate sheets above all wires.
  * @template Thing @template {{group: SVGElement, over?: SVGElement | null}} Made
  * @param {Thing[]} things
  * @param {(thing: Thing) => Made} make
@@ -31,7 +30,7 @@ export function layer(things, make, paint) {
     tops,
     made,
     have: (/** @type {number} */ at) => made[at] ?? add(at),
-    /** Makes what is wanted, and takes away what is not. @param {(at: number) => boolean} wanted */
+    /** Create the wanted elements and remove the others. @param {(at: number) => boolean} wanted */
     keep(wanted) {
       for (let at = 0; at < things.length; at += 1) {
         const one = made[at];
@@ -42,7 +41,7 @@ export function layer(things, make, paint) {
         else add(at);
       }
     },
-    /** Paints one, or all, that are there. @param {number} at */
+    /** Paint an element if it exists. @param {number} at */
     paint(at) {
       const one = made[at];
       if (one) paint?.(at, one);

@@ -1,6 +1,4 @@
-/**
- * How items and wires look at a moment, for both views: texts and states, no elements.
- */
+/** Appearance of items and wires at a moment, for both views: text and states, no elements. */
 import { abs, finite, max, sqrt } from "../base/math.js";
 import { sumText } from "./cards.js";
 import { bracketed, brief, pretty } from "../base/notation.js";
@@ -12,12 +10,12 @@ import { BLOCKED, BROKEN, CONSTANT, OP } from "../model/trace.js";
 /** @typedef {import("../base/types.js").Cells} Cells */
 
 /**
- * A node at a moment. A quantity is a number to be written, cells to be pictured, or null.
+ * The appearance of a node at a moment. A quantity is a number to write, cells to draw as a heatmap, or null.
  * @typedef {{pale: boolean, unable: boolean, value: Quantity | null, grad: Quantity | null, sign: string, sum: string,
  *   state: "wait" | "partial" | "final" | "blocked"}} Look
  */
 
-/** A number where there is only one. @param {Quantity | null} x @returns {Quantity | null} */
+/** Unwrap a single-element array. @param {Quantity | null} x @returns {Quantity | null} */
 export const scalarOf = (x) => (x !== null && typeof x !== "number" && x.size === 1 ? x.cells[0] : x);
 
 /** @param {Graph} graph @param {Playback} playback @param {number} node @returns {Look} */
@@ -33,7 +31,8 @@ export function lookOf(graph, playback, node) {
 }
 
 /**
- * How far a wire is: "done" where a gradient went back over it, "future" where its result is not computed yet.
+ * Return the progress of a wire: "done" if a gradient has flowed back over it, "future" if its result is not computed
+ * yet.
  * @param {Playback} playback @param {{edges: number[]}} wire
  */
 export function timeOf(playback, { edges }) {
@@ -44,7 +43,7 @@ export function timeOf(playback, { edges }) {
 }
 
 /**
- * The largest magnitude of a number or in an array, and its sign: 0 where there are both, 2 where not all is finite.
+ * Return the largest magnitude and the sign: 0 for mixed signs, 2 for values that are not finite.
  * @param {Quantity | null} x
  */
 function magnitudeOf(x) {
@@ -55,9 +54,9 @@ function magnitudeOf(x) {
 }
 
 /**
- * How an edge is drawn that a gradient went back over: as wide and as opaque as its part in the largest contribution is
- * large, by its square root, as the colours of heatmaps have it, and in the hue of its sign. The same as in
- * minigrad_viz/pictures/strokes.py. `peaks` are the largest value and the largest gradient of a single number.
+ * Compute the strokes of edges that a gradient has flowed back over: width and opacity grow with the square root of the
+ * contribution's fraction of the largest one, as the colours of heatmaps do, and the hue shows its sign. Mirrors
+ * minigrad_viz/pictures/strokes.py. `peaks` are the largest scalar value and gradient.
  * @param {Playback} playback
  */
 export function strokesOf({ numbers, timeline: { run } }) {
@@ -75,7 +74,7 @@ export function strokesOf({ numbers, timeline: { run } }) {
   return {
     most,
     peaks: [peak(numbers.value), peak(total)],
-    /** What several edges carry that are drawn as one. @param {number[]} edges */
+    /** Return the stroke of several edges drawn as one. @param {number[]} edges */
     of(edges) {
       const all = edges.flatMap((one) => passed.get(one) ?? []);
       const size = all.reduce((high, one) => max(high, one.size), 0);
@@ -89,14 +88,14 @@ export function strokesOf({ numbers, timeline: { run } }) {
 
 const WAYS = ["negative", "mixed", "positive"];
 
-/** A quantity in words. @param {Quantity | null} x */
+/** Format a quantity for a screen reader. @param {Quantity | null} x */
 function spoken(x) {
   if (x === null) return "not known";
   return typeof x === "number" ? pretty(x) : `a tensor of shape ${x.shape.join(" by ")}`;
 }
 
 /**
- * What a screen reader says of a node.
+ * Return the label of a node for screen readers.
  * @param {Graph} graph @param {Look} look @param {number} node @param {string} rule
  */
 export function spokenNode(graph, look, node, rule) {
@@ -112,7 +111,7 @@ export function spokenNode(graph, look, node, rule) {
   return `${value}, gradient ${spoken(look.grad)}${sum}`;
 }
 
-/** What stands on the edge that a gradient goes over. @param {import("../base/types.js").Moment} moment */
+/** Return the text on the edge that a gradient flows over. @param {import("../base/types.js").Moment} moment */
 export function productText(moment) {
   const { upstream, local, contribution } = moment;
   const [up, down] = [scalarOf(upstream), scalarOf(contribution)];
@@ -123,16 +122,17 @@ export function productText(moment) {
   return typeof down === "number" ? `+ ${bracketed(down)}` : `+ [${down.shape.join("×")}]`;
 }
 
-/** Whether a node's card can have a gradient that is to be waited for. @param {Graph} graph @param {number} node */
+/** Whether a node can receive a gradient. @param {Graph} graph @param {number} node */
 export const hasGradient = (graph, node) => graph.kind[node] !== CONSTANT && graph.state[node] !== BLOCKED;
 
 /**
- * How many of a block's nodes are computed and have a final gradient, of how many operations and gradients.
+ * How many of a block's operations are computed and gradients are final, and their totals.
  * @typedef {{forward: number, backward: number, of: number, gradients: number}} Done
  */
 
 /**
- * How far each block is, counted as nodes change: how many of its nodes are computed, and have a final gradient.
+ * Track the progress of each block as nodes change: how many of its nodes are computed, and how many gradients are
+ * final.
  * @param {Graph} graph
  * @param {Playback} playback
  */
@@ -149,7 +149,7 @@ export function progressOf(graph, playback) {
       done[block].gradients += gradients;
     }
   }
-  /** Counts `nodes` again; returns the blocks that changed. @param {Iterable<number>} nodes */
+  /** Recount `nodes`; return the blocks that changed. @param {Iterable<number>} nodes */
   const count = (nodes) => {
     /** @type {Set<number>} */
     const changed = new Set();
@@ -171,7 +171,7 @@ export function progressOf(graph, playback) {
   return { done, count };
 }
 
-/** Every node, for a count from the beginning. @param {Graph} graph */
+/** Yield every node, for an initial count. @param {Graph} graph */
 export function* nodesOf(graph) {
   for (let node = 0; node < graph.count; node += 1) yield node;
 }

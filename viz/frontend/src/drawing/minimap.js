@@ -1,6 +1,6 @@
 /**
- * A small map of a drawing that is larger than its place: all boxes, what happens now, and what part is seen. Pointing
- * at it moves the view; keys do not need it, for they scroll and follow the steps by themselves.
+ * A minimap for a drawing larger than its viewport: all boxes, the active one, and the visible part. Pointing at it
+ * moves the view. It has no keyboard interface, because the view scrolls and follows the steps by itself.
  */
 import { max, min, round } from "../base/math.js";
 import { dress, drawn, h, show } from "../base/dom.js";
@@ -10,7 +10,7 @@ import { dress, drawn, h, show } from "../base/dom.js";
 
 const LEAST = 15; // items: fewer are found without a map
 
-/** @param {{look: (x: number, y: number) => void}} listeners `look` is asked to show a point of the drawing */
+/** @param {{look: (x: number, y: number) => void}} listeners `look` scrolls to a point of the drawing */
 export function minimap({ look }) {
   const boxes = drawn("path", { class: "boxes" });
   const now = drawn("rect", { class: "now" });
@@ -41,9 +41,9 @@ export function minimap({ look }) {
       dress(svg, { viewBox: `0 0 ${width} ${height}` });
       dress(boxes, { d: items.map(({ x, y, w, h: high }) => `M${x} ${y}h${w}v${high}h${-w}z`).join("") });
     },
-    /** @param {Rect | null} item what is active */
+    /** @param {Rect | null} item the active one */
     active: (item) => place(now, item ?? { x: 0, y: 0, w: 0, h: 0 }),
-    /** @param {Rect} part of the drawing that is seen */
+    /** @param {Rect} part the visible part of the drawing */
     frame(part) {
       show(element, size.items >= LEAST && (part.w < size.width - 1 || part.h < size.height - 1));
       const [x, y] = [max(0, part.x), max(0, part.y)];

@@ -1,6 +1,6 @@
 /**
- * Which cells of its operands one cell of a result was computed from, by the op's name and the shapes: what the
- * heatmaps link. Always a box, [from, to) in every dimension of the operand; null where this table does not know.
+ * Which operand cells a result cell was computed from, by the op's name and the shapes, for linking heatmaps. The
+ * answer is a box, [from, to) in each dimension of the operand, or null for an op that is not in this table.
  */
 import { floor, max, min } from "../base/math.js";
 
@@ -8,7 +8,7 @@ import { floor, max, min } from "../base/math.js";
 /** @typedef {{operands: number[][], result: number[]}} Shapes */
 /** @typedef {(shapes: Shapes, cell: number[], attrs: Record<string, string>) => (Box | null)[] | null} Link */
 
-/** Cell by cell, though the trace has no formula in numbers for them. */
+/** Elementwise ops without a scalar formula in the trace. */
 const ELEMENTWISE = new Set(
   (
     "bce_with_logits binary_cross_entropy bitwise_and bitwise_not bitwise_or bitwise_xor contiguous copy dropout " +
@@ -25,7 +25,7 @@ const one = (at) => [at, at + 1];
 const whole = (shape) => shape.map((size) => [0, size]);
 
 /**
- * The cell of an operand that broadcasting gives to `cell`.
+ * Return the operand cell that is broadcast to `cell`.
  * @param {number[]} shape @param {number[]} cell
  * @returns {Box}
  */
@@ -35,7 +35,7 @@ function broadcast(shape, cell) {
 }
 
 /**
- * The dimensions that an attribute names, counted from the front; null for all, undefined if it is not readable.
+ * Parse the dimensions in an attribute, as non-negative indices; null for all, undefined if it cannot be parsed.
  * @param {string | undefined} text as Python writes it: "1", "-1", "(0, 1)", "None"
  * @param {number} rank
  * @returns {number[] | null | undefined}
@@ -57,7 +57,7 @@ function reduced({ operands: [shape], result }, cell, attrs) {
   return [shape.map((size, axis) => (axes.includes(axis) ? ((next += Number(kept)), [0, size]) : one(cell[next++])))];
 }
 
-/** Row times column; a vector has no other dimension than the one that is summed. @type {Link} */
+/** Matrix product: row times column. A vector has no dimension other than the one that is summed. @type {Link} */
 function product({ operands: [a, b] }, cell) {
   const columns = b.length > 1;
   const rows = a.length > 1;
@@ -72,7 +72,7 @@ function product({ operands: [a, b] }, cell) {
   return [left, right];
 }
 
-/** a Wᵀ + c: the row of a, the row of W, the cell of c. @type {Link} */
+/** a Wᵀ + c: the row of a, the row of W, the element of c. @type {Link} */
 function affine({ operands: [a, weight, bias] }, cell) {
   const at = cell[cell.length - 1];
   /** @type {(Box | null)[]} */
@@ -83,7 +83,7 @@ function affine({ operands: [a, weight, bias] }, cell) {
   return bias ? [...boxes, broadcast(bias, cell)] : boxes;
 }
 
-/** The cell that has the same place row by row. @type {Link} */
+/** The cell with the same row-major index. @type {Link} */
 function reshaped({ operands: [shape], result }, cell) {
   let flat = cell.reduce((sum, at, axis) => sum * result[axis] + at, 0);
   /** @type {Box} */
@@ -105,14 +105,14 @@ function permuted({ operands: [shape] }, cell, { dims }) {
   return [box];
 }
 
-/** All that shares the other dimensions. @type {Link} */
+/** All cells along the given dimensions. @type {Link} */
 function along({ operands: [shape] }, cell, { dim }) {
   const axes = dimensions(dim, shape.length);
   if (!axes) return null;
   return [shape.map((size, axis) => (axes.includes(axis) ? [0, size] : one(cell[axis])))];
 }
 
-/** The operand that holds the place, and nothing of the others. @type {Link} */
+/** The operand that contains the index; null for the others. @type {Link} */
 function joined({ operands, result }, cell, { dim }) {
   const axes = dimensions(dim, result.length);
   if (!axes) return null;
@@ -134,7 +134,8 @@ function flipped({ operands: [shape] }, cell, { dims }) {
 }
 
 /**
- * The part of the last dimensions that a window sees, from its text: size, stride, padding on both sides, dilation.
+ * Return the part of the last dimensions that a window covers. The attribute lists size, stride, padding on both sides,
+ * dilation.
  * @param {string | undefined} text @param {number[]} shape @param {number[]} cell
  * @returns {Box | null}
  */
@@ -169,7 +170,7 @@ function pooled({ operands: [shape] }, cell, { windows }) {
   return box && [[...cell.slice(0, cell.length - box.length).map(one), ...box]];
 }
 
-/** What the parts of a key, as "[0, :, 1::2]", leave in its place or move. @type {Link} */
+/** The cell that a key such as "[0, :, 1::2]" selects. @type {Link} */
 function indexed({ operands: [shape] }, cell, { key = "" }) {
   const parts = key.slice(1, -1).split(", ");
   if (!key.endsWith("]") || !parts.every((part) => /^(-?\d*(:-?\d*){0,2}|None|…)$/.test(part))) return null;
@@ -192,7 +193,7 @@ function indexed({ operands: [shape] }, cell, { key = "" }) {
   return [box];
 }
 
-/** The place of the index; where in the table that leads is in its numbers. @type {Link} */
+/** The position of the index; which row of the table it selects depends on its value. @type {Link} */
 const looked = ({ operands: [, at] }, cell) => [null, cell.slice(0, at.length).map(one)];
 
 /** @type {Link} */
@@ -222,9 +223,9 @@ const LINKS = {
 };
 
 /**
- * The box of each operand from which the result's `cell` was computed (a place in each dimension). Null for an operand
- * that has no part in it, and null altogether where the op is not known here: nothing is guessed.
- * @param {{name: string, js: string | null}} op one with a formula in numbers works cell by cell
+ * Return the box of each operand from which the result's `cell` (an index in each dimension) was computed. It is null
+ * for an operand that does not contribute; the function returns null for an unknown op.
+ * @param {{name: string, js: string | null}} op an op with a scalar formula is elementwise
  * @param {Record<string, string>} attrs
  * @param {Shapes} shapes
  * @param {number[]} cell

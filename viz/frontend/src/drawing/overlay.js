@@ -1,6 +1,6 @@
 /**
- * What lies above the drawing: the glow of what is active, the gradient that flows back over an edge with its
- * product, and the rings of hover, selection and focus. A handful of elements that move, so a step costs little.
+ * Elements above the drawing: the glow of the active item, the gradient that flows back over an edge with its product,
+ * and the rings of hover, selection and focus. They are few and reused, so a step costs little.
  */
 import { abs, hypot, max, min, sign } from "../base/math.js";
 import { curvePath, middleOf, samplesOf, tipPath } from "./curves.js";
@@ -18,17 +18,17 @@ import { calm } from "./viewport.js";
 /** @typedef {import("./scene.js").SceneItem} SceneItem */
 /** @typedef {import("./curves.js").Point} Point */
 
-/** Where words may go, from the middle of their wire; nearer is better. */
+/** Candidate offsets of a label from the midpoint of its wire, nearest first. */
 const [ACROSS, DOWN] = [170, 120];
 const BESIDE = [0, -14, 14, -26, 26, -44, 44, -64, 64, -90, 90, -DOWN, DOWN].flatMap((dy) =>
   [0, -36, 36, -90, 90, -ACROSS, ACROSS].map((dx) => [dx, dy]),
 );
-const TRAVEL = 600; // milliseconds from one end of an edge to the other
+const TRAVEL = 600; // milliseconds to travel along an edge
 
 /**
- * The place of the words about the edge that is active: on its wire, or beside it where they hide no box and no other
- * words; below the block that hides the edge.
- * @param {Scene} scene @param {Graph} graph @param {number} edge @param {number} wide @param {number} [large] how many times as large as from near
+ * Return the position of the label of the active edge: on its wire, or nearby where it hides no box and no other label;
+ * below the block if that hides the edge.
+ * @param {Scene} scene @param {Graph} graph @param {number} edge @param {number} wide @param {number} [large] scale factor
  * @returns {[number, number]}
  */
 export function wordsAt(scene, graph, edge, wide, large = 1) {
@@ -42,7 +42,7 @@ export function wordsAt(scene, graph, edge, wide, large = 1) {
     max(room, min(most - room, a));
   const [far, down] = [ACROSS * large + half, DOWN * large + 12];
   const around = { x: x - far, y: y - down, w: 2 * far, h: 2 * down };
-  const own = scene.wires[wire]?.label; // which gives way to them
+  const own = scene.wires[wire]?.label; // yields to the active edge's label
   const near = scene.covered.filter((one) => one !== own && meet(one, around));
   let best = /** @type {[number, number]} */ ([x, y]);
   let least = Infinity;
@@ -51,31 +51,34 @@ export function wordsAt(scene, graph, edge, wide, large = 1) {
     let hidden = hypot(dx, dy);
     for (const item of near) {
       if (hidden >= least) break;
-      const end = item === box || item === source; // their numbers are what the words are about
+      const end = item === box || item === source; // their numbers are what the label is about
       const covers = (/** @type {number} */ gap) => {
         const across = min(cx + half, item.x + item.w + gap) - max(cx - half, item.x - gap);
         const down = min(cy + high, item.y + item.h + gap) - max(cy - high, item.y - gap);
         return max(0, across) * max(0, down);
       };
       hidden += covers(2) * (end ? 4 : 1);
-      if (!end) hidden += covers(12) / 8; // beside another box they seem to be about that
+      if (!end) hidden += covers(12) / 8; // near another box the label would seem to be about that one
     }
     if (hidden < least) [least, best] = [hidden, [cx, cy]];
   }
   return best;
 }
 
-/** The line from a wire to the words beside it; none where they lie on it. @param {Point} from @param {Point} to */
+/**
+ * Return the line from a wire to its label; none if the label lies on the wire.
+ * @param {Point} from @param {Point} to
+ */
 export function leaderPath([x, y], [toX, toY]) {
   const end = toY + sign(y - toY) * 10;
   return abs(y - toY) < 18 ? "" : `M${x} ${y}L${x + (toX - x) * 0.3} ${end}`;
 }
 
 /**
- * What of a moment is to be in view: the node with its operands, or both ends of the edge; and the words on that, as far
- * as there is room. `away` are the items that would be too far away.
+ * Return the rectangle to bring into view at a moment: the node with its operands, or both ends of the edge, and its
+ * label if it fits. `away` are the items that are too far away.
  * @param {Scene} scene @param {Graph} graph @param {Moment} moment
- * @param {import("./viewport.js").Rect} seen how much fits @param {import("./viewport.js").Rect} most from farther away
+ * @param {import("./viewport.js").Rect} seen the visible size @param {import("./viewport.js").Rect} most the largest visible size when zoomed out
  */
 export function focusOf(scene, graph, { node, edge, ...moment }, seen, most) {
   const itemOf = (/** @type {number} */ one) => scene.items[scene.itemOf(one)];
@@ -106,10 +109,10 @@ export function focusOf(scene, graph, { node, edge, ...moment }, seen, most) {
   return { rect, away };
 }
 
-/** How wide the words about an edge are, with the ground around them. @param {string} words */
+/** Return the width of an edge's label, with its background. @param {string} words */
 export const wordsWidth = (words) => textWidth(words, 12, true) * 0.93 + 14;
 
-/** The wires into a node that can be seen. @param {Scene} scene @param {Graph} graph @param {number} node */
+/** Return the visible wires into a node. @param {Scene} scene @param {Graph} graph @param {number} node */
 export function wiresInto(scene, graph, node) {
   /** @type {Set<number>} */
   const found = new Set();
@@ -120,7 +123,7 @@ export function wiresInto(scene, graph, node) {
 }
 
 /**
- * Puts a rectangle around an item, or hides it.
+ * Place a ring around an item, or hide it.
  * @param {Element} ring @param {SceneItem | null} [item] @param {number} [out]
  */
 function surround(ring, item, out = 0) {
@@ -128,7 +131,7 @@ function surround(ring, item, out = 0) {
   dress(ring, { visibility: item ? "visible" : "hidden", ...box, rx: item && cornerOf(item) + out });
 }
 
-/** The elements of what is active. */
+/** Create the elements of the active moment. */
 function activeParts() {
   const pill = () => drawn("g", {}, drawn("rect", { class: "pill", y: -10, height: 20, rx: 10 }), text("", 0, 4.3));
   const above = {
@@ -139,7 +142,7 @@ function activeParts() {
   return { ...above, group, flow: path("flow"), large: 1, run: /** @type {Animation | null} */ (null) };
 }
 
-/** Makes the layer: `under` belongs below the labels and items, `layer` on top of all. @param {Graph} graph */
+/** Create the overlay: `under` goes below labels and items, `layer` on top of everything. @param {Graph} graph */
 export function overlay(graph) {
   const active = activeParts();
   const marks = drawn("g", {});
@@ -162,15 +165,18 @@ export function overlay(graph) {
       });
       marks.replaceChildren(...made);
     },
-    /** Lets words be seen from afar, too; returns whether they change. @param {number} large how many times as large */
+    /**
+     * Scale the labels so that they stay readable when zoomed out; return whether they change.
+     * @param {number} large scale factor
+     */
     enlarge(large) {
       if (large === active.large) return false;
       active.large = large;
       return true;
     },
     /**
-     * @param {Scene} scene @param {Moment} moment @param {boolean} moving whether something may travel
-     * @param {number} wide the width of an edge that a gradient goes over
+     * @param {Scene} scene @param {Moment} moment @param {boolean} moving whether to animate
+     * @param {number} wide the stroke width of the active edge
      */
     show: (scene, moment, moving, wide) => showMoment(active, graph, scene, moment, moving, wide),
   };
@@ -209,7 +215,7 @@ function showMoment(active, graph, scene, moment, moving, wide) {
   active.run = travel(traveller, samplesOf(wire.points).reverse(), large);
 }
 
-/** Writes words on a pill. @param {Element} pill @param {string} words @param {Point} at @param {number} large */
+/** Show a label. @param {Element} pill @param {string} words @param {Point} at @param {number} large */
 function say(pill, words, [x, y], large) {
   const wide = wordsWidth(words);
   const [ground, label] = pill.children;
@@ -219,7 +225,7 @@ function say(pill, words, [x, y], large) {
 }
 
 /**
- * Moves an element along points, and hides it where they end.
+ * Animate an element along points, then hide it.
  * @param {Element} element @param {Point[]} points @param {number} large
  */
 function travel(element, points, large) {

@@ -1,6 +1,6 @@
 /**
- * The elements of the drawing, made once, and how each is painted at a moment. What a card says that never changes is
- * written when it is made; the rest only when it differs from what stands there.
+ * The elements of the drawing: created once, then painted at each moment. Static text is written on creation; the rest
+ * only when it changes.
  */
 import { abs, finite, max, min, round, sign, sqrt } from "../base/math.js";
 import { CAPTION, HEAD, PAD, RAISED, RIM, ROW, SMALL, STACK, ruleOf, shortTitle } from "./cards.js";
@@ -19,8 +19,7 @@ import { crossPath, thumbnail } from "./heatcolour.js";
 /** @typedef {import("./looks.js").Look} Look */
 
 /**
- * What is drawn of an item: its group, its classes that never change, its rule for a screen reader, and the parts of it
- * that change. Which of them can be seen, its kind says.
+ * The elements of an item: its group, its static classes, its formula for screen readers, and the parts that change.
  * @typedef {ReturnType<typeof makeItem>} DrawnItem
  */
 
@@ -37,22 +36,22 @@ export const path = (look, d) => drawn("path", { class: look, d });
 export const text = (look, x, y, ...words) => drawn("text", { class: look, x, y }, ...words);
 
 /**
- * A part of a text, `dx` after what stands before it.
+ * Create a `tspan`, offset by `dx`.
  * @param {string} look @param {string} [words] @param {number} [dx]
  */
 const span = (look, words = "", dx) => drawn("tspan", { class: look, dx }, words);
 
-/** The radius of a card's corners: round leaves, angular operations. @param {SceneItem} item */
+/** Return the corner radius of a card: leaves are round, operations angular. @param {SceneItem} item */
 export const cornerOf = ({ card }) => ({ constant: 13, leaf: 12, block: 5, op: 4, broken: 4 })[card.kind];
 
-/** How large a card is without the second border of an output, or the stack below a block. @param {SceneItem} item */
+/** Return the size of a card without the second border of an output or the stack of a block. @param {SceneItem} item */
 export function sizeOf({ w, h, card }) {
   const less = card.kind === "block" ? STACK : 2 * card.rim;
   return [w - less, h - less];
 }
 
 /**
- * A strip from y0 to y1 whose upper corners are rounded by r, and the lower ones by s.
+ * Return a strip from y0 to y1 with upper corners of radius r and lower corners of radius s.
  * @param {number} w @param {number} y0 @param {number} y1 @param {number} r @param {number} s
  */
 const strip = (w, y0, y1, r, s) =>
@@ -60,8 +59,8 @@ const strip = (w, y0, y1, r, s) =>
   `V${y1 - s}a${s} ${s} 0 0 1 ${-s} ${s}H${s}a${s} ${s} 0 0 1 ${-s} ${-s}z`;
 
 /**
- * Makes an item. Read from afar (`unit` > 0: so many units of the drawing are a pixel), it shows only its name, and its
- * value and gradient as numbers or bars.
+ * Create an item. When zoomed out (`unit` > 0 is the size of a pixel in units of the drawing), it shows only its name,
+ * and its value and gradient as numbers or bars.
  * @param {Graph} graph @param {SceneItem} item @param {number} [unit]
  */
 export function makeItem(graph, item, unit = 0) {
@@ -96,7 +95,7 @@ export function makeItem(graph, item, unit = 0) {
 }
 
 /**
- * The whole name, however long, and what the card has no room for.
+ * Create a tooltip with the full name and whatever the card has no room for.
  * @param {Graph} graph @param {SceneItem} item @param {string} rule
  */
 function tooltip(graph, { node, block, card }, rule) {
@@ -107,14 +106,17 @@ function tooltip(graph, { node, block, card }, rule) {
   return drawn("title", {}, lines.filter(Boolean).join("\n"));
 }
 
-/** A constant. @param {SceneItem} item */
+/** Create the body of a constant. @param {SceneItem} item */
 function pillOf(item) {
   const [w, high] = sizeOf(item);
   const number = text("num", w - PAD - 1, 17.5, item.card.name);
   return [rect("box line", 0, 0, w, high, cornerOf(item)), text("cap dim", PAD + 1, 17, "const"), number];
 }
 
-/** A node, or a closed block: a box with a head. @param {SceneItem} item @param {DrawnItem} parts */
+/**
+ * Create the body of a node or a closed block: a box with a header.
+ * @param {SceneItem} item @param {DrawnItem} parts
+ */
 function bodyOf(item, parts) {
   const { card } = item;
   const [w, high] = sizeOf(item);
@@ -146,7 +148,7 @@ function bodyOf(item, parts) {
 }
 
 /**
- * As much of a name as fits: its last parts, "0.weight" or "[0]", or its end where a figure there tells it apart.
+ * Truncate a name to its last parts, "0.weight" or "[0]", or to its end if trailing digits distinguish it.
  * @param {string} name @param {number} room @param {number} size
  */
 function fitEnd(name, room, size) {
@@ -154,11 +156,11 @@ function fitEnd(name, room, size) {
   const whole = parts.find((one) => textWidth(one, size, true) <= room);
   const turned = (/** @type {string} */ text) => [...text].reverse().join("");
   const cut = whole ?? (/\d$/.test(name) ? turned(fitText(turned(name), room, size, true)) : fitText(parts[parts.length - 1], room, size, true));
-  return (cut.length < 3 && cut.includes("…")) || textWidth(cut, size, true) > room ? "" : cut; // a letter says nothing
+  return (cut.length < 3 && cut.includes("…")) || textWidth(cut, size, true) > room ? "" : cut; // a single letter is useless
 }
 
 /**
- * As much of a title as fits: without its type, "layers[0] · Layer(4→8)", or as its type where its name is a number.
+ * Truncate a title: without its type, "layers[0] · Layer(4→8)", or to its type if its name is a number.
  * @param {string} name @param {number} room @param {number} size
  */
 function fitTitle(name, room, size) {
@@ -166,7 +168,7 @@ function fitTitle(name, room, size) {
 }
 
 /**
- * What stands in the head of a card that is read from afar: its name, and its operation where that fits, too.
+ * Return the header of a zoomed-out card: its name, and its operation if that fits.
  * @param {import("./cards.js").Card} card @param {number} room @param {number} size
  */
 function farName({ name, named, badge, alarm, kind, op }, room, size) {
@@ -183,7 +185,7 @@ function farName({ name, named, badge, alarm, kind, op }, room, size) {
 }
 
 /**
- * An item as it is read from afar: all words as large as they can be read, whatever the scale.
+ * Create a zoomed-out item, whose text has the same size on screen at every scale.
  * @param {SceneItem} item @param {DrawnItem} parts @param {number} unit
  */
 function farBody(item, parts, unit) {
@@ -229,7 +231,7 @@ function farBody(item, parts, unit) {
 }
 
 /**
- * The two heatmaps of a tensor.
+ * Create the two heatmaps of a tensor.
  * @param {SceneItem} item @param {DrawnItem} parts @param {{w: number, h: number}} size
  */
 function picturesOf(item, parts, { w, h }) {
@@ -248,7 +250,7 @@ function picturesOf(item, parts, { w, h }) {
   ];
 }
 
-/** What is in a block, and how far it is. @param {SceneItem} item @param {DrawnItem} parts */
+/** Create a block's summary and its progress bars. @param {SceneItem} item @param {DrawnItem} parts */
 function progressOf(item, parts) {
   const bar = (/** @type {string} */ look, /** @type {number} */ y, wide = 0) => rect(look, PAD, y, wide, 4, 2);
   const ys = [HEAD + 22, HEAD + 28];
@@ -257,15 +259,15 @@ function progressOf(item, parts) {
   return [text("cap dim", PAD, HEAD + 15, item.card.note), ...ways, ...parts.ways];
 }
 
-/** Sets an attribute where it differs. @param {Element} element @param {string} name @param {string} words */
+/** Set an attribute if it differs. @param {Element} element @param {string} name @param {string} words */
 export function attribute(element, name, words) {
   if (element.getAttribute(name) !== words) element.setAttribute(name, words);
 }
 
 /**
- * Paints a node as it looks now.
+ * Paint a node in its current state.
  * @param {Graph} graph @param {SceneItem} item @param {DrawnItem} parts @param {Look} look
- * @param {ReturnType<typeof pictureMaker>} picture @param {number[]} peaks the largest value and gradient, for bars
+ * @param {ReturnType<typeof pictureMaker>} picture @param {number[]} peaks the largest value and gradient, to scale bars
  */
 export function paintNode(graph, item, parts, look, picture, peaks) {
   const { card } = item;
@@ -286,7 +288,8 @@ export function paintNode(graph, item, parts, look, picture, peaks) {
 }
 
 /**
- * A number as a bar, to the right of the middle if it is positive: as the colours do, by its square root.
+ * Paint a number as a bar, to the right of the centre if positive; its length grows with the square root, as colours
+ * do.
  * @param {SVGElement} bar @param {Look["value"]} x @param {number} peak @param {number} room @param {number} middle
  */
 function paintBar(bar, x, peak, room, middle) {
@@ -311,7 +314,7 @@ function paintPicture(place, cells, card, picture) {
   );
 }
 
-/** Pictures of arrays, each made once for a theme and a scale. @param {Uint8Array} ramp */
+/** Return a cached thumbnail renderer: one thumbnail for each array and scale. @param {Uint8Array} ramp */
 export function pictureMaker(ramp) {
   /** @type {WeakMap<Cells, Map<number, ReturnType<typeof thumbnail>>>} */
   const made = new WeakMap();
@@ -338,22 +341,28 @@ export function paintBlock(item, parts, done, name) {
   attribute(parts.group, "aria-label", `${said}, ${backward} gradients final`);
 }
 
-/** A wire: its line with its tip, and its label if there is one. @param {SceneWire} wire */
+/** Create a wire: its line with its arrowhead, and its label if it has one. @param {SceneWire} wire */
 export function makeWire({ label }) {
   const group = drawn("g", {}, path("line"), path("tip"));
   return { group, over: label && text("label", label.x + label.w, label.y + 8.9) };
 }
 
-/** Points a wire forward, or back where a gradient went. @param {Element} group @param {SceneWire} wire @param {boolean} back */
+/**
+ * Point a wire forward, or back once a gradient has flowed over it.
+ * @param {Element} group @param {SceneWire} wire @param {boolean} back
+ */
 export function pointWire(group, { points }, back) {
   const [line, tip] = group.children;
   attribute(line, "d", curvePath(points, back));
   attribute(tip, "d", back ? tipPath(points[0], -1, 1.2) : tipPath(points[points.length - 1]));
 }
 
-/** The frame around an open block; its title closes it. @param {import("./scene.js").Hull} hull @param {number} [unit] */
+/**
+ * Create the frame of an open block; clicking its title closes it.
+ * @param {import("./scene.js").Hull} hull @param {number} [unit]
+ */
 export function makeFrame({ x, y, w, h: high, name }, unit = 0) {
-  const size = max(11.5, min(SMALL * unit, 26)); // as far as the gap below the bar has room
+  const size = max(11.5, min(SMALL * unit, 26)); // as far as the gap below the bar allows
   const title = dress(text("", 24, 11 + 0.36 * size, fitTitle(name, w - 30, size)), { style: `font-size:${size}px` });
   const moved = drawn("g", {}, path("sign", "M9 11h9"), title);
   const bar = path("bar", strip(w, 0, 22, 6, 0));

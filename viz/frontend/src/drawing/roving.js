@@ -1,18 +1,18 @@
 /**
- * Moving the focus through the drawing with Alt and the arrow keys: left and right follow the edges, up and down go to
- * the next box of the column.
+ * Keyboard navigation in the drawing with Alt and the arrow keys: left and right follow edges, up and down go to the
+ * next box in the column.
  */
 
 /** @typedef {import("./scene.js").Scene} Scene */
 
-/** Where the arrow keys go: down, and to the right. @type {Record<string, [number, number]>} */
+/** The direction of each arrow key: down, right. @type {Record<string, [number, number]>} */
 const WAYS = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] };
 
-/** Where a key goes, if anywhere. @param {string} key @returns {[number, number] | undefined} */
+/** Return the direction of a key, if it has one. @param {string} key @returns {[number, number] | undefined} */
 export const wayOf = (key) => (Object.hasOwn(WAYS, key) ? WAYS[key] : undefined);
 
 /**
- * The item to go to from item number `at`; -1 where there is none.
+ * Return the index of the item to go to from the item at index `at`; -1 if there is none.
  * @param {Scene} scene @param {number} at @param {[number, number]} way
  */
 export function neighbour({ items, wires }, at, [down, right]) {

@@ -1,6 +1,6 @@
 /**
- * The scene: what is visible of a graph, measured and placed. It does not depend on where the playback is, so stepping
- * never moves anything; the view draws it.
+ * The scene: the visible part of a graph, measured and laid out. It does not depend on the position of the playback, so
+ * stepping never moves anything; the view draws it.
  */
 import { ceil, max, min } from "../base/math.js";
 import { alarmsOf, blockCard, contentsOf, nodeCard, numberRooms, partsOf, tightCard } from "./cards.js";
@@ -16,22 +16,22 @@ import { brief, formulaText } from "../base/notation.js";
 /** @typedef {[number, number]} Point */
 
 /**
- * What model/blocks.js says is visible. A wire joins two items and stands for all edges between them.
+ * The visible items, as model/blocks.js returns them. A wire joins two items and stands for all edges between them.
  * @typedef {{id: string, node: number, block: number, parent: number}} SeenItem
  * @typedef {{from: number, to: number, value: number, edges: number[]}} SeenWire
  * @typedef {{items: SeenItem[], wires: SeenWire[], itemOf: (node: number) => number}} Visible
  */
 
 /**
- * An item with its place: (x, y) is the top left corner of a box of w × h, the second border of an output included.
+ * An item with its position: (x, y) is the top left corner of a w × h box, including the second border of an output.
  * @typedef {import("./viewport.js").Rect} Rect
  * @typedef {Rect & {id: string, node: number, block: number, card: Card}} SceneItem
  * @typedef {{block: number, x: number, y: number, w: number, h: number, name: string}} Hull
  */
 
 /**
- * A wire with its route from left to right. `label` is where its local derivative stands, null where none does;
- * `flows` is false where no gradient goes back.
+ * A wire with its route from left to right. `label` is the box of its local derivative, or null; `flows` is false if no
+ * gradient flows back.
  * @typedef {SeenWire & {points: Point[], flows: boolean, label: Rect | null}} SceneWire
  */
 
@@ -42,21 +42,21 @@ import { brief, formulaText } from "../base/notation.js";
  * @property {SceneItem[]} items
  * @property {Hull[]} hulls outer ones first
  * @property {SceneWire[]} wires
- * @property {Rect[]} covered where no other words should go: items, titles of frames, labels
- * @property {(node: number) => number} itemOf the item that shows a node or hides it in a block
- * @property {Int32Array} wireOf for each edge its wire, -1: hidden inside a block
- * @property {ReturnType<typeof contentsOf>} contents what lies in each block
- * @property {boolean} wordy whether a label also has the rule of the local derivative
- * @property {boolean} tight whether it is for a narrow place, with small cards and no labels
+ * @property {Rect[]} covered areas that labels must avoid: items, titles of frames, other labels
+ * @property {(node: number) => number} itemOf index of the item that shows a node or contains it
+ * @property {Int32Array} wireOf the wire of each edge, -1: hidden inside a block
+ * @property {ReturnType<typeof contentsOf>} contents contents of each block
+ * @property {boolean} wordy whether labels include the formula of the local derivative
+ * @property {boolean} tight whether it is compact, with small cards and no labels
  */
 
-const LABELLED = 60; // up to so many items a label also carries the rule, where that is short
-const NEAR = 15; // a label is at most so far above or below the end of its arrow
-const PITCH = 15.5; // from one label to the next below: letters below the line and their ground included
-const LINE = 11; // how high a label is
+const LABELLED = 60; // up to this many items, labels include the formula if it is short
+const NEAR = 15; // largest vertical distance of a label from the end of its arrow
+const PITCH = 15.5; // distance between labels, including subscripts and their background
+const LINE = 11; // height of a label
 const MARGIN = 20;
 
-/** The first node in a block, or deeper in it. @param {Graph} graph @param {number} block */
+/** Return the first node in a block or its inner blocks. @param {Graph} graph @param {number} block */
 export const firstIn = (graph, block) =>
   graph.block.findIndex((at) => {
     while (at > block) at = graph.blocks[at].outer; // an outer block comes first
@@ -64,7 +64,7 @@ export const firstIn = (graph, block) =>
   });
 
 /**
- * What stands on an edge: the local derivative, with its rule where there is room.
+ * Return the label of an edge: the local derivative, with its formula if there is room.
  * @param {Graph} graph @param {Numbers} numbers @param {number} edge @param {boolean} wordy
  */
 export function localText(graph, numbers, edge, wordy) {
@@ -79,7 +79,7 @@ export function localText(graph, numbers, edge, wordy) {
 }
 
 /**
- * The wires with those between two nodes taken apart, for a*a has two edges.
+ * Split the wires between two nodes into single edges: a*a has two.
  * @param {Visible} seen
  */
 function wiresOf(seen) {
@@ -90,11 +90,11 @@ function wiresOf(seen) {
 }
 
 /**
- * The scene of what is visible.
+ * Lay out the visible part of a graph.
  * @param {Graph} graph
  * @param {Visible} seen
- * @param {boolean} [tight] for a narrow place
- * @param {typeof nested} [place] where boxes and wires go; another one is for tests
+ * @param {boolean} [tight] compact
+ * @param {typeof nested} [place] layout function, replaceable in tests
  * @returns {Scene}
  */
 export function scene(graph, seen, tight = false, place = nested) {
@@ -143,7 +143,7 @@ export function scene(graph, seen, tight = false, place = nested) {
   }));
   return {
     width: ceil(placed.width + 2 * MARGIN),
-    height: ceil(placed.height + 2 * MARGIN + 6), // below the lowest box there is room for words
+    height: ceil(placed.height + 2 * MARGIN + 6), // room for a label below the lowest box
     items,
     hulls,
     wires,
@@ -157,8 +157,8 @@ export function scene(graph, seen, tight = false, place = nested) {
 }
 
 /**
- * Labels lie on their arrows, but near the ends of them, and clear of the other labels there.
- * @param {SceneWire[]} wires @param {number[]} widths of the labels, 0 where there is none @param {number} count
+ * Place labels on their arrows, near the arrowheads and clear of each other.
+ * @param {SceneWire[]} wires @param {number[]} widths of the labels, 0 for none @param {number} count
  */
 function placeLabels(wires, widths, count) {
   /** @type {number[][]} */
@@ -171,7 +171,7 @@ function placeLabels(wires, widths, count) {
       const y = heightAt(wires[k].points, x - TIP - 6 - widths[k] / 3);
       return min(max(y, port - NEAR), port + NEAR);
     });
-    // Arrows from one place, or that cross: only at their ports are they apart, and hardly enough for a line of text.
+    // Arrows with the same source, or that cross, are only apart at their ports, by hardly a line of text.
     const last = ports.length - 1;
     if (heights.some((y, at) => at > 0 && heights[at - 1] + PITCH > y))
       heights = ports.map((_, at) => (ports[0][1] + ports[last][1] - last * PITCH) / 2 + at * PITCH);

@@ -1,8 +1,8 @@
 /**
- * The CSS of the drawing, and which colours hold: the page's theme decides, or else the user's system.
+ * The CSS of the drawing, and theme detection: the page's theme takes precedence over the system's.
  *
- * The player lives in a shadow root, where selectors cannot look outside. So `followTheme` reads the page and says what
- * it found in an attribute of the player's root, `data-mg-theme`.
+ * The player lives in a shadow root, whose selectors cannot match outside it. So `followTheme` inspects the page and
+ * sets the attribute `data-mg-theme` on the player's root.
  */
 import { FONT, PALETTE } from "./palette.js";
 
@@ -104,16 +104,16 @@ cursor:crosshair}
 @media print{.mg-view{overflow:visible;max-height:none}}
 `;
 
-/** The CSS of the drawing, and the colours of both themes, for the shadow root of the player. */
+/** Return the CSS of the drawing, with the colours of both themes, for the player's shadow root. */
 export const drawingStyle = () =>
   `:host{color-scheme:light;--mg-font:${FONT};${variables("light")}}` +
   `:host([data-mg-theme=dark]){color-scheme:dark;${variables("dark")}}${cssOf(SHAPES)}`;
 
-/** The CSS of rules in which `$ink` stands for a colour of the palette. @param {string} rules */
+/** Expand `$ink` and other palette colours in CSS rules. @param {string} rules */
 export const cssOf = (rules) => rules.replace(/\$([a-z-]+)/g, "var(--mg-$1)").replaceAll("\n", "");
 
 /**
- * What the page says about its theme: JupyterLab and Notebook, VS Code, Colab, books made with Sphinx; null if nothing.
+ * Detect the page's theme in JupyterLab, Notebook, VS Code, Colab and Sphinx books; null if it has none.
  * @param {{html: Element, body: Element | null}} page
  * @returns {"light" | "dark" | null}
  */
@@ -130,10 +130,10 @@ export function themeOf({ html, body }) {
 }
 
 /**
- * Keeps `data-mg-theme` of `root` equal to the theme that holds, now and whenever the page or the system changes it.
+ * Keep `data-mg-theme` of `root` in sync with the theme of the page or the system.
  * @param {HTMLElement} root
- * @param {() => void} [changed] called after each change: what is drawn on a canvas must be drawn again
- * @returns {() => void} ends it
+ * @param {() => void} [changed] called after each change: canvases must be repainted
+ * @returns {() => void} stops following
  */
 export function followTheme(root, changed = () => {}) {
   const page = root.ownerDocument;
@@ -157,7 +157,7 @@ export function followTheme(root, changed = () => {}) {
 }
 
 /**
- * The colours that hold at an element, for what is drawn on a canvas.
+ * Return the current colours at an element, for drawing on a canvas.
  * @param {Element} element
  * @returns {Record<string, string>}
  */

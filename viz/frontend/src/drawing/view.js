@@ -1,7 +1,7 @@
 /**
- * The drawing: cards, arrows, labels and frames as elements of SVG, made once a scene; a step touches only what it
- * changed. Of more than a browser can move only those in sight are there, and from afar, where nothing can be read, a
- * canvas shows the drawing (far.js).
+ * The drawing: cards, arrows, labels and frames as SVG elements, created once per scene; a step updates only what it
+ * changed. In a scene with too many elements to move smoothly, only the visible ones exist; when it is too small to
+ * read, a canvas shows the drawing (far.js).
  */
 import { ceil, log10, max, min, round } from "../base/math.js";
 import { BAR } from "../layout/placing.js";
@@ -25,13 +25,13 @@ import { READABLE, viewport } from "./viewport.js";
 
 /**
  * @typedef {object} Listeners
- * @property {(id: string | null) => void} select an item was chosen: "n12", "b3", null for the ground
- * @property {(block: number) => void} toggle a block is to be opened or closed
+ * @property {(id: string | null) => void} select an item was clicked: "n12", "b3", null for the background
+ * @property {(block: number) => void} toggle a block should open or close
  */
 
-const MOST = 1500; // of up to so many items all elements are there: panning more of them takes longer than a frame
-const NEAR = 0.42; // the scale from which on a larger drawing has elements
-const LARGER = 1.35; // so much larger small cards become where there is room
+const MOST = 1500; // items up to which all elements exist: panning more takes longer than a frame
+const NEAR = 0.42; // minimum scale at which a larger drawing has elements
+const LARGER = 1.35; // maximum scale of small cards if there is room
 
 /**
  * @param {HTMLElement} host @param {Graph} graph @param {Playback} playback @param {Scene} scene
@@ -51,7 +51,7 @@ export function drawingView(host, graph, playback, scene, listeners) {
   dress(port.stage, { role: "group", "aria-label": graph.sentence });
   listen(now, listeners);
   setScene(scene);
-  /** Follows the present moment: with the view, and with what Tab goes to. */
+  /** Follow the current moment with the view and the tab stop. */
   const accompany = (now.accompany = () => {
     const moment = now.playback.moment();
     if (moment.node >= 0 && !within(port.stage)) rove(now, now.scene.itemOf(moment.node));
@@ -64,13 +64,13 @@ export function drawingView(host, graph, playback, scene, listeners) {
   return {
     ...port,
     element: port.view,
-    /** Draws what a step changed; null is everything, as in another theme. @param {Changed | null} changed */
+    /** Draw the changes of a step; null redraws everything, as after a theme change. @param {Changed | null} changed */
     update(changed) {
       if (changed === null) return repaint(now);
       step(now, changed);
       accompany();
     },
-    /** Draws other numbers at the same moment, after what-if. */
+    /** Redraw with other values at the same moment, after what-if. */
     renumber: () => paintAll(now),
     setScene,
     /** @param {string | null} id */
@@ -78,10 +78,13 @@ export function drawingView(host, graph, playback, scene, listeners) {
       now.selected = id;
       above.ring("select", itemNamed(id));
     },
-    /** Rings around the items that show these nodes. @param {number[]} nodes */
+    /** Draw rings around the items that show these nodes. @param {number[]} nodes */
     mark: (nodes) => above.mark([...new Set(nodes.map(now.scene.itemOf))].map((at) => now.scene.items[at])),
     reveal,
-    /** Moves the focus along the edges; first into the drawing. @param {[number, number]} way down, and to the right */
+    /**
+     * Move the focus along the edges; the first call moves it into the drawing.
+     * @param {[number, number]} way down, and to the right
+     */
     walk(way) {
       const at = now.places.get(now.focus) ?? 0;
       const to = within(port.stage) ? neighbour(now.scene, at, way) : at;
@@ -111,12 +114,12 @@ function stateOf(host, graph, playback) {
     above: overlay(graph),
     away: h("div.mg-away", { "aria-hidden": true }), // operands that are too far away to be shown
     canvas: /** @type {HTMLCanvasElement} */ (h("canvas")),
-    /** What of a large drawing is there, and at which scale. */
+    /** The part of a large drawing that has elements, and its scale. */
     kept: { x: 0, y: 0, w: 0, h: 0, scale: 0 },
     ask,
     asked: 0,
     accompany() {},
-    room: 0, // how wide a part of the drawing can be seen: what is too far away depends on it
+    room: 0, // width of the visible part, on which the off-screen operands depend
     selected: /** @type {string | null} */ (null),
     focus: "",
     hover: /** @type {SceneItem | undefined} */ (undefined),
@@ -124,7 +127,7 @@ function stateOf(host, graph, playback) {
     progress: progressOf(graph, playback),
     /** @type {Record<string, string>} */ colours: {},
     picture: pictureMaker(new Uint8Array()),
-    unit: 0, // of the drawing in a pixel, as items were made to be read from afar; 0 from near
+    unit: 0, // size of a pixel in units of the drawing for zoomed-out items; else 0
     strokes: strokesOf(playback),
     ...{ frames: layer([], makeFrame), wires: layer([], makeWire) },
     items: layer(/** @type {SceneItem[]} */ ([]), (item) => makeItem(graph, item)),
@@ -132,7 +135,7 @@ function stateOf(host, graph, playback) {
   return now;
 }
 
-/** Makes the elements of a scene. @param {Drawing} now */
+/** Create the elements of a scene. @param {Drawing} now */
 function layOut(now) {
   const { graph, scene, port, above } = now;
   const focused = within(port.stage);
@@ -155,12 +158,12 @@ function layOut(now) {
   const all = [...silent, ...now.items.sheets, sheet(above.layer)];
   for (const one of silent) dress(one, { "aria-hidden": "true" });
   for (const one of all) dress(one, { viewBox: `0 0 ${scene.width} ${scene.height}` });
-  port.stage.replaceChildren(now.canvas, ...all); // painted and sized by now, so that the browser lays them out once
+  port.stage.replaceChildren(now.canvas, ...all); // already painted and sized, so that the browser lays them out once
   above.ring("focus");
   if (focused) now.items.have(focus).group.focus({ preventScroll: true });
 }
 
-/** After the view moved. @param {Drawing} now */
+/** Update after the view moved. @param {Drawing} now */
 function follow(now) {
   now.asked = 0;
   const unit = unitAt(now);
@@ -168,7 +171,7 @@ function follow(now) {
   const large = max(1, READABLE / now.port.scale());
   now.port.stage.style.setProperty("--large", String(large));
   now.port.stage.classList.toggle("mg-far", unit > 0);
-  now.port.view.toggleAttribute("data-far", unit > 0); // for the legend: a :has() that looks deeper looks at each step
+  now.port.view.toggleAttribute("data-far", unit > 0); // for the legend: a deeper :has() would be evaluated at each step
   if (now.above.enlarge(large)) show(now, false);
   const { w } = now.port.most();
   if (w !== now.room) {
@@ -179,13 +182,13 @@ function follow(now) {
   keepTitles(now);
 }
 
-/** How many units of the drawing are a pixel, for words that stay readable; in few steps. @param {Drawing} now */
+/** Return the size of a pixel in units of the drawing, at which text stays readable; quantised. @param {Drawing} now */
 function unitAt({ port, scene }) {
   const scale = port.scale();
   return scale < READABLE || scene.tight ? max(0.9, 1.08 ** ceil(-log10(scale) / log10(1.08))) : 0;
 }
 
-/** Makes items and frames as they are read at another scale. @param {Drawing} now @param {number} unit */
+/** Recreate items and frames for another scale. @param {Drawing} now @param {number} unit */
 function remake(now, unit) {
   const { port, items, frames } = now;
   const focused = within(port.stage);
@@ -200,7 +203,7 @@ function remake(now, unit) {
   if (focused) items.have(focus).group.focus({ preventScroll: true });
 }
 
-/** Sees to it that what is in sight is there, and a little around it. @param {Drawing} now */
+/** Create the elements of the visible part and its surroundings. @param {Drawing} now */
 function tend(now) {
   const { scene, port, kept } = now;
   const [seen, scale] = [port.shown(), port.scale()];
@@ -221,7 +224,7 @@ function tend(now) {
 /** Whether the focus is in the drawing. @param {HTMLElement} stage */
 const within = (stage) => stage.contains(/** @type {ShadowRoot} */ (stage.getRootNode()).activeElement ?? null);
 
-/** Makes an item the one that Tab goes to. @param {Drawing} now @param {number} at */
+/** Make an item the tab stop. @param {Drawing} now @param {number} at */
 function rove(now, at) {
   const before = now.items.made[now.places.get(now.focus) ?? -1];
   if (before) dress(before.group, { tabindex: -1 });
@@ -229,14 +232,17 @@ function rove(now, at) {
   now.focus = now.scene.items[at].id;
 }
 
-/** What has the focus in a new scene: the same, or the block that hides it, or the first in a block now open.
- * @param {Drawing} now */
+/**
+ * Return the index of the item to focus in a new scene: the same one, the block that contains it, or the first item of
+ * a block that is now open.
+ * @param {Drawing} now
+ */
 function successor({ graph, scene, places, focus }) {
   const number = Number(focus.slice(1));
   return places.get(focus) ?? (focus ? scene.itemOf(focus[0] === "b" ? firstIn(graph, number) : number) : 0);
 }
 
-/** Titles of frames stay in sight while the drawing is scrolled sideways. @param {Drawing} now */
+/** Keep titles of frames visible while the drawing is scrolled sideways. @param {Drawing} now */
 function keepTitles({ frames, port }) {
   const left = port.shown().x;
   for (const frame of frames.made) {
@@ -245,14 +251,14 @@ function keepTitles({ frames, port }) {
   }
 }
 
-/** Paints everything, where the theme may be another. @param {Drawing} now */
+/** Paint everything after a theme change. @param {Drawing} now */
 function repaint(now) {
   now.colours = coloursAt(now.port.view);
   now.picture = pictureMaker(rampOf(now.colours));
   paintAll(now);
 }
 
-/** Paints everything, where numbers may be others. @param {Drawing} now */
+/** Paint everything after values changed. @param {Drawing} now */
 function paintAll(now) {
   now.strokes = strokesOf(now.playback);
   now.progress.count(nodesOf(now.graph));
@@ -261,7 +267,7 @@ function paintAll(now) {
   now.above.ring("select", now.scene.items[now.places.get(now.selected ?? "") ?? -1]);
 }
 
-/** Paints what a step changed. @param {Drawing} now @param {Changed} changed */
+/** Paint the changes of a step. @param {Drawing} now @param {Changed} changed */
 function step(now, { nodes, edges }) {
   const { scene } = now;
   now.progress.count(nodes);
@@ -270,7 +276,7 @@ function step(now, { nodes, edges }) {
   show(now, true);
 }
 
-/** Shows what is active. @param {Drawing} now @param {boolean} moving whether something may travel */
+/** Show the active moment. @param {Drawing} now @param {boolean} moving whether to animate */
 function show(now, moving) {
   const moment = now.playback.moment();
   const { width } = now.strokes.of(moment.edge < 0 ? [] : [moment.edge]);
@@ -288,7 +294,7 @@ function paintItem({ graph, scene, playback, progress, picture, strokes }, at, m
 }
 
 /**
- * Paints a wire: as wide as the gradient is large that went back, faint where its result is not computed yet.
+ * Paint a wire. Its width shows the magnitude of the gradient; it is faint while its result is not computed.
  * @param {Drawing} now @param {number} at @param {ReturnType<typeof makeWire>} made
  */
 function paintWire({ graph, scene, playback, strokes }, at, { group, over }) {
@@ -300,15 +306,15 @@ function paintWire({ graph, scene, playback, strokes }, at, { group, over }) {
   pointWire(group, wire, time === "done" || wire.edges.includes(passing));
   attribute(group, "class", `wire ${wire.flows ? "" : "none "}${more.length ? "many " : ""}${time} ${way}`);
   dress(group, { style: way && `--wide:${width}px;opacity:${opacity}` });
-  const told = time === "future" || passing === edge; // the words about the active edge say it
+  const told = time === "future" || passing === edge; // the label of the active edge shows it
   if (over) setText(over, told ? "" : localText(graph, playback.numbers, edge, scene.wordy));
 }
 
-/** Clicks, hovering, focus and Enter, for all items at once. @param {Drawing} now @param {Listeners} listeners */
+/** Handle clicks, hovering, focus and Enter for all items. @param {Drawing} now @param {Listeners} listeners */
 function listen(now, { select, toggle }) {
   const { port, above } = now;
   const { stage } = port;
-  /** The item that something happens to; from afar by its place. @param {Event} event */
+  /** Return the item of an event; by its position when zoomed out. @param {Event} event */
   const itemAt = (event) => {
     const id = /** @type {Element} */ (event.target).closest("[data-id]")?.getAttribute("data-id");
     const spot = port.spot(/** @type {MouseEvent} */ (event));
@@ -350,7 +356,7 @@ function listen(now, { select, toggle }) {
   });
 }
 
-/** Gives an item the focus. @param {Drawing} now @param {SceneItem} item */
+/** Focus an item. @param {Drawing} now @param {SceneItem} item */
 function goTo(now, item) {
   const at = now.scene.items.indexOf(item);
   rove(now, at);

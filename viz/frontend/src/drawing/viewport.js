@@ -1,6 +1,6 @@
 /**
- * Looking at a drawing that is larger than its place: the browser's own scrolling, so that touch, keys, scroll bars and
- * assistive technology work as everywhere; with zoom by ctrl + wheel and pinch, and dragging by mouse.
+ * A viewport for a drawing larger than its container. It uses native scrolling, so that touch, keys, scroll bars and
+ * assistive technology work; it adds zoom by ctrl + wheel and pinch, and dragging by mouse.
  */
 import { ceil, exp, finite, hypot, max, min } from "../base/math.js";
 import { dress, h } from "../base/dom.js";
@@ -9,23 +9,23 @@ import { dress, h } from "../base/dom.js";
 
 /** @typedef {ReturnType<typeof viewport>} Viewport */
 
-export const READABLE = 0.85; // of the natural size: from there on all of a card is shown
-const WHOLE = 0.25; // so small that cards show their names and little else, if then all of the drawing is seen
-const [RIBBON, LOW] = [0.4, 140]; // but not so small where it would be a ribbon that is lower than so many pixels
+export const READABLE = 0.85; // minimum scale at which full cards are shown
+const WHOLE = 0.25; // minimum scale at which the whole drawing is fitted: cards show little more than their names
+const [RIBBON, LOW] = [0.4, 140]; // except for a drawing that would be lower than LOW pixels
 const [LEAST, MOST] = [0.004, 4];
-const ROOM = 28; // around what is revealed
-const EDGE = 4; // at least
-const FARTHEST = 0.5; // to where the view goes back by itself
+const ROOM = 28; // padding around the revealed part
+const EDGE = 4; // minimum padding
+const FARTHEST = 0.5; // minimum scale that the view chooses by itself
 
-/** Whether the user asked for little movement. */
+/** Whether the user prefers reduced motion. */
 export const calm = () => matchMedia("(prefers-reduced-motion: reduce)").matches;
 
 /**
- * Where in the drawing the view is, and how large that is.
+ * Track the scroll position and the scale of the view.
  * @param {HTMLElement} view @param {HTMLElement} stage @param {() => void} moved
  */
 function lens(view, stage, moved) {
-  // Sizes and scrolling are remembered: to ask for them in a step would make the browser lay out in the middle of it.
+  // Sizes and scroll positions are cached: reading them during a step would force a synchronous layout.
   const at = { width: 1, height: 1, most: 1, scale: 1, left: 0, top: 0, w: 0, h: 0, margin: 0 };
   const scrolled = () => {
     Object.assign(at, { left: view.scrollLeft, top: view.scrollTop });
@@ -41,7 +41,10 @@ function lens(view, stage, moved) {
     stage.style.height = `${ceil(at.height * at.scale)}px`;
     lookAround();
   };
-  /** Puts a point of the drawing at one of the view. @param {number[]} point @param {number[]} place */
+  /**
+   * Scroll so that a point of the drawing is at a point of the view.
+   * @param {number[]} point @param {number[]} place
+   */
   const put = ([x, y], [left, top]) => {
     view.scrollLeft = x * at.scale + at.margin - left;
     view.scrollTop = y * at.scale - top;
@@ -51,25 +54,25 @@ function lens(view, stage, moved) {
   return {
     ...{ at, scrolled, lookAround, apply, middle },
     scale: () => at.scale,
-    /** Around a point of the view, in pixels. @param {number} factor @param {number[]} [place] */
+    /** Zoom around a point of the view, in pixels. @param {number} factor @param {number[]} [place] */
     zoom(factor, place = middle()) {
       const point = [(at.left + place[0] - at.margin) / at.scale, (at.top + place[1]) / at.scale];
       apply(at.scale * factor);
       put(point, place);
     },
-    /** All of it; where all is seen already, so large that it can be read. */
+    /** Fit the drawing; if it is fitted already, zoom to a readable scale. */
     fit() {
       const all = min(view.clientWidth / at.width, roomBelow(view) / at.height, at.most);
       apply(at.scale > 1.01 * all ? all : max(all, READABLE));
     },
-    /** Puts a point of the drawing into the middle. @param {number} x @param {number} y */
+    /** Centre a point of the drawing. @param {number} x @param {number} y */
     look: (x, y) => put([x, y], middle()),
-    /** The part of the drawing that is seen. @returns {Rect} */
+    /** Return the visible part of the drawing. @returns {Rect} */
     shown() {
       const [x, y, w, h] = [at.left - at.margin, at.top, at.w, at.h].map((length) => length / at.scale);
       return { x, y, w, h };
     },
-    /** The point of the drawing where the mouse is. @param {MouseEvent} event @returns {Rect} */
+    /** Return the point of the drawing under the mouse. @param {MouseEvent} event @returns {Rect} */
     spot(event) {
       const { left, top } = stage.getBoundingClientRect();
       return { x: (event.clientX - left) / at.scale, y: (event.clientY - top) / at.scale, w: 0, h: 0 };
@@ -78,19 +81,19 @@ function lens(view, stage, moved) {
 }
 
 /**
- * A view, what scrolls, of a stage, what is put into it: as large as the zoomed drawing.
+ * Create a scrollable view of a stage, which has the size of the zoomed drawing.
  * @param {HTMLElement} host
- * @param {() => void} moved hears of scrolling, zooming and another size of the place
+ * @param {() => void} moved called after scrolling, zooming and resizing
  */
 export function viewport(host, moved) {
   const stage = /** @type {HTMLElement} */ (h("div", { class: "mg-stage" }));
   const view = /** @type {HTMLElement} */ (h("div", { class: "mg-view" }, stage));
   host.append(view);
   const { at, apply, lookAround, scrolled, ...eye } = lens(view, stage, moved);
-  let wanted = /** @type {Rect | null} */ (null); // what is to be in view
+  let wanted = /** the part to bring into view @type {Rect | null} */ (null); // what is to be in view
   let placed = false;
-  let zoomed = false; // by the user: from then on it is not fitted to its place
-  let came = false; // to where the user begins, which is there at once
+  let zoomed = false; // by the user, which ends automatic fitting
+  let came = false; // whether the first scroll, which is instant, is done
   let asked = 0;
   const follow = () => {
     asked = 0;
@@ -119,19 +122,22 @@ export function viewport(host, moved) {
   observer.observe(view);
   return {
     ...{ view, stage, ...eye, zoom, fit },
-    /** How large the drawing is, and how much larger at most it is shown. @param {number} width @param {number} height @param {number} most */
+    /**
+     * Set the size of the drawing, and the maximum scale at which it is fitted.
+     * @param {number} width @param {number} height @param {number} most
+     */
     resize(width, height, most) {
       Object.assign(at, { width, height, most });
       wanted = null;
       if (zoomed || !view.clientWidth) apply();
       else start();
     },
-    /** Brings a part of the drawing into view: by scrolling, or from farther away if it is too large. @param {Rect} rect */
+    /** Bring a part of the drawing into view by scrolling, or by zooming out if it is too large. @param {Rect} rect */
     reveal(rect) {
-      wanted = rect; // scrolling makes the browser lay out: once a frame
+      wanted = rect; // scrolling forces a layout: once a frame
       if (placed) asked ||= requestAnimationFrame(follow);
     },
-    /** How much can be seen from as far away as the view goes by itself. @returns {Rect} */
+    /** Return how much is visible at the smallest scale that the view chooses by itself. @returns {Rect} */
     most() {
       const least = zoomed ? at.scale : min(at.scale, FARTHEST);
       return { x: 0, y: 0, w: at.w / least, h: at.h / least };
@@ -143,7 +149,7 @@ export function viewport(host, moved) {
   };
 }
 
-/** How high the view may become: what its style allows, or else what it is. @param {HTMLElement} view */
+/** Return the maximum height of the view: from its style, or else its current height. @param {HTMLElement} view */
 function roomBelow(view) {
   const most = parseFloat(getComputedStyle(view).maxHeight);
   return finite(most) && most > 0 ? most : max(view.clientHeight, 200);
@@ -173,7 +179,7 @@ function scrollTo(view, at, rect, behavior) {
 }
 
 /**
- * Wheel with ctrl (which a pinch on a trackpad is, too), and two fingers.
+ * Zoom by ctrl + wheel, which includes trackpad pinches, and by two fingers.
  * @param {HTMLElement} view @param {Viewport["zoom"]} zoom @param {() => void} scrolled
  */
 function listenTo(view, zoom, scrolled) {
@@ -204,7 +210,7 @@ function listenTo(view, zoom, scrolled) {
     view.addEventListener(name, touch, { passive: false });
 }
 
-/** Moves the view while the mouse button is held; a drag is no click. @param {HTMLElement} view */
+/** Drag the view with the mouse; a drag is not a click. @param {HTMLElement} view */
 function drag(view) {
   let from = /** @type {{x: number, y: number, left: number, top: number} | null} */ (null);
   let moving = false;

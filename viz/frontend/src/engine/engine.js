@@ -1,11 +1,11 @@
 /**
- * What-if: computes a graph again, forward and backward, from changed leaves. Operations on single numbers compute as
- * the trace says in its `ops`, those on tensors by its `programs`, with the precision of float64; a gradient travels in
- * the order of the trace's own events. So every number is what Python would have computed.
+ * The what-if engine: recomputes a graph, forward and backward, from changed leaves. Scalar operations use the formulas
+ * in the trace's `ops`, tensor operations its `programs`, in float64; gradients flow in the order of the trace's
+ * events. So every value equals what Python would compute.
  *
- * Some nodes cannot be computed again: operations of which the trace does not say how, and those whose formula does not
- * give the number that Python computed. They keep their numbers while nothing that they come from is changed, and have
- * none else, as all that comes from them.
+ * Some nodes cannot be recomputed: operations without a formula in the trace, and those whose formula does not
+ * reproduce the value that Python computed. They keep their values while none of their inputs changes; afterwards they,
+ * and everything that depends on them, have no value.
  */
 
 import { compiled, interpreted } from "./expression.js";
@@ -20,45 +20,46 @@ import { BLOCKED, BROKEN, CONSTANT, LEAF, OP } from "../model/trace.js";
 /** @typedef {import("../base/types.js").Numbers} Numbers */
 /** @typedef {import("../base/types.js").Quantity} Quantity */
 /** @typedef {import("../base/types.js").Run} Run */
-/** @typedef {number | Float64Array} Held a node's number, or all of a tensor's, row by row */
-/** @typedef {(Held | null)[]} Values of all nodes; null where not known */
+/** @typedef {number | Float64Array} Held a scalar, or the elements of a tensor in row-major order */
+/** @typedef {(Held | null)[]} Values of all nodes; null if unknown */
 
 /**
- * How an operation computes, from `given`: the result, its gradient, the operands, the attributes. That list is filled
- * anew for each node, since making one takes as long as computing.
+ * The functions that compute an operation from `given`: the result, its gradient, the operands, the attributes. That
+ * array is reused, because allocating one takes as long as the computation.
  * @typedef {object} Recipe
  * @property {any[]} given
  * @property {(given: any[]) => Held | null} forward
- * @property {(((given: any[]) => Held | null) | null)[]} rules by operand, for what it gets of the gradient
+ * @property {(((given: any[]) => Held | null) | null)[]} rules by operand, its VJP
  */
 
 /**
- * What computes a graph again: its numbers as recorded, and by node how, or in a sentence why not; null for leaves.
+ * The state of an engine: recorded values, and for each node its recipe, or the reason why it cannot be recomputed;
+ * null for leaves.
  * @typedef {{graph: Graph, base: Values, how: (Recipe | string | null)[]}} Again
  */
 
-/** The numbers from changed leaves, and which nodes may have others than recorded. */
+/** Values computed from changed leaves, and which nodes may differ from the recorded values. */
 /** @typedef {{values: Values, changed: Uint8Array}} Forward */
 
 /**
  * @typedef {object} Engine
- * @property {(node: number) => boolean} able whether a node can be computed again, whatever leaf is changed
- * @property {(node: number) => string | null} why it cannot, in a sentence
- * @property {(overrides: Map<number, number>) => Numbers} run the numbers of the graph when leaves have other numbers
- * @property {(root: number, overrides: Map<number, number>) => number} output only a root, of many numbers their sum
+ * @property {(node: number) => boolean} able whether a node can be recomputed, whichever leaf changes
+ * @property {(node: number) => string | null} why it cannot be recomputed
+ * @property {(overrides: Map<number, number>) => Numbers} run all values of the graph for other leaf values
+ * @property {(root: number, overrides: Map<number, number>) => number} output the value of a root; the sum of a tensor
  * @property {(key: number, root: number, overrides?: Map<number, number>) => Tangent} tangent
  */
 
 /**
- * The root as a function of a leaf or an element, at its number x: its value y, its slope by the chain rule (NaN
- * without a backward pass from there), and `measured` by central differences.
+ * The root as a function of a leaf or an element, at its value x: the root's value y, the derivative `slope` by the
+ * chain rule (NaN without a backward pass from that root), and `measured` by central differences.
  * @typedef {{x: number, y: number, slope: number, measured: number}} Tangent
  */
 
 const OPERAND_LETTERS = "abcdefhijk";
 
 /**
- * The engine of a graph. Leaves are named by keys: see keys.js.
+ * Create the engine of a graph. Leaves and elements are identified by keys: see keys.js.
  * @param {Graph} graph
  * @returns {Engine}
  */
@@ -96,7 +97,7 @@ export function engine(graph) {
       const [node, cell] = [leafOf(graph, key), cellOf(graph, key)];
       const at = (/** @type {Held | null} */ x) => (typeof x === "number" ? x : (x?.[cell] ?? NaN));
       const x = at(forward.values[node]);
-      const step = 6e-6 * max(1, abs(x)); // the cube root of the rounding error, where the two errors meet
+      const step = 6e-6 * max(1, abs(x)); // the cube root of the rounding error, which balances rounding and truncation
       const [above, below] = [x + step, x - step].map((to) => output(root, new Map(overrides).set(key, to)));
       const run = runs.find((one) => one.root === root);
       const slope = run ? at(gradientOf(again, forward, run, node)) : NaN;
@@ -109,9 +110,9 @@ export function engine(graph) {
 /** @param {Held | null} x */
 const sumOf = (x) => (typeof x === "number" ? x : (x?.reduce((a, b) => a + b) ?? NaN));
 
-// --- what can be computed --------------------------------------------------------------------------------------------
+// --- what can be recomputed -----------------------------------------------------------------------------------------
 
-/** By node how it is computed, or why not. @param {Graph} graph @returns {Again["how"]} */
+/** Return for each node its recipe, or the reason why it has none. @param {Graph} graph @returns {Again["how"]} */
 function recipesOf({ kind, op, ops, tensors, programs, attrs, numbers }) {
   /** @type {Recipe["forward"][]} */
   const made = [];
@@ -138,14 +139,17 @@ function recipesOf({ kind, op, ops, tensors, programs, attrs, numbers }) {
   });
 }
 
-/** How an operation on numbers computes, with the names of its attributes; or why not. @param {import("../base/types.js").OpInfo} op */
+/**
+ * Return the recipe of a scalar operation, with the names of its attributes, or the reason why it has none.
+ * @param {import("../base/types.js").OpInfo} op
+ */
 function recipeOf({ name, js, rules, why }) {
   if (js === null) return why ?? `${name} has no formula for single numbers.`;
   const names = ["y", "g", ...OPERAND_LETTERS.slice(0, rules.length)];
   const first = names.length;
   const place = (/** @type {string} */ one) => (names.includes(one) ? names.indexOf(one) : names.push(one) - 1);
   const formula = (/** @type {string} */ text) => {
-    const number = `(1 * ${text})`; // of a truth too
+    const number = `(1 * ${text})`; // also converts a Boolean
     return compiled(number, (one) => `m[${place(one)}]`, (code) => `return ${code}`) ?? interpreted(number, place);
   };
   try {
@@ -168,14 +172,14 @@ function withAttributes(recipe, texts) {
   return { ...recipe, given };
 }
 
-/** What the text of an attribute says; undefined if that is no number. @param {string | undefined} text */
+/** Parse an attribute as a number; undefined if it is not one. @param {string | undefined} text */
 function attributeNumber(text = "") {
   const words = { None: null, True: 1, False: 0, inf: Infinity, "-inf": -Infinity, nan: NaN };
   if (Object.hasOwn(words, text)) return words[/** @type {keyof typeof words} */ (text)];
   return text.trim() === "" || Number.isNaN(Number(text)) ? undefined : Number(text);
 }
 
-/** For each node the first on the way to it that cannot be computed again; -1: there is none. @param {Again} again */
+/** Return for each node its first input, itself included, that cannot be recomputed; -1: none. @param {Again} again */
 function sourcesOfInability(again) {
   const { count, start, operand } = again.graph;
   const source = new Int32Array(count).fill(-1);
@@ -188,8 +192,8 @@ function sourcesOfInability(again) {
 }
 
 /**
- * Why a node is not to be computed again: its formula gives other numbers than Python did, by more than the rounding
- * of the numbers in a trace can explain. That is measured: how much a change in the sixth digit changes the result.
+ * Return why a node should not be recomputed: its formula differs from Python's value by more than the rounding in the
+ * trace explains. That bound is measured by perturbing the operands in the sixth digit.
  * @param {Again} again @param {number} node
  */
 function whyUnlike(again, node) {
@@ -212,7 +216,10 @@ function whyUnlike(again, node) {
   return at < 0 ? null : `Its formula gives ${pretty(found[at])} here, and Python computed ${pretty(said[at])}.`;
 }
 
-/** The largest size of what `of` makes of numbers. @param {ArrayLike<number>} all @param {(x: number, k: number) => number} of */
+/**
+ * Return the largest magnitude of `of` over `all`.
+ * @param {ArrayLike<number>} all @param {(x: number, k: number) => number} of
+ */
 const largest = (all, of) => Array.from(all, of).reduce((most, x) => max(most, abs(x)), 0);
 
 /** @param {Held | null} x @returns {Float64Array | number[]} */
@@ -221,7 +228,7 @@ const listOf = (x) => (typeof x === "number" ? [x] : (x ?? []));
 // --- running ---------------------------------------------------------------------------------------------------------
 
 /**
- * What a recipe is given at a node; null where a number is not known.
+ * Fill in the arguments of a recipe at a node; null if a value is unknown.
  * @param {Again} again @param {Recipe} recipe @param {number} node @param {Values} values @param {Held} g
  */
 function givenTo({ graph: { start, operand, slot } }, { given }, node, values, g) {
@@ -235,7 +242,10 @@ function givenTo({ graph: { start, operand, slot } }, { given }, node, values, g
   return given;
 }
 
-/** The numbers of an operation; null where they cannot be computed. @param {Again} again @param {number} node @param {Values} values */
+/**
+ * Compute the value of an operation; null if that is impossible.
+ * @param {Again} again @param {number} node @param {Values} values
+ */
 function compute(again, node, values) {
   const recipe = again.how[node];
   const given = typeof recipe !== "string" && recipe && givenTo(again, recipe, node, values, NaN);
@@ -243,7 +253,7 @@ function compute(again, node, values) {
 }
 
 /**
- * What goes over an edge of a gradient g: by the rule, or by the recorded derivative where nothing is changed.
+ * Compute the VJP of an edge for a gradient g: by the rule, or by the recorded derivative if nothing changed.
  * @param {Again} again @param {Forward} forward @param {number} edge @param {Held} g
  */
 function productOf(again, { values, changed }, edge, g) {
@@ -257,7 +267,10 @@ function productOf(again, { values, changed }, edge, g) {
   return changed[node] || local === null || typeof g !== "number" ? null : g * local;
 }
 
-/** All numbers, when some leaves have others. @param {Again} again @param {Map<number, number>} overrides @returns {Forward} */
+/**
+ * Compute all values after some leaves changed.
+ * @param {Again} again @param {Map<number, number>} overrides @returns {Forward}
+ */
 function runForward(again, overrides) {
   const { graph, base } = again;
   const { count, kind, start, operand } = graph;
@@ -283,12 +296,12 @@ function runForward(again, overrides) {
 }
 
 /**
- * The events of one backward pass again; and `last` has, by node, which of them brought it something last.
+ * Replay the events of a backward pass; `last` maps each node to the last event that contributed to its gradient.
  * @param {Again} again @param {Forward} forward @param {Run} run
  */
 function runBackward(again, forward, { root, edge }) {
   const { count, result, operand } = again.graph;
-  // A list of numbers from the beginning: it is faster than one that may hold anything.
+  // Numbers from the start: V8 stores such arrays unboxed.
   const [upstream, contribution, total] = [0, 1, 2].map(() => new Array(edge.length).fill(NaN));
   const last = new Int32Array(count).fill(-1);
   const y = forward.values[root];
@@ -304,12 +317,15 @@ function runBackward(again, forward, { root, edge }) {
   return { root, edge, upstream, contribution, total, last };
 }
 
-/** What a run gives to a node. @param {Again} again @param {Forward} forward @param {Run} run @param {number} node */
+/**
+ * Return the gradient of a node in a run.
+ * @param {Again} again @param {Forward} forward @param {Run} run @param {number} node
+ */
 function gradientOf(again, forward, run, node) {
   const { total, last } = runBackward(again, forward, run);
   if (last[node] >= 0) return total[last[node]];
   if (node === run.root) return 1;
-  return again.graph.state[node] === BLOCKED ? null : 0; // 0 for what the root does not depend on
+  return again.graph.state[node] === BLOCKED ? null : 0; // 0 if the root does not depend on it
 }
 
 /** @param {Held | null} a @param {Held | null} b */
@@ -318,7 +334,10 @@ function added(a, b) {
   return typeof a === "number" ? a + Number(b) : a.map((x, k) => x + listOf(b)[k]);
 }
 
-/** With pictures in place of arrays. @param {Graph} graph @param {ReturnType<typeof runBackward>} run @returns {Run} */
+/**
+ * Convert the arrays of a run to `Cells`.
+ * @param {Graph} graph @param {ReturnType<typeof runBackward>} run @returns {Run}
+ */
 function picturesOf(graph, { root, edge, upstream, contribution, total }) {
   const shownAt = (/** @type {Int32Array} */ ends) => (/** @type {Held | null} */ x, /** @type {number} */ k) =>
     shown(graph, ends[edge[k]], x);
@@ -327,7 +346,7 @@ function picturesOf(graph, { root, edge, upstream, contribution, total }) {
 }
 
 /**
- * An array of a node as a picture; a number as it is.
+ * Convert an array of a node to `Cells`; return a scalar unchanged.
  * @param {Graph} graph @param {number} node @param {Held | null} x
  * @returns {Quantity | null}
  */

@@ -1,16 +1,16 @@
 /**
- * The language in which a trace says how operations compute: JavaScript for one number, such as "(g * Math.cos(a))",
- * with brackets around each sign and what it joins. It is always read here, and only what was read is ever run: as code
- * that the browser translates, or, where the page forbids that, as functions of functions.
+ * The expression language in which a trace defines operations: scalar JavaScript such as "(g * Math.cos(a))", fully
+ * parenthesised. Expressions are always parsed here, and only what was parsed is run: compiled by the browser, or, if
+ * the page forbids that, interpreted by closures.
  */
 
 import { NUMERIC } from "./numeric.js";
 
-/** @typedef {(memory: any) => any} Computation from numbers that lie at known places */
+/** @typedef {(memory: any) => any} Computation on values in memory */
 
 const TOKEN = /\d[\d.]*(?:e[-+]?\d+)?|Math\.\w+|[\p{L}_][\p{L}\p{N}_]*|[(),]|[^\s\p{L}\p{N}_(),]+/gu;
 
-/** A function or a constant, of Math's or ours; undefined if there is none. @param {string} name */
+/** Return a function or constant of Math or NUMERIC; undefined if there is none. @param {string} name */
 function known(name) {
   const inMath = name.startsWith("Math.");
   const [table, own] = /** @type {[any, string]} */ (inMath ? [Math, name.slice(5)] : [NUMERIC, name]);
@@ -18,8 +18,8 @@ function known(name) {
 }
 
 /**
- * What `text` says: `leaf` makes something of a number, or of a name, `call` of a function and what it is given.
- * Throws an Error for anything that is not of this language.
+ * Parse an expression. `leaf` converts a number or a name, `call` a function and its arguments. Throws an Error for
+ * anything outside the language.
  * @template T
  * @param {string} text
  * @param {(leaf: number | null | string) => T} leaf
@@ -44,7 +44,7 @@ export function readExpression(text, leaf, call) {
     if (value !== undefined && typeof value !== "function") return leaf(value);
     return token.includes(".") ? refuse() : leaf(token);
   };
-  /** What a function is given, or what signs join. @param {string} name */
+  /** Parse arguments, or operands and their operators. @param {string} name */
   const readBrackets = (name) => {
     /** @type {T[]} */
     const args = [];
@@ -55,7 +55,7 @@ export function readExpression(text, leaf, call) {
     }
     at += 1;
     if (!name && !signs && args.length === 1) return args[0];
-    if (!name && signs === "-" && args.length === 1) args.unshift(leaf(-0)); // −x is −0 − x, for zeros too
+    if (!name && signs === "-" && args.length === 1) args.unshift(leaf(-0)); // −x is computed as −0 − x, which is right for zeros too
     const f = known(name || signs);
     const fits = typeof f === "function" && args.length > 0 && f.length === args.length;
     return fits && (!name || signs === ",".repeat(args.length - 1)) ? call(f, args) : refuse();
@@ -65,8 +65,8 @@ export function readExpression(text, leaf, call) {
 }
 
 /**
- * What a text computes, as code: `place` says where a name's number lies in the memory m, `around` what is done with
- * the expression. Null where the page forbids to make code of text.
+ * Compile an expression to JavaScript. `place` maps a name to its location in the memory m, `around` wraps the
+ * expression. Return null if the page forbids `new Function`.
  * @param {string} text
  * @param {(name: string) => string} place
  * @param {(expression: string) => string} around
@@ -88,7 +88,7 @@ export function compiled(text, place, around) {
 }
 
 /**
- * The same without code.
+ * Interpret an expression, without compiling it.
  * @param {string} text
  * @param {(name: string) => number} place
  * @returns {Computation}

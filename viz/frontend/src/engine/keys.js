@@ -1,4 +1,4 @@
-/** Keys for what what-if can change: a leaf that holds a number, or an element of a leaf. They are numbers themselves. */
+/** Keys of the values that what-if can change: a scalar leaf, or an element of a leaf. Keys are integers. */
 
 import { tiled } from "../base/tiles.js";
 import { floor, max } from "../base/math.js";
@@ -6,35 +6,41 @@ import { LEAF } from "../model/trace.js";
 
 /** @typedef {import("../base/types.js").Graph} Graph */
 
-/** An element of a leaf, as a key among leaves. @param {Graph} graph @param {number} node @param {number} cell */
+/** Return the key of an element of a leaf. @param {Graph} graph @param {number} node @param {number} cell */
 export const elementKey = ({ count }, node, cell) => node + count * (cell + 1);
 
-/** The leaf of a key. @param {Graph} graph @param {number} key */
+/** Return the leaf of a key. @param {Graph} graph @param {number} key */
 export const leafOf = ({ count }, key) => key % count;
 
-/** The place in its leaf, row by row; 0 for the number of a leaf. @param {Graph} graph @param {number} key */
+/** Return the row-major index of a key's element; 0 for a scalar leaf. @param {Graph} graph @param {number} key */
 export const cellOf = ({ count }, key) => max(0, floor(key / count) - 1);
 
-/** A number, or all numbers of an array row by row; null if not all are known. @param {import("../base/types.js").Quantity | null} x */
+/**
+ * Return a scalar, or the elements of an array in row-major order; null if not all are known.
+ * @param {import("../base/types.js").Quantity | null} x
+ */
 export function wholeOf(x) {
   if (x === null || typeof x === "number") return x;
   return x.step ? null : tiled(x.cells, x.shape, true);
 }
 
-/** The number of a key. @param {Graph} graph @param {import("../base/types.js").Numbers} numbers @param {number} key */
+/**
+ * Return the value of a key.
+ * @param {Graph} graph @param {import("../base/types.js").Numbers} numbers @param {number} key
+ */
 export function numberAt(graph, numbers, key) {
   const x = wholeOf(numbers.value[leafOf(graph, key)]);
   return typeof x === "number" ? x : (x?.[cellOf(graph, key)] ?? NaN);
 }
 
-/** Whether the elements of a node can be changed, or its one number. @param {Graph} graph @param {number} node */
+/** Whether the value or the elements of a node can be changed. @param {Graph} graph @param {number} node */
 export function isFree({ kind, tensors, numbers }, node) {
   const float = tensors.get(node)?.dtype.startsWith("float") ?? true;
   return kind[node] === LEAF && float && wholeOf(numbers.value[node]) !== null;
 }
 
 /**
- * The key of a name such as “a” or “w[0, 1]”; -1: there is none.
+ * Return the key of a name such as “a” or “w[0, 1]”; -1 if there is none.
  * @param {Graph} graph @param {string} name @param {(node: number) => string} [nameOf]
  */
 export function keyNamed(graph, name, nameOf = (node) => graph.names[node] ?? graph.title(node)) {
@@ -54,8 +60,9 @@ export function keyNamed(graph, name, nameOf = (node) => graph.names[node] ?? gr
 }
 
 /**
- * What to call the leaf or the element of a key. @param {Graph} graph @param {number} key
- * @param {string} [name] of the leaf
+ * Return the name of a key's leaf or element.
+ * @param {Graph} graph @param {number} key
+ * @param {string} [name] the leaf's name
  */
 export function keyTitle(graph, key, name = graph.title(leafOf(graph, key))) {
   const { shape } = graph.tensors.get(leafOf(graph, key)) ?? {};

@@ -1,18 +1,18 @@
-/** The loops by which a trace says how tensors are computed: see minigrad/backends/loops.py. */
+/** Loop programs, by which a trace defines how tensors are computed: see minigrad/backends/loops.py. */
 
 import { max } from "../base/math.js";
 import { compiled, interpreted } from "./expression.js";
 
 /** @typedef {(number | Float64Array)[]} Memory */
 
-const NAMES = "oabcdefhijk"; // the result, and what is read
+const NAMES = "oabcdefhijk"; // the result, then the inputs
 
-const LARGEST = 1e7; // numbers of a result: more would stop the page
-const LONGEST = 1e8; // rounds of a loop
+const LARGEST = 1e7; // elements of a result: more would freeze the page
+const LONGEST = 1e8; // iterations of a loop
 
 /**
- * A program of a trace, as a function of a node, its gradient, and its operands. Throws an Error if it says nothing that
- * can be run, for traces come from files too; the function gives null where it reads what is not there.
+ * Compile a program of a trace to a function of a node, its gradient and its operands. Throws an Error for an invalid
+ * program, since traces come from files too; the function returns null if it reads a missing array.
  * @param {Record<string, any>} program
  * @returns {(given: Memory) => Float64Array | null}
  */
@@ -28,7 +28,7 @@ export function programOf({ "first": first, "sizes": sizes, "result": result, "l
       });
       steps.forEach((/** @type {any} */ step, /** @type {number} */ k) => {
         const { "o": o, "by": by } = loops[k];
-        const empty = by === "max" ? -Infinity : by ? Infinity : -0; // to −0 even a −0 can be added
+        const empty = by === "max" ? -Infinity : by ? Infinity : -0; // −0: adding −0 to it gives −0
         memory[o[0]] ??= new Float64Array(sizes[o[0] - first]).fill(empty);
         step(memory);
       });
@@ -39,7 +39,10 @@ export function programOf({ "first": first, "sizes": sizes, "result": result, "l
   };
 }
 
-/** One loop: o says where its result lies, x what it reads. @param {Record<string, any>} loop @returns {(memory: Memory) => void} */
+/**
+ * Compile one loop: `o` describes its output, `x` its inputs.
+ * @param {Record<string, any>} loop @returns {(memory: Memory) => void}
+ */
 function stepOf({ "f": f, "n": n, "o": o, "x": x, "by": by }) {
   /** @type {number[][]} */
   const views = [o, ...x];

@@ -1,6 +1,6 @@
 /**
- * What formulas name and JavaScript's Math lacks, or has with other corners than Python's floats: it agrees with
- * minigrad's device "python", at 0, at infinity and for NaN too.
+ * Functions that formulas use and that Math lacks, or whose edge cases differ from Python's: they agree with minigrad's
+ * "python" device at 0, infinity and NaN.
  */
 
 import { abs, exp, finite, floor, round, sign, sqrt } from "../base/math.js";
@@ -34,9 +34,9 @@ export const NUMERIC = {
     if (rest === 0) return b < 0 ? -0 : 0;
     return rest < 0 !== b < 0 ? rest + b : rest;
   },
-  /** C's, for which 1 to any power is 1, and so is −1 to an infinite one. */
+  /** As in C: 1 to any power is 1, and so is −1 to an infinite power. */
   pow: (a, b) => (a === 1 || (a === -1 && (b === Infinity || b === -Infinity)) ? 1 : a ** b),
-  /** Halves to the even neighbour. */
+  /** Ties round to even. */
   round: (a) => {
     const up = round(a);
     return abs(a % 1) === 0.5 && up % 2 !== 0 ? up - 1 : up;
@@ -55,7 +55,7 @@ export const NUMERIC = {
     return e / (1 + e);
   },
   softplus: (a) => (a <= 0 ? 0 : a) + Math.log1p(exp(-abs(a))),
-  relu: (a) => (a <= 0 ? 0 : a), // this way round NaN stays NaN
+  relu: (a) => (a <= 0 ? 0 : a), // in this order NaN stays NaN
   relu6: (a) => (a <= 0 ? 0 : a >= 6 ? 6 : a),
   hardtanh: clamp,
   leakyrelu: (a, slope) => (a > 0 ? a : a * slope),
@@ -72,7 +72,7 @@ function clamp(a, min, max) {
 }
 
 /**
- * The quotient rounded down, exactly: 1 / 0.1 is rounded to 10, but 0.1 goes into 1 only nine times.
+ * Floor division, exact: 1 / 0.1 rounds to 10, but 0.1 fits into 1 only nine times.
  * @param {number} a
  * @param {number} b
  */
@@ -82,14 +82,14 @@ function quotient(a, b) {
   const rest = a % b;
   const whole = (a - rest) / b - (rest !== 0 && b < 0 !== rest < 0 ? 1 : 0);
   if (whole === 0) return a / b < 0 ? -0 : 0;
-  const down = floor(whole); // whole but for a rounding error
+  const down = floor(whole); // an integer, up to rounding
   return whole - down > 0.5 ? down + 1 : down;
 }
 
 /**
- * The error function. Up to 2 by the series whose terms are all positive, so that no digits cancel (Abramowitz and
- * Stegun, "Handbook of Mathematical Functions", 1964, formula 7.1.6); above by the continued fraction of what is
- * missing to 1 (formula 7.1.14), from its end.
+ * The error function. Up to 2, by the series whose terms are all positive, so that no digits cancel (Abramowitz and
+ * Stegun, "Handbook of Mathematical Functions", 1964, formula 7.1.6); above, by the continued fraction of its
+ * complement (formula 7.1.14), evaluated from its end.
  * @param {number} a
  */
 function erf(a) {

@@ -1,56 +1,56 @@
 /**
- * The first two steps of `layout`: a column for each node, and a lane for each value that is used far away.
- * Mirrors minigrad_viz/layout/graph.py, function by function.
+ * Steps 1 and 2 of `layout`: assign a column to each node, and a lane to each value with distant consumers. Mirrors
+ * minigrad_viz/layout/graph.py, function by function.
  *
- * An *outlet* is where links leave the right side of a vertex. A node has one for each of its wires, from top to
- * bottom, the first numbered as the node itself; a dummy is its own.
+ * An *outlet* is the point where links leave the right side of a vertex. A node has one for each of its wires, from top
+ * to bottom, the first with the same number as the node; a dummy is its own outlet.
  */
 
 import { max, min } from "../base/math.js";
 
-/** @typedef {[number, number]} Point x and y, or width and height */
-/** @typedef {[number, number]} Edge the source and the target */
+/** @typedef {[number, number]} Point (x, y), or (width, height) */
+/** @typedef {[number, number]} Edge source and target */
 
 /**
- * Where edges leave and arrive, if it is not the middle of the right side and, in slot order, the left one.
- * A *wire* carries one value: its edges leave one node at one height, and share a lane. A node in `first`, which
- * has no inputs, stands alone with its like in the first column; one in `last`, without consumers, in the last.
+ * Positions where edges leave and arrive, if not the middle of the right side and, in slot order, the left side. A
+ * *wire* carries one value: its edges leave a node at the same height, and share a lane. A node in `first`, which has
+ * no inputs, is in the first column with only such nodes; one in `last`, without consumers, in the last column.
  * @typedef {object} Ports
- * @property {ArrayLike<number>} [wires] by edge, any number that tells the wires of a node apart; else by source
- * @property {ArrayLike<number | null>} [leave] by edge, how far below the centre of its source it leaves; else the
- *   wires of a box leave about its middle
- * @property {ArrayLike<number | null>} [arrive] by edge, how far below the centre of its target it arrives; either
+ * @property {ArrayLike<number>} [wires] by edge, a number that distinguishes the wires of a node; by default one wire per source
+ * @property {ArrayLike<number | null>} [leave] by edge, its offset below the centre of its source; by default the
+ *   wires of a box leave around its middle
+ * @property {ArrayLike<number | null>} [arrive] by edge, its offset below the centre of its target; either
  *   for all inputs of a node or for none
- * @property {Map<number, number>} [first] these nodes, with the depth of what they stand for
+ * @property {Map<number, number>} [first] these nodes, with the depths of the values they represent
  * @property {Set<number>} [last]
  */
 
 /**
- * The graph cut into links. Vertices below `nodes` are nodes, the others dummies.
+ * The graph split into links. Vertices below `nodes` are nodes, the others dummies.
  * @typedef {object} Layered
  * @property {number} nodes
  * @property {ArrayLike<Edge>} edges
  * @property {number[]} rank by vertex: its column
- * @property {number[]} depth by outlet: the longest way to its node from a leaf, in edges
+ * @property {number[]} depth by outlet: longest path to its node from a leaf, in edges
  * @property {number[][]} inputs by node: the edges that arrive, from top to bottom
- * @property {(number | null)[]} arrive by edge: how far below its target's centre it arrives, if that is given
+ * @property {(number | null)[]} arrive by edge: the given offset below its target's centre
  * @property {number[]} wire by edge: its wire
- * @property {number[][]} lane by wire: the outlets from which it goes on, from left to right
+ * @property {number[][]} lane by wire: its outlets, from left to right
  * @property {number[][]} outlets by vertex: its outlets, from top to bottom
  * @property {number[]} owner by outlet: its vertex
- * @property {Set<number>} loose the nodes of which it is not given how far below their centre wires leave
- * @property {number[]} leave by outlet: how far below the centre of its vertex it is
+ * @property {Set<number>} loose nodes whose wires have no given offsets
+ * @property {number[]} leave by outlet: its offset below the centre of its vertex
  * @property {number[]} feeder by edge: its last outlet before the target, or -1
  * @property {number[][]} before by vertex: the outlets whose links arrive, in order
  * @property {number[][]} after by outlet: the vertices where its links end
  * @property {number[]} half by vertex: half its height
  * @property {number[][]} columns from top to bottom
- * @property {number[]} mate by vertex: the outlet before that is level with it, or -1
- * @property {number[]} port by edge: how far below its target's centre it arrives
+ * @property {number[]} mate by vertex: the preceding outlet aligned with it, or -1
+ * @property {number[]} port by edge: its offset below the centre of its target
  */
 
 /**
- * The vertices of the next column to which `vertex` is linked.
+ * Return the vertices of the next column to which `vertex` is linked.
  * @param {Layered} graph
  * @param {number} vertex
  * @returns {number[]}
@@ -61,11 +61,11 @@ export function consumersOf(graph, vertex) {
 }
 
 /**
- * The column of each node, and its depth.
+ * Assign a column and a depth to each node.
  *
- * A node starts in the column of its depth, then moves right as long as that stretches no more edges than it
- * shortens; so a leaf stands just before its first consumer. Gansner et al. (1993) find the optimum by
- * network simplex; this is one pass, exact where inputs form a tree.
+ * A node starts in the column of its depth, then moves right while that lengthens no more edges than it shortens; so a
+ * leaf is just before its first consumer. Gansner et al. (1993) find the optimum by network simplex; this is one pass,
+ * exact where inputs form a tree.
  * @param {number} nodes
  * @param {ArrayLike<Edge>} edges
  * @param {Ports} ports
@@ -87,7 +87,7 @@ export function rankNodes(nodes, edges, ports) {
   const depth = Array.from({ length: nodes }, (_, node) => first.get(node) ?? 0);
   const start = Number(first.size > 0);
   const rank = Array.from({ length: nodes }, (_, node) => (first.has(node) ? 0 : start));
-  // How many edges grow if the node moves right and takes along what only it uses. An edge of its own costs
+  // How many edges lengthen if the node moves right together with the inputs that only it uses. Its own edge costs
   // more than one from a shared value, which often has a lane there already.
   const stretch = new Array(nodes).fill(0);
   let last = 0;
@@ -109,7 +109,7 @@ export function rankNodes(nodes, edges, ports) {
 }
 
 /**
- * Cut every edge into links, by way of the lane of its wire; all lanes together have at most `dummies`.
+ * Split every edge into links along the lane of its wire; all lanes together have at most `dummies` dummies.
  * @param {ArrayLike<Edge>} edges
  * @param {number[]} rank
  * @param {number[]} depth
@@ -120,7 +120,7 @@ export function rankNodes(nodes, edges, ports) {
 export function cutIntoLinks(edges, rank, depth, ports, dummies) {
   const { wire, wires } = numberWires(edges, ports);
   const nodes = rank.length;
-  const last = new Array(wires.length).fill(-1); // the column of each wire's last consumer
+  const last = new Array(wires.length).fill(-1); // column of each wire's last consumer
   for (let edge = 0; edge < edges.length; edge++) last[wire[edge]] = max(last[wire[edge]], rank[edges[edge][1]]);
   const lane = wires.map(({ node }) => [node]);
   const length = wires.map(({ node }, at) => last[at] - rank[node] - 1);
@@ -162,7 +162,7 @@ export function cutIntoLinks(edges, rank, depth, ports, dummies) {
 }
 
 /**
- * The wire of each edge; and of each wire its node and how far below the centre it leaves, from top to bottom.
+ * Number the wires: return the wire of each edge, and for each wire its node and its offset, from top to bottom.
  * @param {ArrayLike<Edge>} edges
  * @param {Ports} ports
  * @returns {{wire: number[], wires: {node: number, below: number}[]}}
@@ -184,7 +184,7 @@ function numberWires(edges, ports) {
 }
 
 /**
- * Fill in which edges and links arrive where.
+ * Fill in the incoming edges and links of each vertex.
  * @param {Layered} graph
  */
 function linkVertices(graph) {

@@ -1,20 +1,20 @@
 /**
- * The fourth step of `layout`: choose the links that shall be level, and a height for everything.
- * Mirrors minigrad_viz/layout/heights.py, function by function.
+ * Step 4 of `layout`: choose the links to align, and assign a y coordinate to everything. Mirrors
+ * minigrad_viz/layout/heights.py, function by function.
  */
 
 import { max, min } from "../base/math.js";
 
 /** @typedef {import("./graph.js").Layered} Layered */
-/** @typedef {Map<number, number>[]} Apart by row: the rows next below, and how far at least */
-/** @typedef {{other: number[], down: number[]}[]} Pulls by row: the rows linked to it, and how far below those it is */
+/** @typedef {Map<number, number>[]} Apart by row: the rows just below, and the minimum distance */
+/** @typedef {{other: number[], down: number[]}[]} Pulls by row: the linked rows, and the offset below them */
 
 /**
- * Choose the links that shall be level: no two of them cross, or share an end on the same side.
+ * Choose the links to align: no two of them cross or share an end on the same side.
  *
- * First come lanes, then the link from each node's deepest input, which carries the main line of the
- * computation. Inputs of equal depth leave their node free to stand between them, and so do several
- * consumers in one column their source.
+ * Lanes take precedence, then the link from each node's deepest input, which carries the main line of the computation.
+ * A node whose inputs have equal depth is left free between them, and so is a source between several consumers in one
+ * column.
  * @param {Layered} graph
  */
 export function straighten(graph) {
@@ -48,7 +48,7 @@ export function straighten(graph) {
 }
 
 /**
- * The outlet of the deepest input of a vertex, or -1 if there are several or none.
+ * Return the outlet of the deepest input of a vertex; -1 if there are several or none.
  * @param {Layered} graph
  * @param {number} vertex
  * @returns {number}
@@ -68,7 +68,7 @@ function mainInput(graph, vertex) {
 }
 
 /**
- * Whether the links from `outlet` end at one node, dummies not counted.
+ * Whether the links from `outlet` end at one node, not counting dummies.
  * @param {Layered} graph
  * @param {number} outlet
  * @returns {boolean}
@@ -79,8 +79,8 @@ function hasOneConsumer(graph, outlet) {
 }
 
 /**
- * Put the ports of each node in slot order, a level input's at the centre, else all about the centre.
- * Several outlets come in the order in which their links end, about the centre. Given heights stay.
+ * Place the ports of each node in slot order, an aligned input's at the centre, else all around the centre. Outlets are
+ * sorted by where their links end, around the centre. Given offsets are kept.
  * @param {Layered} graph
  */
 export function placePorts(graph) {
@@ -105,7 +105,7 @@ export function placePorts(graph) {
 /** @param {Layered} graph */
 function placeOutlets(graph) {
   if (graph.owner.length === graph.rank.length) return;
-  const sum = new Float64Array(graph.owner.length); // by outlet: of the places where its links end
+  const sum = new Float64Array(graph.owner.length); // by outlet: sum of the positions where its links end
   const count = new Int32Array(graph.owner.length);
   let at = 0;
   for (const column of graph.columns) {
@@ -128,12 +128,12 @@ function placeOutlets(graph) {
 }
 
 /**
- * The y of each vertex. Vertices joined by level links form a row, as the blocks of Brandes and Köpf (2002).
+ * Return the y of each vertex. Vertices joined by aligned links form a row, like the blocks of Brandes and Köpf (2002).
  *
- * Again and again each row moves halfway to where its links would be level on average, an input counting
- * as much as three consumers so that a node stands between its inputs, as in a tree. Then rows are pushed
- * apart, both down and up: the mean of two placements that keep all distances keeps them too, and so does
- * the larger or smaller of two, which bounds the height of the drawing.
+ * In each iteration a row moves halfway to the position where its links would be level on average; an input weighs as
+ * much as three consumers, so that a node is centred between its inputs, as in a tree. Then rows are pushed apart, both
+ * down and up: the mean of two placements that respect all distances respects them too, and so does their elementwise
+ * minimum or maximum, which bounds the height of the drawing.
  * @param {Layered} graph
  * @param {number} gap
  * @param {number} moves
@@ -156,7 +156,7 @@ export function settleHeights(graph, gap, moves) {
 }
 
 /**
- * The row of each vertex, and how far below the row's height its centre is: 0 unless heights of ports are given.
+ * Return the row of each vertex, and its offset below the row's y: 0 unless port offsets are given.
  * @param {Layered} graph
  * @returns {{row: number[], shift: number[], count: number}}
  */
@@ -182,7 +182,7 @@ function formRows(graph) {
 }
 
 /**
- * By row: the rows next below, and how far at least.
+ * Return for each row the rows just below it, and the minimum distance.
  * @param {Layered} graph
  * @param {number[]} row
  * @param {number[]} shift
@@ -208,7 +208,7 @@ function rowDistances(graph, row, shift, count, gap) {
 }
 
 /**
- * By row: each row linked to it, and how far below that one the link is level.
+ * Return for each row the rows linked to it, and the offset at which the link is level.
  * @param {Layered} graph
  * @param {number[]} row
  * @param {number[]} shift
@@ -237,7 +237,7 @@ function rowPulls(graph, row, shift, count) {
 }
 
 /**
- * Where the links of a row would be level on average.
+ * Return the position at which the links of a row would be level on average.
  * @param {Pulls[number]} some
  * @param {number[]} y
  * @returns {number}
@@ -249,8 +249,8 @@ function pullOf(some, y) {
 }
 
 /**
- * The heights between which each row stays, so that nodes have room to be centred, and little more.
- * Beside a box with given ports, which may be tall, others have all its height.
+ * Return bounds on the y of each row: enough room to centre nodes, and little more. Next to a box with given ports,
+ * which may be tall, other nodes can use its full height.
  * @param {Layered} graph
  * @param {number[]} row
  * @param {number[]} shift
@@ -288,7 +288,7 @@ function hasGivenPorts(graph, node) {
 }
 
 /**
- * All rows, each after those above it. Level links never cross, so "above" has no cycles.
+ * Sort the rows topologically, each after those above it. Aligned links never cross, so "above" has no cycles.
  * @param {Apart} apart
  * @returns {number[]}
  */
@@ -307,7 +307,7 @@ function topDown(apart) {
 }
 
 /**
- * The least heights, none above `wish`, that keep all distances.
+ * Return the smallest y of each row, at least `wish`, that respect all distances.
  * @param {Apart} apart
  * @param {number[]} order
  * @param {number[]} wish
@@ -320,7 +320,7 @@ function pushDown(apart, order, wish) {
 }
 
 /**
- * The greatest heights, none below `wish`, that keep all distances.
+ * Return the largest y of each row, at most `wish`, that respect all distances.
  * @param {Apart} apart
  * @param {number[]} order
  * @param {number[]} wish

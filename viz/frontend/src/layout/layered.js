@@ -1,16 +1,16 @@
 /**
- * Place a computation graph in columns: time flows to the right, and straight lines are preferred.
- * Mirrors minigrad_viz/layout/layered.py, function by function, and gives the same coordinates.
+ * Layered layout of a computation graph: time flows to the right, and straight lines are preferred. Mirrors
+ * minigrad_viz/layout/layered.py, function by function, and returns the same coordinates.
  *
  * The layered method of Sugiyama, Tagawa and Toda (1981), in five steps:
  *
- * 1. `rankNodes`    every node gets a column, each edge goes to the right, and edges are kept short;
- * 2. `cutIntoLinks` a value used far away gets a *lane*: one dummy in each column that it crosses;
- * 3. `orderColumns` each column is permuted until few edges cross;
- * 4. `straighten`, `settleHeights`  choose the links that shall be level, and a height for everything;
- * 5. `routeEdges`   each edge becomes a list of points.
+ * 1. `rankNodes`    assign a column to each node: edges go to the right, and are short;
+ * 2. `cutIntoLinks` give a value with distant consumers a *lane*: one dummy in each column that it crosses;
+ * 3. `orderColumns` permute each column until few edges cross;
+ * 4. `straighten`, `settleHeights`  choose the links to align, and a y coordinate for everything;
+ * 5. `routeEdges`   convert each edge to a list of points.
  *
- * A vertex is a node or a dummy; a link joins vertices of neighbouring columns. Nothing recurses.
+ * A vertex is a node or a dummy; a link joins vertices of adjacent columns. Nothing recurses.
  */
 
 import { cutIntoLinks, rankNodes } from "./graph.js";
@@ -24,9 +24,9 @@ import { orderColumns } from "./order.js";
 /** @typedef {import("./graph.js").Ports} Ports */
 
 /**
- * Where everything goes, in the unit of the sizes: x to the right, y down, (0, 0) the top left corner.
- * `routes` lead from the source's right side to the target's left side; they are level inside columns and slant only
- * between them.
+ * The positions of everything, in the unit of the sizes: x to the right, y down, (0, 0) the top left corner. `routes`
+ * lead from the source's right side to the target's left side; they are level inside columns and slope only between
+ * them.
  * @typedef {object} Layout
  * @property {number} width
  * @property {number} height
@@ -35,16 +35,15 @@ import { orderColumns } from "./order.js";
  * @property {number[]} ranks by node: its column
  */
 
-const MOST_DUMMIES = 20000; // lanes may have this many, or one for each node; longer ones become express edges
+const MOST_DUMMIES = 20000; // in all lanes together, or one for each node; longer lanes become express edges
 
 /**
- * Lay out nodes 0, 1, ... with boxes `sizes`, joined by `edges`.
+ * Lay out nodes 0, 1, ... with boxes of `sizes`, joined by `edges`.
  *
- * Nodes are in tape order, so an edge goes to a larger number. The edges into one node are its inputs, in
- * slot order; they arrive at separate ports from top to bottom, and may repeat, as in a*a. Columns are
- * `gapX` apart, the boxes of a column `gapY`. Coordinates are rounded to 0.01. Throws RangeError for an
- * edge that does not go forward or names a node that is not there, and for a size that is negative or not
- * finite.
+ * Nodes are in tape order, so an edge goes to a larger index. The edges into a node are its inputs in slot order; they
+ * arrive at separate ports from top to bottom, and may repeat, as in a*a. The gap between columns is `gapX`, between
+ * the boxes of a column `gapY`. Coordinates are rounded to 0.01. Throws RangeError for an edge that does not go forward
+ * or names a missing node, and for a size that is negative or not finite.
  * @param {ArrayLike<Point>} sizes
  * @param {ArrayLike<Edge>} edges
  * @param {{gapX?: number, gapY?: number, ports?: Ports}} [options]
@@ -84,7 +83,7 @@ export function checkSizes(sizes) {
 }
 
 /**
- * As `layout`, but neither checked nor rounded, and routes may have points in the middle of a level stretch.
+ * Lay out as `layout`, without checks and rounding; routes may have points in the middle of a level segment.
  * @param {ArrayLike<Point>} sizes
  * @param {ArrayLike<Edge>} edges
  * @param {number} gapX
@@ -104,10 +103,10 @@ export function arrange(sizes, edges, gapX, gapY, ports) {
 }
 
 /**
- * How hard to try, less as the graph grows: the one place that keeps to the viewer's time budgets.
+ * Choose the effort, less for larger graphs: the only place that enforces the viewer's time budgets.
  *
- * Returns the sweeps from each start; for each start, the steps of `swapNeighbours` per vertex; the moves of
- * `settleHeights`.
+ * Return the number of sweeps from each start; for each start, the steps of `swapNeighbours` per vertex; the iterations
+ * of `settleHeights`.
  * @param {Layered} graph
  * @returns {{sweeps: number, swaps: number[], moves: number}}
  */
@@ -119,7 +118,7 @@ function effortFor(graph) {
 }
 
 /**
- * Put the columns side by side, the top at 0, and lead each edge along its lane.
+ * Place the columns side by side, with the top at 0, and route each edge along its lane.
  * @param {Layered} graph
  * @param {ArrayLike<Point>} sizes
  * @param {number[]} y
@@ -164,7 +163,7 @@ function routeEdges(graph, sizes, y, gapX, gapY) {
 }
 
 /**
- * The left and the right side of each column.
+ * Return the left and right side of each column.
  * @param {Layered} graph
  * @param {ArrayLike<Point>} sizes
  * @param {number} gapX
@@ -180,7 +179,7 @@ function columnSides(graph, sizes, gapX) {
 }
 
 /**
- * The points between which a lane slants, and how many of them come before each of its outlets.
+ * Return the points where a lane bends, and how many of them precede each of its outlets.
  * @param {Layered} graph
  * @param {number[]} lane
  * @param {Point[]} sides
@@ -202,7 +201,7 @@ function laneBends(graph, lane, sides, out) {
 }
 
 /**
- * Points rounded to 0.01, without those that repeat or lie in the middle of a level stretch.
+ * Round points to 0.01, and remove repeated ones and those in the middle of a level segment.
  * @param {Point[]} points
  * @returns {Point[]}
  */
@@ -220,8 +219,7 @@ export function tidyRoute(points) {
 }
 
 /**
- * The number with two decimals that is nearest to `x`, as Python's `round(x, 2)`: of two that are equally near, which
- * there are for odd multiples of 1/8 alone, the even one.
+ * Round to two decimals, as Python's `round(x, 2)`: ties, which only occur at odd multiples of 1/8, round to even.
  * @param {number} x
  * @returns {number}
  */

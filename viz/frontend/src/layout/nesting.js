@@ -1,14 +1,14 @@
 /**
- * Place a graph in which some blocks are open: frames around their parts, as deep as the blocks lie in each other.
- * Mirrors minigrad_viz/layout/nesting.py, function by function, and gives the same coordinates.
+ * Layout of a graph with open blocks, which are drawn as nested frames around their parts. Mirrors
+ * minigrad_viz/layout/nesting.py, function by function, and returns the same coordinates.
  *
- * An open block is laid out first, alone; then it is one box of the layout around it. A value that crosses its border
- * does so at a port: it enters on the left side and leaves on the right one, and has one port however many uses it has.
- * In the layout of the block the ports are pinned boxes without size. So they come in an order in which few edges
- * cross, and outside the edges follow them.
+ * An open block is laid out first, on its own, and is then a box in the outer layout. A value crosses its border at a
+ * port: it enters on the left side and leaves on the right side, at one port however many consumers it has. In the
+ * block's layout the ports are pinned boxes of zero size. So their order has few crossings, and the edges outside
+ * follow it.
  *
- * A *hop* is the part of an edge that lies in one frame: from a part or an entry to a part or an exit. Edges with the
- * same value share their hops as far as they go the same way.
+ * A *hop* is the part of an edge inside one frame: from a part or an entry to a part or an exit. Edges with the same
+ * value share their hops while they follow the same path.
  */
 
 import { arrange, checkSizes, roundCoordinate, tidyRoute } from "./layered.js";
@@ -22,52 +22,52 @@ import { abs, max } from "../base/math.js";
 /**
  * @typedef {object} Hop
  * @property {number} wire
- * @property {number} begin the part where it begins, or PORT
- * @property {number} end the part where it ends, or PORT
- * @property {number} edge an edge to which it belongs; if it ends at an item that is no frame, the only one
+ * @property {number} begin first part, or PORT
+ * @property {number} end last part, or PORT
+ * @property {number} edge an edge that contains it; the only one if it ends at an item that is not a frame
  */
 
 /**
- * An open block. Its nodes in the layout are its entries, its parts, then its exits.
+ * An open block. The nodes of its layout are its entries, its parts, then its exits.
  * @typedef {object} Frame
- * @property {number[]} parts the items that lie in it directly, in tape order
+ * @property {number[]} parts its direct children, in tape order
  * @property {Map<number, number>} node by part
  * @property {Hop[]} hops
- * @property {Map<string, number>} shared by wire, begin and end: the hop of many edges
+ * @property {Map<string, number>} shared by wire, begin and end: a hop shared by edges
  * @property {Map<number, number>} entries by wire: the depth of the value that enters
- * @property {Map<number, number>} entry by wire: how far its entry is below the frame's centre
- * @property {Map<number, number>} exit by wire: how far its exit is below the frame's centre
+ * @property {Map<number, number>} entry by wire: offset of its entry below the frame's centre
+ * @property {Map<number, number>} exit by wire: offset of its exit below the frame's centre
  * @property {Layout} drawn
- * @property {Point} inner where the layout begins, from the frame's corner; then from the drawing's
+ * @property {Point} inner origin of the layout relative to the frame; later to the drawing
  * @property {number} width
  * @property {number} height
  */
 
 /**
- * Where everything goes, in the unit of the sizes: x to the right, y down, (0, 0) the top left corner. `routes` lead
- * from the source's right side to the target's left side, through the ports of all frames between them: level inside
- * columns, slanting only between them.
+ * The positions of everything, in the unit of the sizes: x to the right, y down, (0, 0) the top left corner. `routes`
+ * lead from the source's right side to the target's left side, through the ports of all frames between them; they are
+ * level inside columns and slope only between them.
  * @typedef {object} Nested
  * @property {number} width
  * @property {number} height
  * @property {[number, number, number, number][]} boxes by item: left, top, width, height
- * @property {number[]} depths by item: how many frames lie around it
+ * @property {number[]} depths by item: number of enclosing frames
  * @property {Point[][]} routes by edge
  */
 
-const FRAME_OF_ALL = -1; // the frame of what lies in no block: the whole drawing
-const PORT = -2; // begin of a hop at an entry of its frame, or end at an exit
+const FRAME_OF_ALL = -1; // the root frame: the whole drawing
+const PORT = -2; // a hop begins at an entry of its frame, or ends at an exit
 
 /**
- * Lay out items 0, 1, ..., of which item i lies in item `outer[i]`, or in none if that is -1.
+ * Lay out items 0, 1, ..., where item i is inside item `outer[i]`, or at the top level if that is -1.
  *
- * An item in which others lie is an open block, drawn as a frame. Its size is that of its header, the strip on top
- * in which nothing else is drawn; the frame is at least that wide. The size of any other item is that of its box.
- * A block comes before its parts. `edges` join items that are no frames; the edges into one item are its inputs, in
- * slot order. Of `ports` there are `wires`, `leave` and `arrive`. Coordinates are rounded to 0.01.
+ * An item that contains others is an open block, drawn as a frame. Its size is that of its header, a strip at the top
+ * in which nothing else is drawn; the frame is at least that wide. The size of any other item is that of its box. A
+ * block comes before its parts. `edges` join items that are not frames; the edges into an item are its inputs, in slot
+ * order. `ports` may have `wires`, `leave` and `arrive`. Coordinates are rounded to 0.01.
  *
- * Throws RangeError for an item that comes before its block, for an edge that ends at a frame or at no item, for
- * edges that make a cycle where a block is taken as one, and for sizes as `layout` does.
+ * Throws RangeError for an item that comes before its block, for an edge that ends at a frame or a missing item, for
+ * edges that form a cycle between blocks, and for sizes as `layout` does.
  * @param {ArrayLike<Point>} sizes
  * @param {ArrayLike<number>} outer
  * @param {ArrayLike<Edge>} edges
@@ -96,7 +96,7 @@ export function nest(sizes, outer, edges, { gapX = 48, gapY = 16, padding = 12, 
 }
 
 /**
- * The frames, by item, each after the one around it; and how many frames lie around each item.
+ * Return the frames, by item, each after its parent; and the number of frames around each item.
  * @param {ArrayLike<number>} outer
  * @returns {{frames: Map<number, Frame>, depths: number[]}}
  */
@@ -134,10 +134,10 @@ function frameOf(frames, item) {
   return /** @type {Frame} */ (frames.get(item));
 }
 
-// -- Edges are split into hops --------------------------------------------------------------------
+// -- Split edges into hops --------------------------------------------------------------------------
 
 /**
- * Write down the hops in their frames. Returns by edge its hops in order: the frame, and the number there.
+ * Record the hops in their frames. Return for each edge its hops in order: the frame, and the index there.
  * @param {ArrayLike<number>} outer
  * @param {ArrayLike<Edge>} edges
  * @param {Map<number, Frame>} frames
@@ -173,7 +173,7 @@ function splitEdges(outer, edges, frames, depths, ports) {
 }
 
 /**
- * The number of the hop in frame `item`; a new one, unless it ends at a port and is there already.
+ * Return the index of a hop in frame `item`; add it unless it ends at a port and exists already.
  * @param {Map<number, Frame>} frames
  * @param {number} item
  * @param {Hop} hop
@@ -195,7 +195,7 @@ function addHop(frames, item, hop, far) {
 }
 
 /**
- * By item, the longest way to it from a leaf, in edges.
+ * Return for each item the longest path to it from a leaf, in edges.
  * @param {number} items
  * @param {ArrayLike<Edge>} edges
  * @param {Map<number, Frame>} frames
@@ -220,7 +220,7 @@ function valueDepths(items, edges, frames) {
 }
 
 /**
- * The items, each after its inputs: in the order of the keys, as far as that may be.
+ * Sort the items topologically, inputs first, in the order of the keys where possible.
  * @param {Map<number, number[]>} inputs
  * @returns {number[]}
  */
@@ -253,10 +253,10 @@ function inputsFirst(inputs) {
   return order;
 }
 
-// -- Frames are laid out from the inside to the outside -------------------------------------------
+// -- Lay out frames from the inside out --------------------------------------------------------------
 
 /**
- * Lay out the parts of a frame, after the frames in it, and so find its size and the heights of its ports.
+ * Lay out the parts of a frame, whose inner frames are laid out already, and set its size and port offsets.
  * @param {Map<number, Frame>} frames
  * @param {number} item
  * @param {ArrayLike<Point>} sizes
@@ -305,7 +305,7 @@ function arrangeFrame(frames, item, sizes, ports, { gapX, gapY, padding }) {
 }
 
 /**
- * Where the hops of a frame leave and arrive: at the ports of the frames in it, or as `ports` says.
+ * Return the ports of a frame's hops: those of its inner frames, or as `ports` specifies.
  * @param {Map<number, Frame>} frames
  * @param {Frame} frame
  * @param {Ports} ports
@@ -328,10 +328,10 @@ function innerPorts(frames, frame, ports) {
   return { wires: frame.hops.map(({ wire }) => wire), leave, arrive, first, last };
 }
 
-// -- Then all is put in one picture ---------------------------------------------------------------
+// -- Combine the frames into one drawing -----------------------------------------------------------
 
 /**
- * The boxes of all items, from the outside to the inside.
+ * Return the boxes of all items, from the outside in.
  * @param {ArrayLike<Point>} sizes
  * @param {ArrayLike<number>} outer
  * @param {Map<number, Frame>} frames
@@ -353,8 +353,8 @@ function placeItems(sizes, outer, frames) {
 }
 
 /**
- * One route along all hops of an edge. Heights that differ by less than an error of rounding are made equal.
- * Where a title makes a frame wider than what is in it, the edge runs on level to the border: hops begin level.
+ * Join the hops of an edge into one route. Heights that differ only by rounding are made equal. If a title makes a
+ * frame wider than its contents, the edge continues level to the border: hops begin level.
  * @param {[number, number][]} path
  * @param {Map<number, Frame>} frames
  * @returns {Point[]}

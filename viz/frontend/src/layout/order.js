@@ -1,6 +1,6 @@
 /**
- * The third step of `layout`: permute each column until few links cross. Mirrors
- * minigrad_viz/layout/order.py, function by function.
+ * Step 3 of `layout`: permute each column until few links cross. Mirrors minigrad_viz/layout/order.py, function by
+ * function.
  */
 
 import { consumersOf } from "./graph.js";
@@ -8,18 +8,18 @@ import { max, min } from "../base/math.js";
 
 /** @typedef {import("./graph.js").Layered} Layered */
 /**
- * The places where the links of a column's vertices end in another column, in order: those of vertex v are
+ * The positions in an adjacent column where the links of a column's vertices end, in order: those of vertex v are
  * `places[start[v]]` to `places[stop[v] - 1]`.
  * @typedef {{start: Int32Array, stop: Int32Array, places: Int32Array}} Ends
  */
 
 /**
- * Permute the columns so that few links cross: sweep left and right by turns, keep the best order met.
+ * Permute the columns so that few links cross: sweep left and right alternately, and keep the best order found.
  *
- * A vertex goes to the mean place of its neighbours, as in Sugiyama et al. (1981); then neighbours in a
- * column change places, as in Gansner et al. (1993). No one start suits all graphs: a walk back from the
- * outputs has no crossings for an expression tree, tape order suits many like samples. Each start ends
- * after six sweeps without progress.
+ * A vertex moves to the mean position of its neighbours, as in Sugiyama et al. (1981); then adjacent vertices of a
+ * column are swapped, as in Gansner et al. (1993). No single start suits all graphs: a walk back from the outputs has
+ * no crossings for an expression tree, tape order suits many similar samples. Each start ends after six sweeps without
+ * progress.
  * @param {Layered} graph
  * @param {number} sweeps
  * @param {number[]} swaps
@@ -47,7 +47,7 @@ export function orderColumns(graph, sweeps, swaps) {
 }
 
 /**
- * Ends with room for any column.
+ * Allocate ends for any column.
  * @param {Layered} graph
  * @returns {Ends}
  */
@@ -66,7 +66,7 @@ function copyColumns(graph) {
 }
 
 /**
- * The columns in the order in which a walk from the outputs back meets their vertices.
+ * Return the columns in the order in which a walk back from the outputs visits their vertices.
  * @param {Layered} graph
  * @returns {number[][]}
  */
@@ -90,10 +90,10 @@ function walkBack(graph) {
 }
 
 /**
- * How many pairs of links cross, in O(E log V): Barth, Jünger and Mutzel (2002).
+ * Count the crossing pairs of links, in O(E log V): Barth, Jünger and Mutzel (2002).
  *
- * Read a column from top to bottom, port by port, and write down where each link comes from: a crossing is a
- * pair in the wrong order. So inputs of one node that arrive at each other's port cross too.
+ * Read a column from top to bottom, port by port, and list the origin of each link: a crossing is an inversion. So
+ * inputs of one node that arrive at each other's port cross too.
  * @param {Layered} graph
  * @returns {number}
  */
@@ -101,7 +101,7 @@ export function countCrossings(graph) {
   let total = 0;
   const place = new Int32Array(graph.owner.length); // by outlet
   const tree = new Int32Array(graph.owner.length + 1);
-  const origins = new Int32Array(graph.wire.length + graph.rank.length); // at least as many as links
+  const origins = new Int32Array(graph.wire.length + graph.rank.length); // at least the number of links
   for (let right = 1; right < graph.columns.length; right++) {
     let count = 0;
     for (const vertex of graph.columns[right - 1]) for (const outlet of graph.outlets[vertex]) place[outlet] = ++count;
@@ -120,9 +120,9 @@ export function countCrossings(graph) {
 }
 
 /**
- * The pairs of numbers of which the larger comes first.
+ * Count the inversions.
  * @param {Int32Array} origins
- * @param {Int32Array} tree a Fenwick tree: counts of the origins met so far
+ * @param {Int32Array} tree a Fenwick tree: counts of the origins so far
  * @returns {number}
  */
 function countInversions(origins, tree) {
@@ -136,11 +136,12 @@ function countInversions(origins, tree) {
 }
 
 /**
- * For each vertex of `column`: the places of the outlets in the column before it, `fixed`, where its links end.
+ * Fill in, for each vertex of `column`, the positions of the outlets in the preceding column `fixed` where its links
+ * end.
  * @param {Layered} graph
  * @param {number[]} column
- * @param {number[] | null} fixed null: as if there were no links
- * @param {Ends} ends to be filled in
+ * @param {number[] | null} fixed null: ignore the links
+ * @param {Ends} ends output
  */
 function endsBefore(graph, column, fixed, { start, stop, places }) {
   let links = 0;
@@ -158,11 +159,11 @@ function endsBefore(graph, column, fixed, { start, stop, places }) {
 }
 
 /**
- * For each vertex of `column`: the places of the ports in the column after it, `fixed`, where its links end.
+ * Fill in, for each vertex of `column`, the positions of the ports in the following column `fixed` where its links end.
  * @param {Layered} graph
  * @param {number[]} column
- * @param {number[] | null} fixed null: as if there were no links
- * @param {Ends} ends to be filled in
+ * @param {number[] | null} fixed null: ignore the links
+ * @param {Ends} ends output
  */
 function endsAfter(graph, column, fixed, { start, stop, places }) {
   let links = 0;
@@ -178,12 +179,12 @@ function endsAfter(graph, column, fixed, { start, stop, places }) {
 }
 
 /**
- * Sort each column by where its links end in the one sorted before it; `flip` turns ties over.
+ * Sort each column by where its links end in the previously sorted column; `flip` reverses ties.
  * @param {Layered} graph
  * @param {boolean} leftward
  * @param {boolean} flip
  * @param {number} steps
- * @param {{left: Ends, right: Ends, key: Float64Array}} room to work in
+ * @param {{left: Ends, right: Ends, key: Float64Array}} room scratch buffers
  */
 function sweepColumns(graph, leftward, flip, steps, { left, right, key }) {
   const { columns } = graph;
@@ -197,7 +198,7 @@ function sweepColumns(graph, leftward, flip, steps, { left, right, key }) {
     for (const vertex of column) {
       let sum = 0;
       for (let end = start[vertex]; end < stop[vertex]; end++) sum += places[end];
-      key[vertex] = sum / (stop[vertex] - start[vertex]); // NaN: there are none
+      key[vertex] = sum / (stop[vertex] - start[vertex]); // NaN if there are none
     }
     followFellows(graph, column, key);
     if (flip) column.reverse();
@@ -209,7 +210,7 @@ function sweepColumns(graph, leftward, flip, steps, { left, right, key }) {
 }
 
 /**
- * Let a vertex without a key, such as a leaf, go with its fellow inputs, or with the one above it.
+ * Give a vertex without a key, such as a leaf, the mean key of its fellow inputs, or that of the vertex above.
  * @param {Layered} graph
  * @param {number[]} column
  * @param {Float64Array} key by vertex, NaN for none
@@ -244,7 +245,7 @@ function followFellows(graph, column, key) {
 }
 
 /**
- * The mean, added up in order.
+ * Return the mean, summed in order.
  * @param {number[]} numbers
  * @returns {number}
  */
@@ -255,7 +256,7 @@ function meanOf(numbers) {
 }
 
 /**
- * Exchange vertices next to each other where that removes crossings; step back after each exchange.
+ * Swap adjacent vertices if that removes crossings; step back after each swap.
  * @param {number[]} column
  * @param {Ends} left
  * @param {Ends} right
@@ -278,7 +279,7 @@ function swapNeighbours(column, left, right, steps) {
 }
 
 /**
- * The number of pairs with the end from vertex `one` below the end from vertex `two`.
+ * Count the pairs with the end from vertex `one` below the end from vertex `two`.
  * @param {Ends} ends
  * @param {number} one
  * @param {number} two

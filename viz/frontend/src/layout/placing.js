@@ -1,17 +1,15 @@
-/**
- * Where the boxes and wires of a scene go: nesting.js, asked about the visible items and the frames around them.
- */
+/** Positions of the boxes and wires of a scene: nesting.js, applied to the visible items and the frames around them. */
 import { textWidth } from "../base/measure.js";
 import { nest } from "./nesting.js";
 
 /** @typedef {[number, number]} Point */
 /**
- * Centres of the items, routes of the wires, and the frames of open blocks, outer ones first; (0, 0) is top left.
+ * Centres of items, routes of wires, and frames of open blocks, outer ones first; (0, 0) is the top left corner.
  * @typedef {{width: number, height: number, centers: Point[], routes: Point[][],
  *   hulls: {block: number, x: number, y: number, w: number, h: number}[]}} Placed
  */
 
-export const BAR = 22; // the title of a frame
+export const BAR = 22; // height of a frame's title
 
 /**
  * @param {import("../base/types.js").Graph} graph

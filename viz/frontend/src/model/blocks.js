@@ -1,29 +1,30 @@
 /**
- * What is visible of a graph while some of its blocks are opened, and the rest are one box each (minigrad_viz/trace/blocks.py makes them).
- * A set of opened blocks may hold blocks inside closed ones: they are as they were when their outer one opens again.
+ * The visible part of a graph in which some blocks are open and the others are drawn as single boxes
+ * (minigrad_viz/trace/blocks.py creates the blocks). The set of open blocks may contain blocks inside closed ones: they
+ * keep their state until their outer block opens again.
  */
 
 /** @typedef {import("../base/types.js").Graph} Graph */
 
 /**
- * A node, or a closed block, and the open block that it lies in. Of `node` and `block` one is -1.
+ * A node or a closed block, and the open block around it. Either `node` or `block` is -1.
  * @typedef {{id: string, node: number, block: number, parent: number}} Item
  */
 
 /**
- * An arrow: its ends are places in `items`, `value` is the node whose number goes over it, `edges` all that it stands
- * for. Into a node each edge has an arrow, so that of a*a both are seen; into a closed block each value goes once, and
- * from another closed one all values together, of which `value` is -1: the boxes say how much that is.
+ * An arrow: `from` and `to` index `items`, `value` is the node whose value flows over it, `edges` are all the edges
+ * that it represents. Into a node each edge has an arrow, so both of a*a are shown; into a closed block there is one
+ * per value, and from another closed block a single one for all values, whose `value` is -1.
  * @typedef {{from: number, to: number, value: number, edges: number[]}} Wire
  */
 
 /**
- * Items stand in tape order, a block where its first node does.
+ * Items are in tape order; a block takes the position of its first node.
  * @typedef {{items: Item[], wires: Wire[], itemOf: (node: number) => number}} Visible
  */
 
 /**
- * What is visible. Block 0 counts as open.
+ * Compute the visible items and wires. Block 0 counts as open.
  * @param {Graph} graph @param {ReadonlySet<number>} expanded @returns {Visible}
  */
 export function visible(graph, expanded) {
@@ -49,7 +50,7 @@ export function visible(graph, expanded) {
 }
 
 /**
- * For each block the outermost closed one that it lies in, itself included; -1 if all around it are open.
+ * Return for each block the outermost closed block around it, itself included; -1 if there is none.
  * @param {Graph} graph @param {ReadonlySet<number>} expanded
  */
 export function covers(graph, expanded) {
@@ -88,9 +89,9 @@ function wiresBetween(graph, items, itemOf) {
 }
 
 /**
- * The blocks to show opened at first: from the outside in, while at most `budget` items are visible. Blocks that are
- * called alike, but for digits, and lie in blocks that are so, are opened together or not at all; a fold only with what
- * it holds. The same as start_expanded of minigrad_viz/trace/visible.py.
+ * Choose the blocks to open initially: from the outside in, while at most `budget` items are visible. Blocks whose
+ * names differ only in digits, and whose outer blocks do, are opened together or not at all; a fold opens only with its
+ * contents. Mirrors start_expanded of minigrad_viz/trace/visible.py.
  * @param {Graph} graph @param {number} [budget] @returns {Set<number>}
  */
 export function startExpanded(graph, budget = 150) {
@@ -112,13 +113,13 @@ export function startExpanded(graph, budget = 150) {
     }
     opened.add(block);
     shown += more[group[block]];
-    more[group[block]] = 0; // all of them are counted
+    more[group[block]] = 0; // the entire group is counted
   }
   return opened;
 }
 
 /**
- * For each block a number, the same for those that are opened together.
+ * Return a group index for each block; the blocks of a group are opened together.
  * @param {import("../base/types.js").Block[]} blocks
  */
 function groupsOf(blocks) {
@@ -136,7 +137,7 @@ function groupsOf(blocks) {
   return group;
 }
 
-/** A block and those around it, but for the whole graph. @param {Graph} graph @param {number} block */
+/** Return a block and its ancestors, except for block 0. @param {Graph} graph @param {number} block */
 export function outwards({ blocks }, block) {
   const path = [];
   for (let at = block; at > 0; at = blocks[at].outer) path.push(at);
@@ -144,7 +145,7 @@ export function outwards({ blocks }, block) {
 }
 
 /**
- * With all blocks around a node opened too.
+ * Open all blocks around a node.
  * @param {Graph} graph @param {ReadonlySet<number>} expanded @param {number} node
  */
 export function reveal(graph, expanded, node) {
@@ -152,7 +153,7 @@ export function reveal(graph, expanded, node) {
 }
 
 /**
- * With a block opened if it was closed, closed if it was open.
+ * Open a closed block, or close an open one.
  * @param {Graph} graph @param {ReadonlySet<number>} expanded @param {number} block
  */
 export function toggle(graph, expanded, block) {
@@ -161,12 +162,12 @@ export function toggle(graph, expanded, block) {
   return opened;
 }
 
-/** Every block. @param {Graph} graph */
+/** Open every block. @param {Graph} graph */
 export function expandAll(graph) {
   return new Set(graph.blocks.keys());
 }
 
-/** The whole graph alone. @returns {Set<number>} */
+/** Close every block except the graph itself. @returns {Set<number>} */
 export function collapseAll() {
   return new Set([0]);
 }

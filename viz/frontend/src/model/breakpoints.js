@@ -1,6 +1,6 @@
 /**
- * Where playing stops: at an op, a name, a scope, a large or broken number, a gradient that is added to. A breakpoint
- * fires at fixed positions of a timeline, whichever way the user comes.
+ * Breakpoints: an op, a name, a scope, a large or non-finite value, a second contribution to a gradient. A breakpoint
+ * fires at fixed positions of a timeline, in either direction.
  */
 
 import { runOf } from "./history.js";
@@ -13,11 +13,11 @@ import { outermost, pathOf } from "./search.js";
 /** @typedef {import("../base/types.js").Quantity} Quantity */
 /** @typedef {(position: number) => boolean} Test */
 
-/** Those that name something, with an example. @type {Record<string, string>} */
+/** Examples for the kinds that take a name. @type {Record<string, string>} */
 const EXAMPLES = { op: "tanh", name: "w0", scope: "attention" };
 
 /**
- * A breakpoint: its text, and whether it fires. Throws an Error for what makes no sense.
+ * Create a breakpoint: its description, and whether it fires. Throws an Error for an invalid specification.
  * @param {BreakpointSpec} spec
  */
 export function breakpoint({ kind, value }) {
@@ -37,7 +37,7 @@ export function breakpoint({ kind, value }) {
 }
 
 /**
- * The next position, forward (1) or backward (-1), where one of the breakpoints fires; else the end on that side.
+ * Return the next position, forward (1) or backward (-1), where a breakpoint fires, or else the end in that direction.
  * @param {Playback} playback
  * @param {BreakpointSpec[]} specs
  * @param {number} direction
@@ -54,7 +54,7 @@ export function nextStop(playback, specs, direction) {
 }
 
 /**
- * Which of the breakpoints fire at a position.
+ * Return the breakpoints that fire at a position.
  * @param {Playback} playback
  * @param {BreakpointSpec[]} specs
  * @param {number} [position]
@@ -64,8 +64,8 @@ export function firing(playback, specs, position = playback.position) {
 }
 
 /**
- * Where to go to see a node: the next position where its value is computed or its gradient is final; once both are
- * behind, back to the last of them.
+ * Return the position for "run to node": the next one where its value is computed or its gradient becomes final; if
+ * both are past, the later one.
  * @param {Playback} playback
  * @param {number} node
  */
@@ -81,7 +81,7 @@ function textOfBreakpoint(kind, value) {
   return kind === "gradient-above" ? `|grad| > ${value}` : `${kind} ${shortenName(String(value).trim(), 60)}`;
 }
 
-// --- when they fire --------------------------------------------------------------------------------------------------
+// --- conditions -------------------------------------------------------------------------------------------------------
 
 /** @type {Record<string, (playback: Playback, value: any) => Test>} */
 const TESTS = {
@@ -94,7 +94,7 @@ const TESTS = {
 };
 
 /**
- * The node at work: the one computed, or the one that hands its gradient on.
+ * Return the active node: the one computed, or the one whose gradient is propagated.
  * @param {Playback} playback
  * @param {number} position
  */
@@ -103,7 +103,10 @@ function worker({ graph, timeline }, position) {
   return edge < 0 ? timeline.nodeAt(position) : graph.result[edge];
 }
 
-/** Where such an op is computed, and where it begins to hand its gradient on. @type {(p: Playback, v: any) => Test} */
+/**
+ * Fires where such an op is computed, and where its gradient starts to propagate.
+ * @type {(p: Playback, v: any) => Test}
+ */
 function whereOp(playback, value) {
   const { graph, timeline } = playback;
   const wanted = String(value).trim().toLowerCase();
@@ -116,7 +119,10 @@ function whereOp(playback, value) {
   };
 }
 
-/** Where such a node is computed, and where its gradient gets something. @type {(p: Playback, v: any) => Test} */
+/**
+ * Fires where such a node is computed, and where its gradient receives a contribution.
+ * @type {(p: Playback, v: any) => Test}
+ */
 function whereName({ graph, timeline }, value) {
   const wanted = plainDigits(String(value).trim());
   /** @type {Set<number>} */
@@ -128,7 +134,7 @@ function whereName({ graph, timeline }, value) {
   return (position) => nodes.has(timeline.nodeAt(position));
 }
 
-/** Where work enters such a scope, forward and again backward. @type {(p: Playback, v: any) => Test} */
+/** Fires where such a scope is entered, forward and backward. @type {(p: Playback, v: any) => Test} */
 function whereScope(playback, value) {
   const { graph, timeline } = playback;
   const wanted = String(value).trim();
@@ -145,7 +151,7 @@ function whereScope(playback, value) {
   };
 }
 
-/** Where a gradient becomes, or stays, so large. @type {(p: Playback, v: any) => Test} */
+/** Fires where a gradient's magnitude exceeds the limit. @type {(p: Playback, v: any) => Test} */
 function whereGradient(playback, value) {
   const { seed } = playback.timeline;
   return (position) => {
@@ -155,7 +161,7 @@ function whereGradient(playback, value) {
   };
 }
 
-/** Where a value, a contribution or a sum is NaN or infinite. @type {(p: Playback, v: any) => Test} */
+/** Fires where a value, a contribution or a sum is NaN or infinite. @type {(p: Playback, v: any) => Test} */
 function whereNotFinite(playback) {
   const { timeline } = playback;
   return (position) => {
@@ -168,7 +174,7 @@ function whereNotFinite(playback) {
   };
 }
 
-/** Where a second contribution is added to a gradient. @type {(p: Playback, v: any) => Test} */
+/** Fires where a second contribution is added to a gradient. @type {(p: Playback, v: any) => Test} */
 function whereAdded(playback) {
   const { timeline } = playback;
   return (position) => {
@@ -178,14 +184,14 @@ function whereAdded(playback) {
   };
 }
 
-/** The largest size of a number in `x`; 0 where none is known. @param {Quantity | null} x */
+/** Return the largest magnitude in `x`; 0 if it is unknown. @param {Quantity | null} x */
 function largest(x) {
   if (x === null) return 0;
   if (typeof x === "number") return abs(x);
   return x.inf ? Infinity : max(abs(x.min ?? 0), abs(x.max ?? 0));
 }
 
-/** Whether there is a NaN or an infinity in `x`. @param {Quantity | null} x */
+/** Whether `x` contains a NaN or an infinity. @param {Quantity | null} x */
 function isBroken(x) {
   if (x === null) return false;
   return typeof x === "number" ? !finite(x) : x.nan > 0 || x.inf > 0;

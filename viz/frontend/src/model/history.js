@@ -1,6 +1,6 @@
 /**
- * The history of a graph: every number in the order in which it was computed, forward, then backward. What a user
- * sees at a position follows from the position alone: stepping back is as exact as stepping forward, a jump is a step.
+ * The history of a graph: every value in the order of its computation, forward, then backward. The state at a position
+ * depends on the position alone, so stepping back is exact and a jump costs as much as a step.
  */
 
 import { max, min, whole } from "../base/math.js";
@@ -14,9 +14,9 @@ import { BLOCKED, BROKEN, CONSTANT, LEAF, OP, grouped } from "./trace.js";
 /** @typedef {import("../base/types.js").StepSize} StepSize */
 
 /**
- * The moments of one backward pass, after those of the forward pass. From a blocked root nothing goes back.
+ * Create the timeline of one backward pass, preceded by the forward pass. Nothing flows back from a blocked root.
  * @param {Graph} graph
- * @param {import("../base/types.js").Run | null} [run] of `graph.numbers.runs`, the first if not given; null: forward only
+ * @param {import("../base/types.js").Run | null} [run] of `graph.numbers.runs`, the first by default; null: forward only
  * @returns {Timeline}
  */
 export function timeline(graph, run = graph.numbers.runs[0] ?? null) {
@@ -63,7 +63,7 @@ export function timeline(graph, run = graph.numbers.runs[0] ?? null) {
   };
 }
 
-/** The nodes that are computed, and for each node the position where it is. @param {Graph} graph */
+/** Return the computed nodes in order, and the position at which each node is computed. @param {Graph} graph */
 function opsInOrder({ count, kind }) {
   const order = new Int32Array(count);
   const computed = new Int32Array(count);
@@ -78,7 +78,7 @@ function opsInOrder({ count, kind }) {
 }
 
 /**
- * A position on a timeline, and what is known there. Replace `numbers` by what the engine computed from changed leaves.
+ * Create a playback at position 0. Replace `numbers` by what the engine computed from changed leaves.
  * @param {Graph} graph
  * @param {Timeline} moments
  * @param {import("../base/types.js").Numbers} [numbers]
@@ -118,7 +118,7 @@ export function playback(graph, moments, numbers = graph.numbers) {
 }
 
 /**
- * All that takes part in the moments from one position to another, each once.
+ * Return the nodes and edges that take part in the moments between two positions.
  * @param {import("../base/types.js").Playback} self
  * @param {number} low
  * @param {number} high
@@ -162,7 +162,7 @@ function gradientAt(self, node) {
   return { state: met < of ? "partial" : "final", met, of, value: runOf(self).total[arrivals[met - 1]] };
 }
 
-/** How many of the ascending `items` are at most `most`. @param {Int32Array} items @param {number} most */
+/** Count how many of the ascending `items` are at most `most`. @param {Int32Array} items @param {number} most */
 function countUpTo(items, most) {
   let [low, high] = [0, items.length];
   while (low < high) {
@@ -174,7 +174,7 @@ function countUpTo(items, most) {
 }
 
 /**
- * The gradient that the root begins with: what it hands on first. It is 1, for a tensor an array of ones.
+ * Return the initial gradient of the root: 1, or for a tensor an array of ones.
  * @param {import("../base/types.js").Playback} self
  */
 function seedOf(self) {
@@ -182,7 +182,7 @@ function seedOf(self) {
   return edge.length ? upstream[0] : 1;
 }
 
-/** The pass that is played. @param {import("../base/types.js").Playback} self */
+/** Return the backward pass of a playback. @param {import("../base/types.js").Playback} self */
 export const runOf = ({ numbers, timeline: { run } }) => numbers.runs[run];
 
 // --- moments ---------------------------------------------------------------------------------------------------------
@@ -219,9 +219,9 @@ function momentAt(self, position) {
   };
 }
 
-// --- sentences -------------------------------------------------------------------------------------------------------
+// --- descriptions ---------------------------------------------------------------------------------------------------
 
-/** What happens at the position, to be read aloud. @param {import("../base/types.js").Playback} self */
+/** Describe the current moment for screen readers. @param {import("../base/types.js").Playback} self */
 function sentenceOf(self) {
   const { graph, timeline: moments, position } = self;
   const { kind, node, edge, upstream, local, contribution, before, total, met, of } = self.moment();
@@ -233,7 +233,7 @@ function sentenceOf(self) {
   const result = graph.result[edge];
   const through = local === null ? `through ${opName(graph, result)} gives` : `times local ${pretty(local)} is`;
   const cells = cellsIn(upstream);
-  const above = cells ? `, ${sizes(cells)},` : ` ${inWords(upstream)}`; // its numbers were told when it was summed up
+  const above = cells ? `, ${sizes(cells)},` : ` ${inWords(upstream)}`; // its values were read out when it was summed
   const product = `Upstream${above} ${through} ${inWords(contribution)}`;
   const way = `${step}backward: ${graph.title(result)} to ${name}. ${product}`;
   if (of === 1) return `${way}, the gradient of ${name}.`;
@@ -281,7 +281,7 @@ function opName(graph, node) {
 }
 
 /**
- * A number, or an array in a few words.
+ * Describe a scalar or an array.
  * @param {Quantity | null} x
  * @returns {string}
  */
@@ -296,7 +296,7 @@ export function inWords(x) {
   return `an array of ${sizes(x)}${range}${bad && `, ${bad}`}`;
 }
 
-/** The array in `x`, if it is more than a single number. @param {Quantity | null} x */
+/** Return `x` if it is an array of more than one element. @param {Quantity | null} x */
 function cellsIn(x) {
   return x === null || typeof x === "number" || x.size === 1 ? null : x;
 }

@@ -1,4 +1,4 @@
-/** A place in a trace, which is read as what should be there, or refused with its path. */
+/** A cursor into trace data that validates what it reads, and reports the path of invalid data. */
 
 import { whole } from "../base/math.js";
 import { shorten } from "../base/notation.js";
@@ -11,18 +11,18 @@ export function refuse(why) {
   throw new Error(`This trace cannot be shown: ${why}.`);
 }
 
-/** What was found, as JSON, if that can be made. @param {unknown} found */
+/** Format data as JSON, if possible. @param {unknown} found */
 export const quoted = (found) => {
   try {
     return shorten(String(JSON.stringify(found)), 60);
   } catch {
-    return "a nest"; // too deep for it
+    return "a nest"; // too deep for JSON
   }
 };
 
-/** What is at a place of a trace: it is read as what it should be there, or refused. */
+/** A value in a trace with its path. */
 export class Place {
-  /** @param {any} found what JSON.parse returned @param {string} where such as trace.nodes.op */
+  /** @param {any} found parsed JSON @param {string} where a path such as trace.nodes.op */
   constructor(found, where) {
     this.found = found;
     this.where = where;
@@ -46,7 +46,7 @@ export class Place {
   }
 
   /**
-   * What `read` makes of it; `nothing` if it is missing or null.
+   * Return what `read` returns; `nothing` if the value is missing or null.
    * @template T, N
    * @param {N} nothing
    * @param {(place: Place) => T} read
@@ -60,25 +60,25 @@ export class Place {
     return typeof this.found === "string" ? this.found : this.refuse("a text");
   }
 
-  /** A text or nothing. */
+  /** A string or null. */
   maybe() {
     return this.or(null, () => this.asText());
   }
 
-  /** A number; what JSON has none for is a text. @returns {number} */
+  /** A number. JSON cannot represent some, which are strings. @returns {number} */
   asNumber() {
     const { found } = this;
     if (typeof found === "number") return found;
     return ["NaN", "Infinity", "-Infinity"].includes(found) ? Number(found) : this.refuse("a number");
   }
 
-  /** A number, one of the arrays, or null: not known. @param {Cells[]} arrays @returns {Quantity | null} */
+  /** A scalar, one of the arrays, or null if unknown. @param {Cells[]} arrays @returns {Quantity | null} */
   quantity(arrays) {
     if (typeof this.found === "object") return this.or(null, () => arrays[this.at("array").asInteger(arrays.length)]);
     return this.asNumber();
   }
 
-  /** An integer from `least` up to, but not including, `end`. @param {number} [end] @param {number} [least] @returns {number} */
+  /** An integer in [`least`, `end`). @param {number} [end] @param {number} [least] @returns {number} */
   asInteger(end = Infinity, least = 0, found = this.found) {
     if (whole(found) && found >= least && found < end) return found;
     return this.refuse(`an integer from ${least} to ${end - 1}`, found);
@@ -101,7 +101,7 @@ export class Place {
   }
 
   /**
-   * A column of numbers, where `read` knows what else there may be.
+   * A column of numbers and of items that `read` parses.
    * @template T
    * @param {(item: Place) => T} read
    * @param {number} length
@@ -121,16 +121,16 @@ export class Place {
     return indices;
   }
 
-  /** A text with a letter for each item, as the places of the letters in `all`. @param {string} all @param {number} [length] */
+  /** A string with a letter for each item, as indices into `all`. @param {string} all @param {number} [length] */
   letters(all, length) {
     const text = this.asText();
     const places = new Uint8Array(this.sized(text, length).length).map((_, k) => all.indexOf(text[k]));
-    if (places.includes(255)) this.refuse(`one of the letters ${all}`, text[places.indexOf(255)]); // −1, in a byte
+    if (places.includes(255)) this.refuse(`one of the letters ${all}`, text[places.indexOf(255)]); // −1 as a byte
     return places;
   }
 
   /**
-   * What some nodes have, by node.
+   * A mapping from nodes to items.
    * @template T
    * @param {number} count
    * @param {(item: Place, node: number) => T} read

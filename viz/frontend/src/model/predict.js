@@ -1,8 +1,8 @@
 /**
- * Predict: the user types the next gradient before it is shown. A wrong answer is not just wrong: each of the usual
- * slips leads to a number of its own, so the number tells which slip it was.
+ * Predict mode: the user enters the next gradient before it is shown. Each common mistake leads to a number of its own,
+ * so a wrong number identifies the mistake.
  *
- * No text gives the answer away before it is right: it says which numbers to take, and what to do with them.
+ * No message gives the answer away: it says which numbers to use, and how.
  */
 
 import { abs, finite, floor, log10, max } from "../base/math.js";
@@ -12,24 +12,27 @@ import { bracketed, pretty, readNumber, shorten } from "../base/notation.js";
 /** @typedef {import("../base/types.js").Diagnosis} Diagnosis */
 
 /**
- * The numbers of an event, and the names in it.
+ * The values of a backward event, and the names in it.
  * @typedef {object} Question
  * @property {number} upstream
  * @property {number} local
  * @property {number} contribution
  * @property {number | null} before
- * @property {number} total what is asked for
- * @property {string} from whose gradient is upstream
- * @property {string} to whose gradient is asked for
- * @property {string} by the local derivative, as ∂v₅/∂a
- * @property {{value: number, name: string}[]} factors local derivatives on the way before, which upstream holds
+ * @property {number} total the answer
+ * @property {string} from name of the node whose gradient is upstream
+ * @property {string} to name of the node whose gradient is asked for
+ * @property {string} by the local derivative, such as ∂v₅/∂a
+ * @property {{value: number, name: string}[]} factors local derivatives that upstream is a product of
  */
 
-/** A slip: the number that it leads to, and what to tell. @typedef {[Diagnosis["verdict"], number, string]} Slip */
+/**
+ * A mistake: its verdict, the number that it leads to, and the explanation.
+ * @typedef {[Diagnosis["verdict"], number, string]} Slip
+ */
 
 /**
- * What to make of the answer to: what does the gradient become by the next event of the backward pass? Throws an Error
- * where `questionAt` finds nothing to ask.
+ * Diagnose a prediction of the gradient after the next backward event. Throws an Error if `questionAt` finds no
+ * question.
  * @param {number} answer
  * @param {Playback} playback
  * @returns {Diagnosis}
@@ -49,7 +52,7 @@ export function diagnose(answer, playback) {
 }
 
 /**
- * The position of the next event of the backward pass, if its numbers are single and known; else -1.
+ * Return the position of the next backward event if its values are known scalars; else -1.
  * @param {Playback} playback
  */
 export function questionAt({ timeline, position, moment }) {
@@ -58,14 +61,14 @@ export function questionAt({ timeline, position, moment }) {
   return askable(moment(next)) ? next : -1;
 }
 
-/** Whether all numbers of a moment are single and known. @param {import("../base/types.js").Moment} moment */
+/** Whether all values of a moment are known scalars. @param {import("../base/types.js").Moment} moment */
 export function askable({ upstream, local, contribution, before, total, met }) {
   const needed = met > 1 ? [upstream, local, contribution, total, before] : [upstream, local, contribution, total];
   return needed.every((x) => typeof x === "number");
 }
 
 /**
- * The number that a user wrote: "−3", "-3", "0.25", "1/3", "2e-3", "inf" or "NaN". Throws an Error that says how.
+ * Parse a user's number: "−3", "-3", "0.25", "1/3", "2e-3", "inf" or "NaN". Throws an Error with advice.
  * @param {string} text
  */
 export function parseNumber(text) {
@@ -82,7 +85,7 @@ export function parseNumber(text) {
 }
 
 /**
- * Whether a user's number is that number to three digits. What lies far below `scale` is a rest of rounding: 0.
+ * Whether `answer` equals `number` to three digits. Differences far below `scale` are rounding errors.
  * @param {number} answer
  * @param {number} number
  * @param {number} [scale]
@@ -90,11 +93,11 @@ export function parseNumber(text) {
 export function sameNumber(answer, number, scale = 0) {
   if (!finite(number) || !finite(answer)) return Object.is(answer, number);
   const unit = 10 ** (floor(log10(abs(number))) - 2); // of the third digit; 0 for 0
-  // A little more than half a unit, for 0.0005 is not exactly half of 0.001.
+  // Slightly more than half a unit, because 0.0005 is not exactly half of 0.001.
   return abs(answer - number) <= max(0.500001 * unit, 1e-9 * scale);
 }
 
-// --- what is asked ---------------------------------------------------------------------------------------------------
+// --- questions ------------------------------------------------------------------------------------------------------
 
 /** @param {Playback} playback @param {number} position @returns {Question} */
 function questionFrom(playback, position) {
@@ -116,7 +119,7 @@ function questionFrom(playback, position) {
 }
 
 /**
- * The edges on the way to a node's gradient, as long as there is one way only: the gradient is the product of theirs.
+ * Return the edges on the path to a node while there is only one: its gradient is the product of their derivatives.
  * @param {Playback} playback
  * @param {number} node
  */
@@ -131,10 +134,10 @@ function factorsBefore({ graph, timeline, numbers }, node) {
   return edges;
 }
 
-// --- slips -----------------------------------------------------------------------------------------------------------
+// --- mistakes -------------------------------------------------------------------------------------------------------
 
 /**
- * The slips, each with its number; those that are one slip away come before those that are two.
+ * List the mistakes with their numbers; single mistakes come before combined ones.
  * @param {Question} question
  * @returns {Slip[]}
  */
@@ -153,7 +156,7 @@ function slipsIn(question) {
 }
 
 /**
- * The slips in what this step brings: its sign, or a factor that was left out.
+ * List the mistakes in a contribution: a wrong sign or a missing factor.
  * @param {Question} question
  * @returns {Slip[]}
  */
@@ -182,7 +185,7 @@ function slipsInProduct({ upstream, local, contribution, from, by, factors }) {
   return slips;
 }
 
-// --- texts -----------------------------------------------------------------------------------------------------------
+// --- messages -------------------------------------------------------------------------------------------------------
 
 /** @param {Question} question */
 function workedOut({ upstream, local, contribution, before, total }) {

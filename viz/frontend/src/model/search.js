@@ -1,4 +1,4 @@
-/** Finding nodes by what a user remembers of them: a name, an op, a scope, a line of code, a number. */
+/** Search for nodes by name, op, scope, source line or value. */
 
 import { abs, min } from "../base/math.js";
 import { outwards } from "./blocks.js";
@@ -6,14 +6,14 @@ import { plainDigits, pretty, readNumber } from "../base/notation.js";
 import { CONSTANT } from "./trace.js";
 
 /** @typedef {import("../base/types.js").Graph} Graph */
-/** @typedef {(node: number) => number} Ranking of a node: the smaller the better; MISS if it does not fit */
+/** @typedef {(node: number) => number} Ranking rank of a node: smaller is better; MISS if it does not match */
 
 const MOST_FOUND = 50;
 const MISS = 100;
 const [EXACT, BEGINNING, OP_NAME, INSIDE, OP_PART, SCOPE_NAME, NUMBER, SCOPE_PART, LINE] = [0, 1, 2, 3, 4, 5, 6, 7, 8];
 
 /**
- * The nodes that fit every word of `text`, the best first, at most 50.
+ * Return the nodes that match every word of `text`, best first, at most 50.
  * @param {Graph} graph
  * @param {string} text
  * @returns {number[]}
@@ -71,7 +71,8 @@ function rankOf(text, word, exact, beginning, inside) {
 }
 
 /**
- * Whether a node's value is written with `word` at its beginning, as 0.33 for a third; null if `word` is no number.
+ * Return a test whether a node's value starts with `word` when written, as 0.33 for 1/3; null if `word` is not a
+ * number.
  * @param {string} word
  * @returns {((graph: Graph, node: number) => boolean) | null}
  */
@@ -83,7 +84,7 @@ function numberTest(word) {
   if (abs(x) === Infinity) return holds((value) => value === x, ({ inf }) => inf > 0);
   const start = written.replace(/^\+/, "").replace(/^(-?)\./, "$10.").replace("-", "−");
   const near = written.includes("e") ? abs(x) * 1e-5 : 1.00001 * 10 ** -(written.split(".")[1] ?? "").length;
-  // Writing 100,000 numbers as text would be felt at each key; those far away need not be.
+  // Formatting 100,000 numbers would be slow for each key; distant ones need not be formatted.
   const same = (/** @type {string} */ shown) => shown.startsWith(start) || shown === pretty(x);
   return holds((value) => abs(value - x) <= near && same(pretty(value)), () => false);
 }
@@ -102,7 +103,7 @@ function holds(number, array) {
 // --- names and scopes ------------------------------------------------------------------------------------------------
 
 /**
- * The names of a block and those around it, without the whole graph: "layer1/neuron0".
+ * Return the path of a block, without the graph itself: "layer1/neuron0".
  * @param {Graph} graph
  * @param {number} at
  */
@@ -112,7 +113,7 @@ export function pathOf(graph, at) {
 }
 
 /**
- * For each block the outermost block around it, or itself, that matches; -1 if none does.
+ * Return for each block the outermost matching block around it, itself included; -1 if there is none.
  * @param {import("../base/types.js").Block[]} blocks
  * @param {boolean[]} matches
  */

@@ -1,6 +1,4 @@
-/**
- * A tour that a lesson scripts: stations with a caption each. Python has found the places; here they are checked.
- */
+/** A scripted tour of a lesson: stops with captions. Python has resolved the positions; here they are checked. */
 
 import { outwards } from "./blocks.js";
 import { whole } from "../base/math.js";
@@ -10,8 +8,8 @@ import { whole } from "../base/math.js";
 /** @typedef {import("../base/types.js").Station} Station */
 
 /**
- * The stations of the tour in a trace; none if there is no tour. One is {at, text, select?}: a position, a caption, and
- * a node, "n3", or a block, "b2", to look at; the block is opened. Throws an Error that says which station is wrong.
+ * Read the stops of the tour in a trace; none if there is no tour. A stop is {at, text, select?}: a position, a
+ * caption, and a node "n3" or a block "b2" to select; the block is opened. Throws an Error for an invalid stop.
  * @param {Graph} graph
  * @param {Timeline} moments
  * @returns {Station[]}
@@ -28,7 +26,8 @@ export function stationsOf(graph, moments) {
   });
 }
 
-/** The blocks that are opened to look at a block: itself and those around. For a node, selecting it opens them.
+/**
+ * Return the blocks to open for a selected block: itself and its ancestors. Selecting a node opens its blocks anyway.
  * @param {Graph} graph @param {unknown} select @param {string} where
  */
 function openedFor(graph, select, where) {

@@ -1,6 +1,6 @@
 /**
- * A trace from Python, version 2, made ready to be played: columns become typed arrays, and everything is checked, for
- * traces come from files too. Nothing after this needs to look whether an index is in range or an edge leads back.
+ * Decode and validate a trace from Python, version 2: columns become typed arrays. Traces come from files too, so
+ * everything is checked here; the rest of the player can rely on valid indices and forward edges.
  */
 
 import { pretty, shortenName, subscript } from "../base/notation.js";
@@ -24,8 +24,8 @@ const TRACE_VERSION = 2;
 const BLOCK_KINDS = ["graph", "scope", "fold", "run"];
 
 /**
- * The graph in a trace. Throws an Error that says what is wrong where `data` is not a trace of this version.
- * @param {unknown} data what JSON.parse returned
+ * Decode a trace. Throws an Error with the reason if `data` is not a valid trace of this version.
+ * @param {unknown} data parsed JSON
  * @returns {Graph}
  */
 export function decode(data) {
@@ -73,7 +73,7 @@ export function decode(data) {
 }
 
 /**
- * The places of each key in `keys`, ascending: one array for all, in which those of a key begin at `from[key]`.
+ * Group indices by key: those of a key are ascending, in one array for all keys, from `from[key]` on.
  * @param {Int32Array} keys from 0 up to, but not including, `count`
  * @param {number} count
  */
@@ -174,7 +174,7 @@ function readRun(pass, count, edges, arrays) {
 }
 
 /**
- * Refuse a pass in which a node hands on a gradient that it does not have yet, or not whole.
+ * Reject a pass in which a node propagates a gradient that is not complete yet.
  * @param {string} path
  * @param {number} root
  * @param {Int32Array} edge
@@ -200,7 +200,7 @@ function checkEvents(path, root, edge, count, { operand, result, flows, edgeCoun
   });
 }
 
-// --- what nodes and edges point at -----------------------------------------------------------------------------------
+// --- blocks, ops, arrays, notes -------------------------------------------------------------------------------------
 
 /** @param {Place} item @param {number} at @returns {import("../base/types.js").Block} */
 function readBlock(item, at) {

@@ -1,4 +1,4 @@
-/** The alarms: what went wrong, where it began, and what it reached. A click goes there. */
+/** The alarms panel: what went wrong, where it originated, and what it affected. Clicking an alarm selects its node. */
 
 import { tag } from "../base/dom.js";
 import { nodeLinks } from "./inspector.js";
@@ -34,7 +34,7 @@ export function alarms(s, highlight) {
     );
 }
 
-/** What an alarm reached, as links. @param {Session} s @param {Note} note */
+/** Return links to the nodes that an alarm affected. @param {Session} s @param {Note} note */
 function reachOf(s, note) {
   const others = note.nodes.filter((node) => node !== note.node);
   if (!others.length) return ["It reached no other node."];

@@ -1,6 +1,6 @@
 /**
- * The one row of transport: first, back, play, forward, last, the scrubber with its phases and stops, the step, the
- * speed, and which output the backward pass starts from.
+ * The transport bar: first, back, play, forward, last, the scrubber with its phases and breakpoints, the step size, the
+ * speed, and the output where the backward pass starts.
  */
 
 import { icon, remember, tag } from "../base/dom.js";
@@ -24,7 +24,7 @@ const UNITS = [
 ];
 
 /**
- * A button with a picture. A disabled one would lose the focus, so it only says that it is.
+ * Create an icon button. It uses `aria-disabled`, because a disabled button would lose the focus.
  * @param {keyof typeof ICONS} name @param {string} label @param {() => void} act
  * @param {boolean} [off] @param {import("../base/dom.js").Tag} [picture]
  */
@@ -66,7 +66,7 @@ export function controls(s, help) {
   };
 }
 
-/** The scrubber: its phases, its stops, and the position. @param {Session} s @param {number[]} ticks */
+/** Create the scrubber: its phases, its breakpoints, and the position. @param {Session} s @param {number[]} ticks */
 function track(s, ticks) {
   const { position } = s.playback;
   const { last, forward } = s.line;
@@ -100,7 +100,7 @@ function track(s, ticks) {
 }
 
 /**
- * A choice among numbers.
+ * Create a drop-down list of numbers.
  * @param {string} label @param {import("../base/dom.js").Tag[]} options @param {number} value
  * @param {(value: number) => void} choose
  */
@@ -111,7 +111,7 @@ const choice = (label, options, value, choose) =>
     ...options,
   );
 
-/** Which output the backward pass starts from; shown where there are several. @param {Session} s */
+/** Create the choice of the output where the backward pass starts, if there are several. @param {Session} s */
 function passChoice(s) {
   const { runs } = s.base;
   const outputs = runs.map(({ root }, value) => tag("option", { value }, s.graph.title(root)));

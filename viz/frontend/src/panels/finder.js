@@ -1,4 +1,4 @@
-/** Search: by name, operation, scope or source line. Enter goes to the first that was found. */
+/** The search panel: by name, operation, scope or source line. Enter goes to the first result. */
 
 import { submit, tag } from "../base/dom.js";
 import { nodeLinks } from "./inspector.js";

@@ -1,4 +1,4 @@
-/** All that is known of what is selected at this moment, below the drawing: a node, a block, or what each step is about. */
+/** The inspector, below the drawing: details of the selected node or block, or of the node of each step. */
 
 import { ruleOf } from "../drawing/cards.js";
 import { tag } from "../base/dom.js";
@@ -16,7 +16,7 @@ import { formulaElement, gradientText, numbersFor, opText, operandsOf, quantityT
 /** @typedef {import("./session.js").Session} Session */
 
 const KINDS = ["leaf: given, not computed", "operation", "constant", "raised an error"];
-/** Selects the node that each step is about. */
+/** The selection that follows the node of each step. */
 const STEPS = "step";
 const WAITING = "not computed yet";
 
@@ -45,7 +45,7 @@ export function inspector(s) {
     return tag(
       "div.inspector",
       { role: "group", label: "Inspector" },
-      // no heading: the page around may be at any level
+      // no heading element: the page around may use any level
       tag(
         "header",
         {},
@@ -71,7 +71,7 @@ function runToNode(s) {
 const isOn = (s, node) => (/** @type {import("./session.js").Spec} */ stop) =>
   node >= 0 && stop.kind === "name" && stop.value === s.graph.title(node, Infinity);
 
-/** A breakpoint on the node shown, or none any more. @param {Session} s */
+/** Set or remove a breakpoint on the inspected node. @param {Session} s */
 export function toggleNodeStop(s) {
   const node = shownNode(s);
   if (node < 0) return;
@@ -80,14 +80,14 @@ export function toggleNodeStop(s) {
   else setStops(s, [...s.stops, { kind: "name", value: s.graph.title(node, Infinity) }]);
 }
 
-/** One line: what it is, and it. @param {string} term @param {...import("../base/dom.js").Child} facts */
+/** Create a row: a term and its description. @param {string} term @param {...import("../base/dom.js").Child} facts */
 const row = (term, ...facts) => tag("div.row", {}, tag("dt", {}, term), tag("dd", {}, ...facts));
 
-/** A link to a node. @param {Session} s @param {number} node */
+/** Create a link to a node. @param {Session} s @param {number} node */
 const nodeLink = (s, node) =>
   tag("button.link", { onclick: () => select(s, `n${node}`) }, s.graph.title(node));
 
-/** Links to the first so many nodes. @param {Session} s @param {number[]} nodes @param {number} most */
+/** Create links to the first `most` nodes. @param {Session} s @param {number[]} nodes @param {number} most */
 export const nodeLinks = (s, nodes, most) => [
   ...nodes.slice(0, most).flatMap((node) => [nodeLink(s, node), " "]),
   nodes.length > most && `and ${nodes.length - most} more`,
@@ -147,7 +147,7 @@ function stateText(gradient) {
 }
 
 /**
- * The heatmap of an array, kept from step to step.
+ * Return the heatmap of an array, reused between steps.
  * @param {Session} s @param {import("../base/types.js").Quantity | null} q @param {string} label
  * @param {Parameters<typeof heatmap>[1]} [how]
  */
@@ -159,7 +159,8 @@ function picture(s, q, label, how) {
 }
 
 /**
- * Value and gradient of a tensor, and its operands: a cell pointed at shows where it came from.
+ * Create the heatmaps of a tensor's value, gradient and operands; hovering over a cell frames the operand cells it came
+ * from.
  * @param {Session} s
  * @param {number} node
  * @param {import("../base/types.js").Quantity | null} value
@@ -190,7 +191,10 @@ function pictures(s, node, value, grad) {
   };
 }
 
-/** A formula in symbols, and below with its numbers. @param {Session} s @param {number} index @param {number} node */
+/**
+ * Create a formula in symbols, and below with its numbers.
+ * @param {Session} s @param {number} index @param {number} node
+ */
 function formula(s, index, node) {
   if (index < 0) return tag("span", {}, ruleOf(s.graph, node));
   const numbers = numbersFor(s, node);
@@ -203,7 +207,7 @@ function formula(s, index, node) {
   );
 }
 
-/** What it was computed from, and what it is used in. @param {Session} s @param {number} node */
+/** Create the rows of a node's inputs and consumers. @param {Session} s @param {number} node */
 function linkRows(s, node) {
   const uses = [...s.graph.outs(node)].map((edge) => s.graph.result[edge]);
   return [
@@ -215,7 +219,10 @@ function linkRows(s, node) {
   });
 }
 
-/** The scopes around, outermost first: each opens and closes. @param {Session} s @param {number} block */
+/**
+ * Create links to the scopes around a block, outermost first; each opens and closes its scope.
+ * @param {Session} s @param {number} block
+ */
 function crumbs(s, block) {
   const path = outwards(s.graph, block).reverse();
   return path.flatMap((at, i) => [i ? " › " : "", blockLink(s, at)]);
@@ -237,7 +244,7 @@ function blockLink(s, block) {
 }
 
 /**
- * Opens a block or closes it; what was inside and selected gives way to the block.
+ * Open or close a block; if a selected node gets hidden, the block is selected instead.
  * @param {Session} s
  * @param {number} block
  */

@@ -1,6 +1,6 @@
 /**
- * All keys. ← and → step, wherever in the player the focus is; with Alt the arrows walk along the edges of the drawing.
- * A field that is typed into keeps its keys, and a slider its arrows.
+ * Keyboard shortcuts. ← and → step, wherever the focus is in the player; with Alt the arrow keys follow the edges of
+ * the drawing. Text fields keep their keys, and sliders their arrow keys.
  */
 
 import { h } from "../base/dom.js";
@@ -13,8 +13,8 @@ import { moveTo, select, selectedBlock, setPlaying, stepBy } from "./session.js"
 /** @typedef {(s: Session, parts: any, unit: "edge" | "op", drawing: boolean) => unknown} Act */
 
 /**
- * What the help says of some keys, and what each does; `unit` is how far a step goes, `drawing` whether the drawing has
- * the focus. Those with Alt are the drawing's: see `walk`.
+ * Keys, their descriptions for the help, and their actions; `unit` is the step size, `drawing` whether the drawing has
+ * the focus. `walk` handles the keys with Alt.
  * @type {[keys: string, text: string, acts: Record<string, Act>][]}
  */
 const KEYS = [
@@ -47,10 +47,10 @@ const KEYS = [
   ["Esc", "close the inspector; leave the drawing", {
     Escape: (s, parts, unit, drawing) => (drawing ? parts.leaveDrawing() : select(s, null)),
   }],
-  ["", "", { "?": (s, parts) => parts.help() }], // the help itself, which a button opens too
+  ["", "", { "?": (s, parts) => parts.help() }], // the help itself, which also has a button
 ];
 
-/** The overlay that says which keys there are. */
+/** Create the help dialog. */
 export function helpOverlay() {
   const rows = KEYS.filter(([keys]) => keys).map(([keys, text]) =>
     h("div.row", {}, h("dt", {}, h("kbd", {}, keys)), h("dd", {}, text)),
@@ -65,13 +65,13 @@ export function helpOverlay() {
   return element;
 }
 
-/** What a key does, or undefined. @param {string} key @returns {Act | undefined} */
+/** Return the action of a key, or undefined. @param {string} key @returns {Act | undefined} */
 function meaning(key) {
   const name = key.length === 1 ? key.toLowerCase() : key;
   return KEYS.find(([, , acts]) => Object.hasOwn(acts, name))?.[2][name];
 }
 
-/** Opens or closes the selected block, or the one around the node shown. @param {Session} s */
+/** Open or close the selected block, or the one around the inspected node. @param {Session} s */
 export function toggleBlockAt(s) {
   const chosen = selectedBlock(s);
   const block = chosen < 0 ? s.graph.block[shownNode(s)] : chosen;
@@ -95,7 +95,10 @@ export function pressKey(s, parts, event) {
   act(s, parts, event.shiftKey ? "op" : s.unit, parts.drawing.place.contains(target));
 }
 
-/** Alt and an arrow: else a browser would leave the page. @param {any} parts @param {KeyboardEvent} event */
+/**
+ * Handle Alt and an arrow key, with which a browser would leave the page.
+ * @param {any} parts @param {KeyboardEvent} event
+ */
 function walk(parts, event) {
   const way = wayOf(event.key);
   if (!way) return;
@@ -105,8 +108,8 @@ function walk(parts, event) {
 }
 
 /**
- * What Enter does in a field by itself, but not where a page refuses line breaks, as JupyterLab around its outputs.
- * @param {HTMLElement} target @returns {boolean} whether there is a form to submit
+ * Submit a form on Enter, for pages that suppress the default action, as JupyterLab does around its outputs.
+ * @param {HTMLElement} target @returns {boolean} whether there is a form
  */
 function submit(target) {
   const form = target.localName === "input" && /** @type {HTMLInputElement} */ (target).form;

@@ -1,4 +1,4 @@
-/** What the lines and colours of the drawing mean, in one row below it. */
+/** The legend of lines and colours, in one row below the drawing. */
 
 import { strokesOf } from "../drawing/looks.js";
 import { brief } from "../base/notation.js";
@@ -6,13 +6,16 @@ import { remember, tag } from "../base/dom.js";
 
 /** @typedef {import("./session.js").Session} Session */
 
-/** A mark with its words. @param {string} look @param {string} d @param {string} words @param {number} [width] */
+/**
+ * Create a symbol with its description.
+ * @param {string} look @param {string} d @param {string} words @param {number} [width]
+ */
 const mark = (look, d, words, width = 26) =>
   tag("span", {}, tag("svg", { class: look, width, height: 10, "aria-hidden": true }, tag("path", { d })), words);
 
 const SQUARE = "M0 0h10v10H0z";
 
-/** A number as it stands on an arrow, and what it is. @param {Session} s */
+/** Create the description of the numbers on arrows. @param {Session} s */
 const localMark = (s) =>
   s.graph.tensors.size === 0 && tag("span.local", {}, tag("span.bw", {}, "1.0"), " on an arrow: local derivative");
 

@@ -1,6 +1,6 @@
 /**
- * Predict mode: before each backward step the user says what the gradient will be. The number is hidden until then,
- * for the player goes no further than what was answered.
+ * Predict mode: before each backward step the user enters the resulting gradient. The player does not go beyond the
+ * last answer, so the number stays hidden.
  */
 
 import { askable, diagnose, parseNumber } from "../model/predict.js";
@@ -12,20 +12,20 @@ import { chainRule } from "./wording.js";
 
 const NOTHING = { verdict: "", text: "" };
 
-/** How far one may go from a position without a prediction. @param {Session} s @param {number} from */
+/** Return how far the user may go from a position without a prediction. @param {Session} s @param {number} from */
 function freeTo(s, from) {
   let to = from;
   while (to < s.line.last && !askable(s.playback.moment(to + 1))) to += 1;
   return to;
 }
 
-/** Whether anything can be asked: there is a backward step that moves a single number. @param {Session} s */
+/** Whether there is a question: a backward step with a scalar gradient. @param {Session} s */
 export const canAsk = (s) => s.line.root >= 0 && (!s.graph.tensors.size || freeTo(s, s.line.seed) < s.line.last);
 
-/** The position that is predicted next; -1: none. @param {Session} s */
+/** Return the position of the question; -1 if there is none. @param {Session} s */
 export const asked = (s) => (s.limit < s.line.last ? s.limit + 1 : -1);
 
-/** Turns the mode on or off. @param {Session} s @param {boolean} on */
+/** Turn the mode on or off. @param {Session} s @param {boolean} on */
 export function setPredicting(s, on) {
   setPlaying(s, false);
   s.limit = Infinity;
@@ -39,7 +39,7 @@ export function setPredicting(s, on) {
   tell(s, "predicting");
 }
 
-/** What to make of what was typed, which may be no number. @param {Session} s @param {string} text */
+/** Diagnose the user's input, which may not be a number. @param {Session} s @param {string} text */
 function diagnosed(s, text) {
   let answer = NaN;
   try {
@@ -50,7 +50,7 @@ function diagnosed(s, text) {
   return answerStep(s, answer);
 }
 
-/** Checks an answer; the step is taken when it is right. @param {Session} s @param {number} answer */
+/** Check an answer; if it is right, take the step. @param {Session} s @param {number} answer */
 export function answerStep(s, answer) {
   moveTo(s, s.limit);
   const found = diagnose(answer, s.playback);
@@ -62,7 +62,7 @@ export function answerStep(s, answer) {
   return found;
 }
 
-/** Shows the next number. @param {Session} s */
+/** Show the next number. @param {Session} s */
 function showNext(s) {
   s.score.asked += 1;
   s.score.tries = 0;

@@ -1,4 +1,4 @@
-/** The sentence of the present moment, in words and numbers with the formula; read aloud by screen readers. */
+/** The caption of the current moment: a sentence and the formula, also announced to screen readers. */
 
 import { BROKEN } from "../model/trace.js";
 import { partsOf } from "../drawing/cards.js";
@@ -33,7 +33,7 @@ export function saying(s) {
   };
 }
 
-/** Puts a text on the clipboard, in pages that may not ask for it too. @param {string} text */
+/** Copy text to the clipboard, without the Clipboard API, which some pages lack. @param {string} text */
 function copy(text) {
   const field = h("textarea", { value: text });
   document.body.append(field);
@@ -51,7 +51,7 @@ function phase(s, kind) {
 }
 
 /**
- * A line of words, and what stands below.
+ * Return a sentence, and the formula below it.
  * @param {Session} s
  * @param {import("../base/types.js").Moment} moment
  * @returns {[string, ...import("../base/dom.js").Child[]]}
@@ -98,7 +98,7 @@ function momentText(s, moment) {
 }
 
 /**
- * What a gradient means that is complete now.
+ * Explain a gradient that is complete.
  * @param {ReturnType<typeof chainRule>} rule @param {import("../base/types.js").Moment} moment
  */
 function meaning({ operand, root }, { met, of, total }) {

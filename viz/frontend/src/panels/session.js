@@ -1,6 +1,6 @@
 /**
- * What one player holds: a place in the timeline, what is selected and open, the user's own numbers and stops. No
- * elements here: every change is told to those who listen, and the panels draw themselves again from it.
+ * The state of a player: the position, the selection, the open blocks, the user's values and breakpoints. No elements:
+ * listeners are notified of every change, and the panels re-render from the state.
  */
 
 import { covers, startExpanded, reveal } from "../model/blocks.js";
@@ -10,38 +10,38 @@ import { playback, timeline } from "../model/history.js";
 import { numberAt } from "../engine/keys.js";
 import { ceil, max, min } from "../base/math.js";
 
-/** Of playing at speed 1, in milliseconds: a step in a small graph, one that can just be seen, and all of any graph. */
+/** Milliseconds per step at speed 1: in a small graph, and at least; and the longest total duration. */
 const [CALM, BRIEF, LONGEST] = [800, 250, 59_000];
 
-/** What is of no concern to who keeps the state. @typedef {"stops" | "predicting" | "panel"} Inner */
+/** Changes that are not part of the public state. @typedef {"stops" | "predicting" | "panel"} Inner */
 /** @typedef {"moved"|"numbers"|"picked"|"pass"|"selected"|"expanded"|"playing"|"options"|Inner} What */
-/** @typedef {{nodes: number[], edges: number[]} | null} Changed  null is everything */
+/** @typedef {{nodes: number[], edges: number[]} | null} Changed null: everything */
 /** @typedef {(what: What, changed: Changed) => void} Listener */
 /** @typedef {import("../base/types.js").BreakpointSpec} Spec */
 
 /**
  * @typedef {object} Session
  * @property {import("../base/types.js").Graph} graph
- * @property {number} pass which backward pass is played
- * @property {number} root where that begins
+ * @property {number} pass index of the backward pass
+ * @property {number} root root of the backward pass
  * @property {import("../base/types.js").Timeline} line
  * @property {import("../base/types.js").Playback} playback
- * @property {import("../base/types.js").Numbers} base those of the trace
+ * @property {import("../base/types.js").Numbers} base values of the trace
  * @property {import("../base/types.js").StepSize} unit
  * @property {number} speed
  * @property {boolean} playing
  * @property {any} timer
  * @property {string | null} selected "n12", "b3" or "step"
  * @property {Set<number>} expanded
- * @property {Map<number, number>} overrides the user's own numbers, of leaves and of elements
- * @property {number[]} picked the elements of leaves that the user wants to change, as keys of `overrides`, in order
- * @property {import("../engine/engine.js").Engine | null} engine compiled when it is first needed
+ * @property {Map<number, number>} overrides the user's values of leaves and elements
+ * @property {number[]} picked keys of the leaf elements chosen for editing, in order
+ * @property {import("../engine/engine.js").Engine | null} engine compiled on first use
  * @property {Spec[]} stops
- * @property {string} stopped the stop that was reached, in a sentence
- * @property {number} limit in predict mode, how far the user may go: what lies behind has to be predicted first
+ * @property {string} stopped message of the breakpoint that was reached
+ * @property {number} limit in predict mode, the last position that the user may reach
  * @property {{right: number, asked: number, tries: number}} score of predictions
- * @property {Map<string, any>} pictures the heatmaps of the inspector, by their labels
- * @property {Map<number, number> | null} scales of their colours, by node
+ * @property {Map<string, any>} pictures heatmaps of the inspector, by label
+ * @property {Map<number, number> | null} scales scales of their colours, by node
  * @property {Set<Listener>} listeners
  */
 
@@ -89,7 +89,7 @@ export function tell(s, what, changed = null) {
 /** @param {Session} s */
 export const lastPosition = (s) => s.line.last;
 
-/** Plays another backward pass, of another output. @param {Session} s @param {number} pass */
+/** Select the backward pass of an output. @param {Session} s @param {number} pass */
 export function choosePass(s, pass) {
   s.pass = pass;
   s.limit = Infinity;
@@ -102,7 +102,7 @@ export function choosePass(s, pass) {
 }
 
 /**
- * Goes to a place in the timeline, or as near to it as predict mode lets.
+ * Go to a position, limited to the timeline and by predict mode.
  * @param {Session} s @param {number} position
  */
 export function moveTo(s, position) {
@@ -116,8 +116,8 @@ export function moveTo(s, position) {
 }
 
 /**
- * Winds the clock: the next step is so many milliseconds away, at speed 1. Each move winds it anew, so that the players
- * of one widget, or of linked ones, which move each other, keep one pace.
+ * Schedule the next step in `wait` ms at speed 1. Each move reschedules it, so that linked players, which move each
+ * other, stay in sync.
  * @param {Session} s
  * @param {number} wait
  */
@@ -127,7 +127,7 @@ function wind(s, wait) {
 }
 
 /**
- * One step, of an edge or of an operation with all its edges.
+ * Step by an edge, or by an operation with all its edges.
  * @param {Session} s
  * @param {number} way
  * @param {import("../base/types.js").StepSize} [unit]
@@ -148,7 +148,7 @@ export function setPlaying(s, playing) {
   if (playing) wind(s, 350);
 }
 
-/** How long a step is seen at speed 1, and how many are made at once. @param {Session} s */
+/** Return the duration of a step at speed 1, and how many steps are combined. @param {Session} s */
 function pace({ line }) {
   const many = max(1, ceil((line.last * BRIEF) / LONGEST));
   return { many, wait: min(CALM, LONGEST / ceil(line.last / many)) };
@@ -161,7 +161,10 @@ function tick(s) {
   else setPlaying(s, false);
 }
 
-/** Where playing goes next; of a long history by several steps, and to the end of a closed block. @param {Session} s */
+/**
+ * Return the next position while playing: several steps on for a long history, and to the end of a closed block.
+ * @param {Session} s
+ */
 function nextPlayed(s) {
   const { line, unit, graph } = s;
   const { many } = pace(s);
@@ -174,7 +177,7 @@ function nextPlayed(s) {
   return to;
 }
 
-/** Playing ends at a stop and at the end, whoever made the move. @param {Session} s */
+/** Stop playing at a breakpoint and at the end, whichever player moved. @param {Session} s */
 export function arrive(s) {
   const [reached] = firing(s.playback, s.stops);
   if (reached) {
@@ -184,7 +187,7 @@ export function arrive(s) {
   if (reached || s.playback.position >= lastPosition(s)) setPlaying(s, false);
 }
 
-/** The first positions where playing stops, for the scrubber. @param {Session} s @param {number} [most] */
+/** Return the first positions where breakpoints fire, for the scrubber. @param {Session} s @param {number} [most] */
 export function stopPositions(s, most = 200) {
   const fires = s.stops.map((stop) => breakpoint(stop).on(s.playback));
   const found = [];
@@ -194,7 +197,10 @@ export function stopPositions(s, most = 200) {
   return found;
 }
 
-/** Selects "n12", a node, "b3", a block, or "step", the node that each step is about; null selects nothing. @param {Session} s @param {string | null} id */
+/**
+ * Select a node "n12", a block "b3", or "step", the node of each step; null deselects.
+ * @param {Session} s @param {string | null} id
+ */
 export function select(s, id) {
   if (id !== null && id[0] === "n") {
     const open = reveal(s.graph, s.expanded, Number(id.slice(1)));
@@ -205,17 +211,17 @@ export function select(s, id) {
   tell(s, "selected");
 }
 
-/** What is selected, if it is of that kind; or -1. @param {"n" | "b"} kind */
+/** Return the index of the selection if it is of this kind; else -1. @param {"n" | "b"} kind */
 const selectedOf = (kind) => (/** @type {Session} */ { selected }) =>
   selected?.[0] === kind ? Number(selected.slice(1)) : -1;
 
-/** The node that is selected, or -1. */
+/** Return the selected node, or -1. */
 export const selectedNode = selectedOf("n");
 
-/** The block that is selected, or -1. */
+/** Return the selected block, or -1. */
 export const selectedBlock = selectedOf("b");
 
-/** The node that the present moment is about, or -1. @param {Session} s */
+/** Return the node of the current moment, or -1. @param {Session} s */
 export function activeNode(s) {
   const moment = s.playback.moment();
   return moment.kind === "start" || moment.node == null ? -1 : moment.node;
@@ -227,14 +233,14 @@ export function setExpanded(s, expanded) {
   tell(s, "expanded");
 }
 
-/** The what-if engine, compiled when it is first needed. @param {Session} s */
+/** Return the what-if engine, compiled on first use. @param {Session} s */
 export function engineOf(s) {
   s.engine ??= engine(s.graph);
   return s.engine;
 }
 
 /**
- * Gives a leaf, or an element of it, another number, or (null) its own back; everything is computed anew.
+ * Set the value of a leaf or an element, or reset it (null), and recompute.
  * @param {Session} s
  * @param {number} leaf
  * @param {number | null} value
@@ -245,7 +251,7 @@ export function override(s, leaf, value) {
   recompute(s);
 }
 
-/** Offers an element of a leaf to be changed. @param {Session} s @param {number} key */
+/** Offer an element of a leaf for editing. @param {Session} s @param {number} key */
 export function pick(s, key) {
   s.picked = [...s.picked.filter((one) => one !== key), key];
   tell(s, "picked");
@@ -265,7 +271,7 @@ function applyOverrides(s) {
 }
 
 /**
- * How fast it plays, and how far a step goes.
+ * Set the playback speed and the step size.
  * @param {Session} s @param {number} speed @param {Session["unit"]} unit
  */
 export function setOptions(s, speed, unit) {

@@ -1,4 +1,4 @@
-/** The looks of the player around the drawing: `$ink` is a colour of the palette. One column below 740 pixels. */
+/** The CSS of the player around the drawing; `$ink` is a palette colour. Below 740 pixels it has one column. */
 
 import { cssOf } from "../drawing/style.js";
 
@@ -151,5 +151,5 @@ kbd{font:600 13px $font}
 @media (forced-colors:active){.scrub::-webkit-slider-runnable-track{background:GrayText}.tick{background:Highlight}}
 `;
 
-/** The CSS of the player, for its shadow root. */
+/** Return the CSS of the player, for its shadow root. */
 export const shellStyle = () => cssOf(SHELL_RULES);

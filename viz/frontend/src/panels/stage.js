@@ -1,4 +1,4 @@
-/** The place of the drawing, and of the map below it. */
+/** The container of the drawing and its minimap. */
 
 import { collapseAll, expandAll, visible } from "../model/blocks.js";
 import { h, tag } from "../base/dom.js";
@@ -15,8 +15,8 @@ import { READABLE } from "../drawing/viewport.js";
 /** @typedef {ReturnType<typeof drawingView>} View */
 /** @typedef {{view: View, drawing: Scene}} Look both are there from the first `update` on */
 
-const MANY = 100; // items: so many do not fit with large cards
-const MOST_OPEN = 5000; // nodes that are worth seeing all at once
+const MANY = 100; // items: more do not fit with large cards
+const MOST_OPEN = 5000; // nodes up to which opening all blocks is useful
 
 /** @param {Session} s */
 export function stage(s) {
@@ -49,7 +49,7 @@ export function stage(s) {
       const id = s.selected || what === "expanded" ? shownItem(s, look.drawing) : null;
       if (id !== null) look.view.reveal(id);
     },
-    /** In other colours: the theme has changed. */
+    /** Repaint after a theme change. */
     repaint() {
       look.view?.update(null);
     },
@@ -61,7 +61,7 @@ export function stage(s) {
 }
 
 /**
- * The map below the drawing, and how it follows that.
+ * Create the minimap below the drawing, and keep it in sync.
  * @param {Session} s @param {HTMLElement} element @param {Look} look
  */
 function mapOf(s, element, look) {
@@ -76,7 +76,7 @@ function mapOf(s, element, look) {
 }
 
 /**
- * Makes what is seen.
+ * Create or update the drawing.
  * @param {Session} s @param {HTMLElement} place @param {Look} look
  * @param {ReturnType<typeof mapOf>} maps @param {import("../drawing/view.js").Listeners} listeners
  */
@@ -90,12 +90,12 @@ function build(s, place, look, maps, listeners) {
   const view = drawingView(place, s.graph, s.playback, drawing, listeners);
   look.view = view;
   view.element.addEventListener("scroll", maps.frame, { passive: true });
-  maps.watch = new ResizeObserver(maps.frame); // made after the view's own, and so asked after it has taken its size
+  maps.watch = new ResizeObserver(maps.frame); // created after the view's own observer, so it is notified after the view has resized
   for (const sized of [view.element, view.element.firstElementChild]) if (sized) maps.watch.observe(sized);
 }
 
 /**
- * The item to look at: of what is selected (an open block: of the first node inside), or else of the present moment.
+ * Return the item to scroll to: that of the selection (for an open block, of its first node), or of the current moment.
  * @param {Session} s
  * @param {Scene} drawing
  */

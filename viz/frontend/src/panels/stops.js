@@ -1,4 +1,4 @@
-/** Breakpoints: where playing stops. A list, a form for one more, and the way to the next stop in either direction. */
+/** The breakpoints panel: a list, a form to add one, and buttons to go to the previous and next one. */
 
 import { breakpoint, firing, nextStop } from "../model/breakpoints.js";
 import { submit, tag } from "../base/dom.js";
@@ -7,7 +7,7 @@ import { moveTo, setPlaying, setStops, tell } from "./session.js";
 
 /** @typedef {import("./session.js").Session} Session */
 
-/** @type {[string, string, string][]} kind, what to call it, an example of what to ask for */
+/** @type {[string, string, string][]} kind, label, example value */
 const KINDS_OF_STOP = [
   ["op", "an operation", "mul"],
   ["name", "a name", "w1"],

@@ -1,6 +1,6 @@
 /**
- * The same moment as a table: one row a node. It is the accessible form of the drawing, so it says all that a card
- * says. Above a thousand rows only those near the window exist.
+ * The current moment as a table, one row per node. It is the accessible form of the drawing, so it contains everything
+ * that a card shows. Above 1,000 rows only those near the viewport exist.
  */
 
 import { ruleOf } from "../drawing/cards.js";
@@ -36,7 +36,7 @@ export function table(s) {
     const [active, selected] = [activeNode(s), selectedNode(s)];
     const node = selected >= 0 && what === "selected" ? selected : active;
     if (node !== current) {
-      cancelAnimationFrame(asked); // once a frame: scrolling in a step would make the browser lay out in it
+      cancelAnimationFrame(asked); // once a frame: scrolling during a step would force a synchronous layout
       asked = requestAnimationFrame(() => scrollToRow(s, element, node));
     }
     current = node;
@@ -45,7 +45,7 @@ export function table(s) {
   };
 }
 
-/** Scrolls the table, never the page. @param {Session} s @param {HTMLElement} element @param {number} node */
+/** Scroll the table, but not the page. @param {Session} s @param {HTMLElement} element @param {number} node */
 function scrollToRow(s, element, node) {
   if (node < 0) return;
   const top = node * ROW_HEIGHT;

@@ -1,4 +1,4 @@
-/** A tour: the states that a lesson scripts, with a caption each. Space goes on. */
+/** The tour bar: the stops that a lesson scripts, with captions. Space continues. */
 
 import { tag } from "../base/dom.js";
 import { moveTo, select, setExpanded, setPlaying, tell } from "./session.js";
@@ -28,13 +28,13 @@ export function tour(s) {
     tell(s, "panel");
   }
   return {
-    /** whether Space belongs to the tour */
+    /** whether Space advances the tour */
     get running() {
       return at < many;
     },
     start: () => go(0),
     next: () => go(at + 1),
-    /** A user who steps on alone hears what a station says on reaching it; elsewhere the caption fades. */
+    /** A user who steps manually gets the caption of a stop on reaching it; elsewhere the caption fades. */
     draw() {
       if (!many) return null;
       const here = (/** @type {import("../base/types.js").Station} */ one) => one.position === s.playback.position;

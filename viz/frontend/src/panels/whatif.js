@@ -1,6 +1,6 @@
 /**
- * What if a leaf held another number? Sliders recompute the graph forward and backward. Beside them the output is drawn
- * over the leaf, with the tangent that the gradient promises and a slope measured by finite differences.
+ * The what-if panel: sliders change leaves and recompute the graph, forward and backward. A plot shows the output as a
+ * function of the leaf, with the tangent given by the gradient and a derivative measured by finite differences.
  */
 
 import { h, remember, submit, tag } from "../base/dom.js";
@@ -15,7 +15,7 @@ import { elementKey, isFree, keyNamed, keyTitle, leafOf, numberAt } from "../eng
 const SHOWN = 12;
 const PLOT = { width: 300, height: 170 };
 
-/** The leaves that hold one number, as keys of `overrides`. @param {Session} s @returns {number[]} */
+/** Return the scalar leaves, as keys of `overrides`. @param {Session} s @returns {number[]} */
 export function scalarLeaves({ graph }) {
   const all = [];
   for (let node = 0; node < graph.count; node++) {
@@ -27,9 +27,9 @@ export function scalarLeaves({ graph }) {
 }
 
 /**
- * Round ends around a number, for its slider.
+ * Return a slider range with round bounds around a number.
  * @param {number} x
- * @returns {[number, number, number]} least, most, step
+ * @returns {[number, number, number]} minimum, maximum, step
  */
 export function sliderRange(x) {
   const reach = finite(x) ? max(2, 2 * abs(x)) : 2;
@@ -41,7 +41,7 @@ export function sliderRange(x) {
 }
 
 /**
- * The slider of a leaf: around its own number, and the one that it has now.
+ * Return the slider range of a leaf: it includes the recorded and the current value.
  * @param {Session} s @param {number} leaf @param {number} now
  */
 function rangeOf(s, leaf, now) {
@@ -51,7 +51,7 @@ function rangeOf(s, leaf, now) {
 }
 
 /**
- * The leaf to begin with: the one that is selected, or else the one of the largest gradient.
+ * Return the initial leaf: the selected one, or else that of the largest gradient.
  * @param {Session} s @param {number[]} leaves
  */
 export function firstLeaf(s, leaves) {
@@ -70,7 +70,7 @@ export function whatIf(s) {
   const leaves = scalarLeaves(s);
   const plot = remember((leaf) => (leaf < 0 ? [] : plotOf(s, leaf)));
   let current = firstLeaf(s, leaves);
-  let lead = current; // stands first: what was chosen, not what is being moved
+  let lead = current; // shown first: the chosen leaf, not the one being moved
   const field = elementField(s);
   /** @param {number} leaf @param {number | null} value */
   const change = (leaf, value) => {
@@ -106,14 +106,17 @@ export function whatIf(s) {
   };
 }
 
-/** What a user should know of it. @param {Session} s @param {number[]} leaves @param {number[]} shown */
+/** Return a hint. @param {Session} s @param {number[]} leaves @param {number[]} shown */
 function noteOf(s, leaves, shown) {
   if (!s.graph.tensors.size) return leaves.length ? "" : "This graph has no leaf that holds one number.";
   if (!shown.length) return "Choose a leaf, and click an element in its picture or name it here.";
   return "What carries no gradient, as a comparison or what was detached, keeps its numbers.";
 }
 
-/** Where an element is named, in a graph of tensors: a leaf that is chosen is suggested. @param {Session} s */
+/**
+ * Create the field for the name of an element, in a graph of tensors; it suggests the selected leaf.
+ * @param {Session} s
+ */
 function elementField(s) {
   const { graph } = s;
   const free = [...graph.tensors.keys()].filter((node) => isFree(graph, node) && graph.tensors.get(node)?.shape.length);
@@ -234,7 +237,7 @@ function drawPlot(points, [at, y, slope], [low, high], [across, up], label) {
         : "",
     )
     .join("");
-  // The tangent ends where the plot does.
+  // Clip the tangent to the plot.
   const end = (/** @type {number} */ way) => {
     const free = slope * way > 0 ? high + room - y : y - low + room;
     return way * min((most - least) * 0.22, slope ? max(free, 0) / abs(slope) : Infinity);

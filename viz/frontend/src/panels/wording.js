@@ -1,6 +1,4 @@
-/**
- * What is said about a moment: the chain rule in symbols and with its numbers, quantities, gradients and their states.
- */
+/** Text about a moment: the chain rule in symbols and numbers, quantities, gradients and their states. */
 
 import { partsOf } from "../drawing/cards.js";
 import { math } from "../base/dom.js";
@@ -13,7 +11,7 @@ const BROADCASTING = new Set(
   "add sub mul div pow maximum minimum atan2 where lerp expand mse_loss l1_loss huber_loss".split(" "),
 );
 
-/** What operations are called whose names are abbreviations. */
+/** Descriptions of operations whose names are abbreviations. */
 const WORDS = /** @type {Record<string, string>} */ ({
   add: "a sum",
   sub: "a difference",
@@ -25,10 +23,13 @@ const WORDS = /** @type {Record<string, string>} */ ({
   matmul: "a matrix product",
 });
 
-/** An operation in words. @param {string} name */
+/** Return the name of an operation, with a description if it is an abbreviation. @param {string} name */
 export const opText = (name) => (WORDS[name] ? `${name}, ${WORDS[name]}` : name);
 
-/** A number, or an array in one line. @param {import("../base/types.js").Quantity | null} q @param {typeof brief} [show] */
+/**
+ * Format a scalar, or an array in one line.
+ * @param {import("../base/types.js").Quantity | null} q @param {typeof brief} [show]
+ */
 export function quantityText(q, show = brief) {
   if (q == null) return "—";
   if (typeof q === "number") return show(q);
@@ -41,7 +42,7 @@ export function quantityText(q, show = brief) {
 export const shapeInWords = (shape) => `(${shape.join(", ")}${shape.length === 1 ? "," : ""})`;
 
 /**
- * The gradient of a node with its state, in words.
+ * Format the gradient of a node with its state.
  * @param {import("../base/types.js").Gradient} gradient @param {typeof brief} [show]
  */
 export function gradientText(gradient, show = brief) {
@@ -55,9 +56,8 @@ export function gradientText(gradient, show = brief) {
 export const slope = (above, below) => `∂${above}/∂${below}`;
 
 /**
- * The chain rule of one backward event: symbols, numbers, and the sum it goes into. For tensors `rule` has the formula
- * of
- * the product, in which g is the upstream gradient.
+ * Return the chain rule of a backward event: symbols, numbers, and the sum. For tensors `rule` is the index of the
+ * VJP's formula, in which g is the upstream gradient.
  * @param {Session} s @param {import("../base/types.js").Moment} moment
  */
 export function chainRule(s, moment) {
@@ -84,7 +84,7 @@ export function chainRule(s, moment) {
 }
 
 /**
- * The axes of a result along which broadcasting repeated an operand: its gradient is summed over them.
+ * Name the axes over which a gradient is summed, because broadcasting repeated the operand along them.
  * @param {import("../base/types.js").Graph} graph
  * @param {number} edge
  */
@@ -112,19 +112,22 @@ function sumSentence(name, before, contribution, total) {
   return `${name}.grad: ${sum} → ${quantityText(total)}`;
 }
 
-/** The operands of a node, in order. @param {import("../base/types.js").Graph} graph @param {number} node */
+/** Return the operands of a node, in order. @param {import("../base/types.js").Graph} graph @param {number} node */
 export function operandsOf(graph, node) {
   return [...graph.operand.subarray(graph.start[node], graph.start[node + 1])];
 }
 
-/** Numbers for a formula's places; null if one is not a number. @param {Session} s @param {number} node */
+/**
+ * Return the numbers for a formula's placeholders; null unless all are scalars.
+ * @param {Session} s @param {number} node
+ */
 export function numbersFor(s, node) {
   const all = [node, ...operandsOf(s.graph, node)].map((one) => s.playback.value(one));
   return all.every((one) => typeof one === "number") ? all.map(shortened) : null;
 }
 
 /**
- * What happens at a moment as an equation in LaTeX, in names and, where they are single numbers, in numbers.
+ * Return a moment as an equation in LaTeX: in names, and for scalars in numbers.
  * @param {Session} s @param {import("../base/types.js").Moment} moment
  */
 export function momentLatex(s, moment) {
@@ -155,7 +158,7 @@ export function momentLatex(s, moment) {
 }
 
 /**
- * A formula of the trace as an element, with names or (`parts`) numbers.
+ * Create the element of a formula of the trace, with names or the numbers in `parts`.
  * @param {Session} s
  * @param {number} index
  * @param {number} node
