@@ -59,7 +59,7 @@ def what_if(page: Any) -> None:
     """Another number for d, and the tangent there."""
     page.keyboard.press("End")
     page.keyboard.press("w")
-    page.get_by_role("spinbutton", name="d, exactly").fill("7")
+    page.get_by_role("spinbutton", name="d, exact value").fill("7")
 
 
 MOMENTS: dict[str, tuple[Callable[[Any], None], int]] = {

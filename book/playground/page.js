@@ -72,7 +72,7 @@ class Playground {
     select.onchange = () => select.value && this.choose(Number(select.value));
     const link = h("button", { type: "button", onclick: () => this.share() }, "Copy a link to this");
     const shared = h("span.shared", { role: "status" });
-    const hint = "Enter draws it, Shift and Enter begins a new line. Each name that is given no value gets a slider.";
+    const hint = "Press Enter to draw, Shift+Enter for a new line. Each name without a value gets a slider.";
     const said = h("div.said", { id: `${id}-said` });
     const heard = h("p.heard", { role: "status" });
     const remark = h("div.remark");
@@ -136,7 +136,7 @@ class Playground {
       () => true,
       () => false,
     );
-    this.parts.shared.textContent = copied ? "Copied." : "The address of this page is the link now.";
+    this.parts.shared.textContent = copied ? "Copied." : "The link is now in the address bar.";
   }
 
   // --- drawing ---
@@ -182,7 +182,7 @@ class Playground {
     const { text, said } = this.parts;
     said.classList.toggle("wrong", mistake !== null);
     text.setAttribute("aria-invalid", String(mistake !== null));
-    const kept = this.drawn && mistake ? " The graph below is the last one that could be drawn." : "";
+    const kept = this.drawn && mistake ? " The graph below shows the last valid expression." : "";
     const sentence = mistake ? `${mistake.message}${kept}` : (this.drawn?.tracer.trace(this.current()).sentence ?? "");
     fill(said, mistake && text.value.trim() !== "" && pointer(text.value, mistake), tag("p", {}, sentence));
     this.hear();

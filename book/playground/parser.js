@@ -42,7 +42,7 @@ export function parse(text, catalogue) {
     if (reader.now.kind === "end") break;
     lines.push(reader.line());
   }
-  if (!lines.length) throw new Mistake("There is nothing here yet. Type an expression, such as (a + b)*c.", 0, 0);
+  if (!lines.length) throw new Mistake("The expression is empty. Type one, such as (a + b)*c.", 0, 0);
   return { steps: reader.steps, lines };
 }
 
@@ -76,7 +76,7 @@ class Reader {
   /** @param {Step} step */
   add(step) {
     if (step.kind === "op" && ++this.ops > MOST) {
-      throw new Mistake(`This is too long: there is room for ${MOST} operations.`, step.from, step.to);
+      throw new Mistake(`This is too long: at most ${MOST} operations are allowed.`, step.from, step.to);
     }
     return this.steps.push(step) - 1;
   }
@@ -91,7 +91,7 @@ class Reader {
     const { now } = this;
     if (now.kind === "end") return { name, last };
     if (this.sees("=")) {
-      const why = named ? "There is one = in a line" : "What stands before = is the name of the line, and nothing else";
+      const why = named ? "A line may have only one =" : "Only a name may come before =";
       throw new Mistake(`${why}, as in h = a*b.`, now.from, now.to);
     }
     throw this.unexpected(now);
@@ -102,10 +102,10 @@ class Reader {
     const { text, from, to } = token;
     this.next();
     if (this.catalogue.functions.has(text)) {
-      throw new Mistake(`“${text}” is a function, so nothing else can be called so. Take another name.`, from, to);
+      throw new Mistake(`“${text}” is the name of a function. Use another name.`, from, to);
     }
     if (this.catalogue.constants.has(text)) {
-      throw new Mistake(`“${text}” is a number that never changes. Take another name.`, from, to);
+      throw new Mistake(`“${text}” is a constant. Use another name.`, from, to);
     }
     this.refuseWord(token);
     return text;
@@ -113,16 +113,16 @@ class Reader {
 
   /** @param {Token} token */
   refuseWord({ text, from, to }) {
-    if (WORDS.has(text)) throw new Mistake(`“${text}” is a word of Python's own. Write ${text}_, say.`, from, to);
+    if (WORDS.has(text)) throw new Mistake(`“${text}” is a Python keyword. Use another name, such as ${text}_.`, from, to);
   }
 
   /** Return the mistake for a token that neither ends a line nor is an operator. @param {Token} token */
   unexpected({ kind, text, from, to }) {
-    if (kind === "sign" && text === ")") return new Mistake("This bracket closes none that was opened.", from, to);
+    if (kind === "sign" && text === ")") return new Mistake("Unmatched closing bracket.", from, to);
     if (kind === "sign" && text === ",") {
-      return new Mistake("A comma stands only between the numbers that a function takes.", from, to);
+      return new Mistake("A comma is only allowed between the arguments of a function.", from, to);
     }
-    return new Mistake(`Between this and what comes before it an operator is missing. For a product write *.`, from, to);
+    return new Mistake(`An operator is missing before this. Write * for a product.`, from, to);
   }
 
   // --- operators, lowest precedence first ---
@@ -173,13 +173,13 @@ class Reader {
   needs(sign) {
     const { kind, text } = this.now;
     const begins = kind === "number" || kind === "name" || (kind === "sign" && ["(", "-", "+"].includes(text));
-    if (!begins) throw new Mistake(`Behind “${sign.text}” a number or a name is missing.`, sign.from, sign.to);
+    if (!begins) throw new Mistake(`A number or a name is missing after “${sign.text}”.`, sign.from, sign.to);
   }
 
   /** @template T @param {Token} token @param {() => T} read @returns {T} */
   deeper(token, read) {
     if (++this.depth > DEEPEST) {
-      throw new Mistake(`More than ${DEEPEST} brackets and signs are inside one another here.`, token.from, token.to);
+      throw new Mistake(`More than ${DEEPEST} brackets and signs are nested here.`, token.from, token.to);
     }
     const made = read();
     this.depth -= 1;
@@ -199,10 +199,10 @@ class Reader {
       const open = this.open.at(-1);
       if (open) throw new Mistake("This bracket is not closed.", open.from, open.to);
       const before = this.tokens[this.at - 2] ?? token;
-      throw new Mistake("Behind this a number or a name is missing.", before.from, before.to);
+      throw new Mistake("A number or a name is missing after this.", before.from, before.to);
     }
     if (text === ")" && !this.open.length) throw this.unexpected(token);
-    throw new Mistake(`Before “${text}” a number or a name is missing.`, from, to);
+    throw new Mistake(`A number or a name is missing before “${text}”.`, from, to);
   }
 
   /** @param {Token} token */
@@ -218,7 +218,7 @@ class Reader {
 
   /** @param {Token} open */
   brackets(open) {
-    if (this.sees(")")) throw new Mistake("There is nothing between these brackets.", open.from, this.now.to);
+    if (this.sees(")")) throw new Mistake("These brackets are empty.", open.from, this.now.to);
     this.open.push(open);
     const inside = this.sum();
     const { to } = this.close(open);
@@ -236,7 +236,7 @@ class Reader {
     }
     const later = now.line > open.line && (now.kind === "name" || now.kind === "number");
     if (now.kind === "end" || later) throw new Mistake("This bracket is not closed.", open.from, open.to);
-    if (this.sees("=")) throw new Mistake("“=” names a whole line. It has no place inside of brackets.", now.from, now.to);
+    if (this.sees("=")) throw new Mistake("“=” names a line and is not allowed inside brackets.", now.from, now.to);
     throw this.unexpected(now);
   }
 
@@ -255,14 +255,14 @@ class Reader {
     const attrs = Object.fromEntries(placed.slice(inputs).map((step, k) => [names[k], step]));
     for (const { name, step, at } of given) {
       if (name === null) continue;
-      const wrong = !names.includes(name) ? `has no “${name}” to be given` : Object.hasOwn(attrs, name) && `is given ${name} twice`;
+      const wrong = !names.includes(name) ? `has no argument “${name}”` : Object.hasOwn(attrs, name) && `got ${name} twice`;
       if (wrong) throw new Mistake(`${text} ${wrong}. Write ${this.catalogue.usage(text)}.`, at.from, at.to);
       attrs[name] = step;
     }
     if (placed.length < inputs || placed.length > inputs + names.length) {
-      const numbers = `${inputs} number${inputs === 1 ? "" : "s"}`;
-      const are = `here ${placed.length === 1 ? "is" : "are"} ${placed.length || "none"}`;
-      throw new Mistake(`${text} takes ${numbers}, and ${are}. Write ${this.catalogue.usage(text)}.`, from, to);
+      const numbers = `${inputs} argument${inputs === 1 ? "" : "s"}`;
+      const are = `there ${placed.length === 1 ? "is" : "are"} ${placed.length || "none"}`;
+      throw new Mistake(`${text} takes ${numbers}, but ${are}. Write ${this.catalogue.usage(text)}.`, from, to);
     }
     return this.add({ kind: "op", op, operands: placed.slice(0, inputs), attrs, from, to });
   }
@@ -275,7 +275,7 @@ class Reader {
       const at = this.now;
       const named = at.kind === "name" && this.sees("=", this.tokens[this.at + 1]);
       if (named) this.at += 2;
-      else if (given.at(-1)?.name) throw new Mistake("After a number with a name each needs one.", at.from, at.to);
+      else if (given.at(-1)?.name) throw new Mistake("A positional argument follows a keyword argument.", at.from, at.to);
       given.push({ name: named ? at.text : null, step: this.sum(), at });
       if (this.sees(",")) this.next();
       else if (!this.sees(")")) this.close(open);
@@ -286,7 +286,7 @@ class Reader {
   /** @param {Token} token the name of an unknown function */
   unknown({ text, from, to }) {
     const like = this.catalogue.nearest(text);
-    const advice = like ? ` Did you mean ${like}?` : ` For a product write ${text}*(…).`;
-    return new Mistake(`There is no function “${text}”.${advice}`, from, to);
+    const advice = like ? ` Did you mean ${like}?` : ` Write ${text}*(…) for a product.`;
+    return new Mistake(`Unknown function “${text}”.${advice}`, from, to);
   }
 }

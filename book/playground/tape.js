@@ -75,8 +75,8 @@ function run({ steps, lines }, catalogue) {
   const root = things[last];
   if (!("kind" in root)) {
     const { from, to } = steps[last];
-    const why = "Nothing in the last line has a name, so there is no number to move, and no gradient.";
-    throw new Mistake(`${why} Put a letter in the place of a number.`, from, to);
+    const why = "The last line has no names, so there is no leaf to change, and no gradient.";
+    throw new Mistake(`${why} Replace a number by a letter.`, from, to);
   }
   if (name === null && !leaves.has("y") && !named.has("y")) named.set("y", root);
   return { root, leaves, named };
@@ -122,7 +122,7 @@ function attributes(step, things, steps, catalogue) {
     const found = given < 0 ? null : things[given];
     if (found && "kind" in found) {
       const { from, to } = steps[given];
-      throw new Mistake(`${name} of ${step.op} has to be a plain number: no gradient goes to it.`, from, to);
+      throw new Mistake(`${name} of ${step.op} must be a plain number: it gets no gradient.`, from, to);
     }
     attrs[name] = found ? found.value : (defaults[name] ?? null);
   }

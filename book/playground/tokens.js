@@ -26,20 +26,20 @@ const BLANK = /[^\S\n]+|#[^\n]*/uy;
 
 /** Notations of other languages, with advice. */
 const FOREIGN = /** @type {[RegExp, string][]} */ ([
-  [/\^/y, "“^” is no power here. Write ** for a power, as in a**2."],
+  [/\^/y, "“^” is not a power. Write **, as in a**2."],
   [/[×·∙⋅]/uy, "Write * for a product."],
   [/÷/uy, "Write / for a quotient."],
   [/[⁰¹²³⁴-⁹]+/uy, "Write ** for a power, as in a**2."],
-  [/[₀-₉]+/uy, "Write _ before a small number, as in w_1."],
-  [/\/\//y, "There is no // here. Write floor(a / b)."],
-  [/%/y, "There is no % here. Write remainder(a, b)."],
+  [/[₀-₉]+/uy, "Write subscripts with _, as in w_1."],
+  [/\/\//y, "“//” is not supported. Write floor(a / b)."],
+  [/%/y, "“%” is not supported. Write remainder(a, b)."],
   [/@/y, "“@” is for matrices. Write * for a product."],
-  [/[<>!=]=|[<>]/y, "A comparison is no number. To choose between numbers there are max, min, relu and abs."],
-  [/\*\*=|[-+*/]=/y, "Give the sum a name by itself, as in c = a + b."],
-  [/\./y, "A point stands only in a number. Write tanh(x) for x.tanh()."],
-  [/[[\]]/y, "There are no lists here. Write w_0 for w[0]."],
-  [/[{}]/y, "Only round brackets, ( and ), put things together."],
-  [/[|‖]/uy, "Write abs(x) for the size of a number."],
+  [/[<>!=]=|[<>]/y, "Comparisons are not supported. Use max, min, relu or abs."],
+  [/\*\*=|[-+*/]=/y, "Augmented assignment is not supported. Write c = a + b."],
+  [/\./y, "Methods are not supported. Write tanh(x) for x.tanh()."],
+  [/[[\]]/y, "Indexing is not supported. Write w_0 for w[0]."],
+  [/[{}]/y, "Use parentheses, ( and ), for grouping."],
+  [/[|‖]/uy, "Write abs(x) for an absolute value."],
   [/√/uy, "Write sqrt(x) for a square root."],
 ]);
 
@@ -50,7 +50,7 @@ const FOREIGN = /** @type {[RegExp, string][]} */ ([
  */
 export function tokensOf(text) {
   if (text.length > LONGEST) {
-    throw new Mistake(`This text is too long: it has ${text.length} characters, and ${LONGEST} are the most.`, 0);
+    throw new Mistake(`This expression is too long: it has ${text.length} characters, at most ${LONGEST} are allowed.`, 0);
   }
   /** @type {Token[]} */
   const tokens = [];
@@ -98,13 +98,13 @@ export function tokensOf(text) {
     const after = take(NAME) || take(NUMBER);
     if (!after) return;
     const end = at + after.length;
-    if (/^[\p{XID_Start}_]/u.test(after)) throw new Mistake(`For a product write ${written}*${after}.`, at, end);
-    throw new Mistake(`“${written}${after}” is no number.`, at - written.length, end);
+    if (/^[\p{XID_Start}_]/u.test(after)) throw new Mistake(`Write ${written}*${after} for a product.`, at, end);
+    throw new Mistake(`“${written}${after}” is not a number.`, at - written.length, end);
   }
 }
 
 /** @param {string} text @param {number} at */
 function stray(text, at) {
   const one = String.fromCodePoint(/** @type {number} */ (text.codePointAt(at)));
-  return new Mistake(`“${one}” does not belong in an expression.`, at, at + one.length);
+  return new Mistake(`Unexpected character “${one}”.`, at, at + one.length);
 }

@@ -127,15 +127,15 @@ def test_shift_and_enter_begins_a_line(play):
 
 WRONG = {
     "(a + b": "This bracket is not closed.",
-    "a +": "Behind “+” a number or a name is missing.",
-    "a $ b": "“$” does not belong in an expression.",
-    "a ^ 2": "“^” is no power here. Write ** for a power, as in a**2.",
-    "tahn(a)": "There is no function “tahn”. Did you mean tanh?",
-    "a + b = c": "What stands before = is the name of the line, and nothing else, as in h = a*b.",
-    "tanh(a, b)": "tanh takes 1 number, and here are 2. Write tanh(a).",
+    "a +": "A number or a name is missing after “+”.",
+    "a $ b": "Unexpected character “$”.",
+    "a ^ 2": "“^” is not a power. Write **, as in a**2.",
+    "tahn(a)": "Unknown function “tahn”. Did you mean tanh?",
+    "a + b = c": "Only a name may come before =, as in h = a*b.",
+    "tanh(a, b)": "tanh takes 1 argument, but there are 2. Write tanh(a).",
     "tanh + a": "“tanh” is a function: write tanh(a).",
-    "": "There is nothing here yet. Type an expression, such as (a + b)*c.",
-    "+".join("a" * 502): "This is too long: there is room for 500 operations.",
+    "": "The expression is empty. Type one, such as (a + b)*c.",
+    "+".join("a" * 502): "This is too long: at most 500 operations are allowed.",
 }
 
 
@@ -144,7 +144,7 @@ def test_a_mistake_is_told_and_the_last_graph_stays(play):
     draw(page, "a*b")
     for text, sentence in WRONG.items():
         draw(page, text)
-        kept = f"{sentence} The graph below is the last one that could be drawn."
+        kept = f"{sentence} The graph below shows the last valid expression."
         assert page.locator(f"{SAID} p").inner_text() == kept, text
         assert page.locator(HEARD).inner_text() == kept, text
         assert page.locator(TEXT).get_attribute("aria-invalid") == "true", text

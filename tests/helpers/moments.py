@@ -201,7 +201,7 @@ class Moments:
         if kind == "forward":
             return f"{self.title[node]} = ", self.computation(node)
         if kind == "seed":
-            rule = "each arrow multiplies the gradient that comes to it (upstream) by its own derivative (local)"
+            rule = "each arrow multiplies the incoming gradient (upstream) by its derivative (local)"
             end = quantity(self.gradient(node, position)[3]) + rule
             return f"∂{self.title[node]}/∂{self.title[node]} = ", end
         left, right = self.symbols(position)
@@ -237,7 +237,7 @@ class Moments:
             op = self.trace.ops[self.trace.op[node]].name
             return f"forward: {op} of ", f" is {name} = {words(self.played.values[node])}."
         if kind == "seed":
-            return f"backward: it begins at {name}", f" gradient {words(self.gradient(node, position)[3])}."
+            return f"backward: starts at {name}", f" gradient {words(self.gradient(node, position)[3])}."
         event = self.event(position)
         down, total = words(event.contribution), words(event.total)
         above = f" {words(event.upstream)}"

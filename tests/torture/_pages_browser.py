@@ -30,7 +30,7 @@ _FOUND = """
   return found;
 }
 """
-_PANELS = ("What if", "Table", "Stops", "Alarms", "Search")
+_PANELS = ("What if", "Table", "Breakpoints", "Alarms", "Search")
 
 
 @cache

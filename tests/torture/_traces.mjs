@@ -11,7 +11,7 @@ import { stationsOf } from "../../viz/frontend/src/model/tours.js";
 import { decode } from "../../viz/frontend/src/model/trace.js";
 import { createSession, lastPosition, moveTo } from "../../viz/frontend/src/panels/session.js";
 
-const TOLD = /^(This trace cannot be shown: |Station \d+ of the tour )\S+ \S+/;
+const TOLD = /^(This trace cannot be shown: |Stop \d+ of the tour )\S+ \S+/;
 
 function read(text) {
   let data;

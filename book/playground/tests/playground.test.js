@@ -84,59 +84,59 @@ test("a mistake has a message and points at the source", () => {
     "(a + b": ["This bracket is not closed", "("],
     "tanh(a": ["This bracket is not closed", "("],
     "(a\nb": ["This bracket is not closed", "("],
-    "a)": ["This bracket closes none that was opened", ")"],
-    "a +": ["Behind “+” a number or a name is missing", "+"],
-    "a * * b": ["Behind “*” a number or a name is missing", "*"],
-    "* b": ["Before “*” a number or a name is missing", "*"],
-    "h =": ["Behind this a number or a name is missing", "="],
-    "()": ["There is nothing between these brackets", "()"],
-    "a b": ["Between this and what comes before it an operator is missing", "b"],
-    "2(a)": ["Between this and what comes before it an operator is missing", "("],
-    "2a": ["For a product write 2*a", "a"],
+    "a)": ["Unmatched closing bracket", ")"],
+    "a +": ["A number or a name is missing after “+”", "+"],
+    "a * * b": ["A number or a name is missing after “*”", "*"],
+    "* b": ["A number or a name is missing before “*”", "*"],
+    "h =": ["A number or a name is missing after this", "="],
+    "()": ["These brackets are empty", "()"],
+    "a b": ["An operator is missing before this", "b"],
+    "2(a)": ["An operator is missing before this", "("],
+    "2a": ["Write 2*a for a product", "a"],
     "1.2.3*a": ["“1", "1.2.3"],
-    "a ^ 2": ["“^” is no power here", "^"],
+    "a ^ 2": ["“^” is not a power", "^"],
     "a × b": ["Write * for a product", "×"],
     "a² + 1": ["Write ** for a power, as in a**2", "²"],
-    "w₁ + 1": ["Write _ before a small number, as in w_1", "₁"],
-    "a // b": ["There is no // here", "//"],
-    "a % b": ["There is no % here", "%"],
-    "a == b": ["A comparison is no number", "=="],
-    "a += b": ["Give the sum a name by itself, as in c = a + b", "+="],
-    "a.tanh()": ["A point stands only in a number", "."],
-    "a $ b": ["“$” does not belong in an expression", "$"],
-    "a 😀 b": ["“😀” does not belong in an expression", "😀"],
-    "a + b = c": ["What stands before = is the name of the line, and nothing else, as in h = a*b", "="],
-    "h = k = a": ["There is one = in a line, as in h = a*b", "="],
-    "tanh(h = a)": ["tanh has no “h” to be given", "h"],
-    "a, b": ["A comma stands only between the numbers that a function takes", ","],
-    "tahn(a)": ["There is no function “tahn”", "tahn"],
-    "ln(a)": ["There is no function “ln”", "ln"],
-    "f(a)": ["There is no function “f”", "f"],
-    "tanh(a, b)": ["tanh takes 1 number, and here are 2", "tanh(a, b)"],
-    "pow(a)": ["pow takes 2 numbers, and here is 1", "pow(a)"],
-    "tanh()": ["tanh takes 1 number, and here are none", "tanh()"],
-    "clamp(a, 1, min=2)": ["clamp is given min twice", "min"],
-    "clamp(a, max=1, max=2)": ["clamp is given max twice", "max"],
-    "clamp(a, max=1, 2)": ["After a number with a name each needs one", "2"],
-    "clamp(min=1, a)": ["After a number with a name each needs one", "a"],
-    "1__0*a": ["For a product write 1*__0", "__0"],
-    "clamp(a, b)": ["min of clamp has to be a plain number: no gradient goes to it", "b"],
+    "w₁ + 1": ["Write subscripts with _, as in w_1", "₁"],
+    "a // b": ["“//” is not supported", "//"],
+    "a % b": ["“%” is not supported", "%"],
+    "a == b": ["Comparisons are not supported", "=="],
+    "a += b": ["Augmented assignment is not supported", "+="],
+    "a.tanh()": ["Methods are not supported", "."],
+    "a $ b": ["Unexpected character “$”", "$"],
+    "a 😀 b": ["Unexpected character “😀”", "😀"],
+    "a + b = c": ["Only a name may come before =, as in h = a*b", "="],
+    "h = k = a": ["A line may have only one =, as in h = a*b", "="],
+    "tanh(h = a)": ["tanh has no argument “h”", "h"],
+    "a, b": ["A comma is only allowed between the arguments of a function", ","],
+    "tahn(a)": ["Unknown function “tahn”", "tahn"],
+    "ln(a)": ["Unknown function “ln”", "ln"],
+    "f(a)": ["Unknown function “f”", "f"],
+    "tanh(a, b)": ["tanh takes 1 argument, but there are 2", "tanh(a, b)"],
+    "pow(a)": ["pow takes 2 arguments, but there is 1", "pow(a)"],
+    "tanh()": ["tanh takes 1 argument, but there are none", "tanh()"],
+    "clamp(a, 1, min=2)": ["clamp got min twice", "min"],
+    "clamp(a, max=1, max=2)": ["clamp got max twice", "max"],
+    "clamp(a, max=1, 2)": ["A positional argument follows a keyword argument", "2"],
+    "clamp(min=1, a)": ["A positional argument follows a keyword argument", "a"],
+    "1__0*a": ["Write 1*__0 for a product", "__0"],
+    "clamp(a, b)": ["min of clamp must be a plain number: it gets no gradient", "b"],
     tanh: ["“tanh” is a function: write tanh(a)", "tanh"],
-    "tanh = a": ["“tanh” is a function, so nothing else can be called so", "tanh"],
-    "pi = a": ["“pi” is a number that never changes", "pi"],
-    "lambda*2": ["“lambda” is a word of Python's own", "lambda"],
-    "2*3": ["Nothing in the last line has a name, so there is no number to move, and no gradient", "2*3"],
-    "": ["There is nothing here yet", ""],
-    " \n# a remark": ["There is nothing here yet", ""],
+    "tanh = a": ["“tanh” is the name of a function", "tanh"],
+    "pi = a": ["“pi” is a constant", "pi"],
+    "lambda*2": ["“lambda” is a Python keyword", "lambda"],
+    "2*3": ["The last line has no names, so there is no leaf to change, and no gradient", "2*3"],
+    "": ["The expression is empty", ""],
+    " \n# a remark": ["The expression is empty", ""],
   };
   for (const [text, expected] of Object.entries(found)) assert.deepEqual(wrong(text), expected, text);
 });
 
 test("long and deeply nested input is rejected quickly", () => {
-  assert.match(wrong("a+".repeat(600) + "a")[0], /room for 500 operations/);
+  assert.match(wrong("a+".repeat(600) + "a")[0], /at most 500 operations/);
   assert.match(wrong("a".repeat(30_000))[0], /too long/);
   for (const deep of ["(".repeat(9000), "-".repeat(9000), "tanh(".repeat(3000), "a**".repeat(6000)]) {
-    assert.match(wrong(`${deep}a`)[0], /inside one another/);
+    assert.match(wrong(`${deep}a`)[0], /nested/);
   }
 });
 
@@ -187,7 +187,7 @@ test("misspelt functions get suggestions", () => {
 test("names of Object.prototype are ordinary leaves", () => {
   const { leaves } = tapeOf(parse("constructor*toString + __proto__", catalogue), catalogue);
   assert.deepEqual([...leaves.keys()], ["constructor", "toString", "__proto__"]);
-  assert.match(wrong("constructor(a)")[0], /no function/);
+  assert.match(wrong("constructor(a)")[0], /Unknown function/);
 });
 
 test("constants are formatted in formulas as the player formats them", () => {

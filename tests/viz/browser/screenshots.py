@@ -47,8 +47,8 @@ PANELS = {
     "alarms": ["End", "a"],
     "search": ["=0.7", "/", "m"],
     "help": ["?"],
-    "all-open": ["click:Open all blocks", "=0.7"],
-    "all-closed": ["click:Close all blocks", "=0.7"],
+    "all-open": ["click:Expand all blocks", "=0.7"],
+    "all-closed": ["click:Collapse all blocks", "=0.7"],
     "fit": ["=0.7", "click:Fit"],
     "model": ["End", "click:Fit"],
 }

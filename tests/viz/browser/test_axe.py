@@ -118,14 +118,14 @@ def test_nothing_is_wrong_with_sliders_and_blocks_closed(page, pages):
     opened(page, pages("scalars")).keyboard.press("w")
     assert faults(page) == []
     opened(page, pages("transformer"))
-    page.get_by_role("button", name="Close all blocks").click()
+    page.get_by_role("button", name="Collapse all blocks").click()
     assert faults(page) == []
 
 
 @pytest.mark.nightly
 def test_nothing_is_wrong_with_the_canvas_of_a_large_graph(page, pages):
     opened(page, pages("large"))
-    page.get_by_role("button", name="Open all blocks").click()
+    page.get_by_role("button", name="Expand all blocks").click()
     assert faults(page, "'.minigrad-player'") == []
     page.get_by_role("button", name="Fit").click()
     page.locator(".place canvas").wait_for()

@@ -78,7 +78,7 @@ def test_page_of_a_player_begins_as_it_stands(page, tmp_path):
     opened(page, tmp_path / "y.html")
     assert counted(page) == "5 / 7"
     page.get_by_role("button", name="What if").click()
-    assert page.get_by_role("spinbutton", name="a, exactly").input_value() == "3"
+    assert page.get_by_role("spinbutton", name="a, exact value").input_value() == "3"
 
 
 def test_caption_of_a_tour_follows_a_reader_who_steps_alone(page, tmp_path):

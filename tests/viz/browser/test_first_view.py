@@ -132,7 +132,7 @@ def test_a_graph_fits_its_place_until_the_reader_chooses_a_size(opened):
     for width in (700, 830):
         page.set_viewport_size({"width": width, "height": 900})
         assert seen(page)["all"]
-    page.get_by_role("button", name="Larger").click()
+    page.get_by_role("button", name="Zoom in").click()
     chosen = seen(page)["scale"]
     page.set_viewport_size({"width": 1280, "height": 900})
     assert seen(page)["scale"] == pytest.approx(chosen)

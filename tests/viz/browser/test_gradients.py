@@ -77,7 +77,7 @@ def test_the_legend_says_what_numbers_on_arrows_are_where_there_are_any_and_how_
     page = opened(product(), width)
     page.keyboard.press("Home")
     assert page.get_by_text("on an arrow: local derivative").is_visible() == told
-    assert page.locator(".legend").get_by_text("size of the gradient on an edge, 0 to 8.0").is_visible()
+    assert page.locator(".legend").get_by_text("gradient magnitude on an edge, 0 to 8.0").is_visible()
 
 
 def test_the_beginning_of_the_backward_pass_says_what_upstream_and_local_are(opened):
@@ -86,7 +86,7 @@ def test_the_beginning_of_the_backward_pass_says_what_upstream_and_local_are(ope
         page.keyboard.press(key)
     assert "y is computed: mul, a product. The forward pass is complete." in page.locator(".say .words").text_content()
     page.keyboard.press("ArrowRight")
-    rule = "each arrow multiplies the gradient that comes to it (upstream) by its own derivative (local)"
+    rule = "each arrow multiplies the incoming gradient (upstream) by its derivative (local)"
     assert rule in page.locator(".say .formula").text_content()
     page.keyboard.press("End")
     assert page.locator(".say .words").text_content().endswith("The backward pass is complete.")
@@ -113,7 +113,7 @@ def test_the_equation_of_a_step_is_copied_as_latex(opened):
 def test_the_caption_says_where_a_factor_is_from_and_what_the_gradient_means(opened):
     page = opened(product())
     page.keyboard.press("End")
-    assert "So where b rises a little, y rises 2.0 times as much." in page.locator(".say .words").text_content()
+    assert "If b increases slightly, y increases 2.0 times as much." in page.locator(".say .words").text_content()
     assert "where ∂c/∂b = a = 2.0" in page.locator(".say .formula").text_content()
 
 

@@ -30,8 +30,8 @@ def hostile():
 
 
 def go_through(page):
-    """Open every panel, search, and step to the end."""
-    for name in ("What if", "Table", "Stops", "Alarms", "Search"):
+    """Opens every panel, searches, and steps to the end."""
+    for name in ("What if", "Table", "Breakpoints", "Alarms", "Search"):
         page.get_by_role("button", name=name).first.click()
     page.keyboard.type("script")
     page.get_by_role("button", name="Next", exact=True).first.click()

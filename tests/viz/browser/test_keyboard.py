@@ -87,7 +87,7 @@ def test_tab_goes_through_all_in_the_order_in_which_it_stands(opened):
     assert all(one["seen"] for one in passed if one["player"])
     names = [one["name"] for one in passed]
     order = ["Back", "Play", "Step forward", "Last", "Position", "edge", "op", "Speed", "Help"]
-    order += ["What if", "Table", "Stops", "Alarms", "Search", "Run to here", "Stop here"]
+    order += ["What if", "Table", "Breakpoints", "Alarms", "Search", "Run to here", "Stop here"]
     at = [next((k for k, one in enumerate(names) if re.search(name, one, re.I)), -1) for name in order]
     assert -1 not in at, list(zip(order, at, strict=True))
     assert at == sorted(at), list(zip(order, at, strict=True))

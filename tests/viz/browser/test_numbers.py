@@ -222,19 +222,19 @@ def test_three_slips_are_told_apart_as_they_are_typed(lab):
     assert [first.total, second.total] == [5.0, -7.0]
     assert typed(page, "-5") == (
         "sign",
-        "The size is right, the sign is not. It is the gradient of q, 1.0, times ∂q/∂a = 5.0, and neither is negative.",
+        "Right magnitude, wrong sign. It is the gradient of q, 1.0, times ∂q/∂a = 5.0, and neither is negative.",
     )
-    assert typed(page, "1") == ("factor", "1.0 is the gradient of q alone. Times the local derivative, ∂q/∂a = 5.0.")
-    assert typed(page, "five") == ("unread", "“five” is no number: write a number, such as −3, 0.25, 1/3 or 2e-3.")
-    assert typed(page, "") == ("unread", "Nothing is written: write a number, such as −3, 0.25, 1/3 or 2e-3.")
+    assert typed(page, "1") == ("factor", "1.0 is only the gradient of q. Multiply it by the local derivative, ∂q/∂a = 5.0.")
+    assert typed(page, "five") == ("unread", "“five” is not a number: enter a number such as −3, 0.25, 1/3 or 2e-3.")
+    assert typed(page, "") == ("unread", "The field is empty: enter a number such as −3, 0.25, 1/3 or 2e-3.")
     assert typed(page, "5") == ("right", "Right: 1.0 × 5.0 = 5.0.")
     while "to a" not in question.inner_text():
         page.get_by_role("button", name="Show me").click()
-    assert typed(page, "-12") == ("accumulation", "−12.0 is what this step brings. a has 5.0 already: add the two.")
-    sign = "The size is right, the sign is not. It is the gradient of p, 4.0, times ∂p/∂a = −3.0, and one of the two is"
-    assert typed(page, "17") == ("sign", f"Look at what you added. {sign} negative.")
-    factor = "−3.0 is the local derivative ∂p/∂a alone. Times what comes from above, the gradient of p: 4.0."
-    assert typed(page, "2") == ("factor", f"Look at what you added. {factor}")
+    assert typed(page, "-12") == ("accumulation", "−12.0 is this step's contribution. a already has 5.0: add the two.")
+    sign = "Right magnitude, wrong sign. It is the gradient of p, 4.0, times ∂p/∂a = −3.0, and one of the two is"
+    assert typed(page, "17") == ("sign", f"Check the contribution. {sign} negative.")
+    factor = "−3.0 is only the local derivative ∂p/∂a. Multiply it by the upstream gradient, that of p: 4.0."
+    assert typed(page, "2") == ("factor", f"Check the contribution. {factor}")
     assert typed(page, "9")[0] == "factor"  # 5 + 4
     assert typed(page, "100")[0] == "wrong"
     assert typed(page, "−7") == ("right", "Right: 4.0 × (−3.0) = −12.0, and 5.0 + (−12.0) = −7.0.")

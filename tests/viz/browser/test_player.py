@@ -114,7 +114,7 @@ def test_keys_typed_into_a_field_stay_there(play):
 def test_number_of_a_leaf_recomputes_the_graph_and_the_slope_is_measured(play):
     page = play()
     button(page, "What if").click()
-    page.get_by_role("spinbutton", name="a, exactly").fill("5")
+    page.get_by_role("spinbutton", name="a, exact value").fill("5")
     assert state(page)["values"] == {"a": 5}
     button(page, "Last").click()
     assert "−10.0" in page.locator(".canvas").inner_text()
@@ -133,7 +133,7 @@ def test_what_cannot_be_computed_again_is_grey_and_says_why(play):
     }"""
     page = play(build)
     button(page, "What if").click()
-    page.get_by_role("spinbutton", name="b, exactly").fill("5")
+    page.get_by_role("spinbutton", name="b, exact value").fill("5")
     assert page.locator("[data-unable]").evaluate_all("(all) => all.map((one) => one.dataset.id)") == ["n1", "n3"]
     assert "The player has no tanh." in page.locator(".plot").inner_text()
     page.locator('[data-id="n1"]').click()
@@ -175,7 +175,7 @@ def test_element_of_a_tensor_is_clicked_or_named_and_all_is_computed_again(play)
     assert page.evaluate("document.querySelector('#host').shadowRoot.activeElement.ariaLabel") == "w[1, 1]"
     page.keyboard.press("ArrowRight")
     assert list(state(page)["values"]) == ["w[1, 1]"]
-    page.get_by_role("spinbutton", name="w[1, 1], exactly").fill("0.25")
+    page.get_by_role("spinbutton", name="w[1, 1], exact value").fill("0.25")
     assert state(page)["values"] == {"w[1, 1]": 0.25}
     assert loss.text_content() != before
     page.get_by_role("button", name="Reset w[1, 1]", exact=True).click()
@@ -197,7 +197,7 @@ def test_element_is_named_and_its_slope_measured(play):
     assert abs(float(chain.split("= ")[1].replace("−", "-")) - float(measured[2:].replace("−", "-"))) < 1e-5
     field.fill("x[0, 0]")
     field.press("Enter")
-    assert "x[0, 0] gets no gradient that is known here." in page.locator(".plot").inner_text()
+    assert "x[0, 0] has no known gradient here." in page.locator(".plot").inner_text()
     page.evaluate("player.set('w[0, 2]', -3)")
     assert state(page)["values"] == {"w[0, 2]": -3}
     with pytest.raises(Exception, match="nor such an element"):
@@ -258,7 +258,7 @@ def test_focus_stays_when_what_has_it_is_drawn_again(play):
 
 def test_playing_stops_at_a_breakpoint(play):
     page = play(options={"position": 0, "speed": 4})
-    button(page, "Stops").click()
+    button(page, "Breakpoints").click()
     page.get_by_role("combobox", name="Stop at").select_option("second-contribution")
     button(page, "Add", exact=True).click()
     button(page, "Play").click()
@@ -269,12 +269,12 @@ def test_playing_stops_at_a_breakpoint(play):
 
 def test_stop_that_is_no_number_is_refused_in_words(play):
     page = play()
-    button(page, "Stops").click()
+    button(page, "Breakpoints").click()
     page.get_by_role("combobox", name="Stop at").select_option("gradient-above")
-    page.get_by_role("textbox", name="Which").fill("much")
+    page.get_by_role("textbox", name="Value").fill("much")
     button(page, "Add", exact=True).click()
-    assert "“much” is no number" in page.locator("section[aria-label=Stops] [role=status]").inner_text()
-    assert page.locator("section[aria-label=Stops] li").count() == 0
+    assert "“much” is not a number" in page.locator("section[aria-label=Breakpoints] [role=status]").inner_text()
+    assert page.locator("section[aria-label=Breakpoints] li").count() == 0
 
 
 def test_names_are_text_whatever_they_hold(play):
@@ -328,7 +328,7 @@ def test_an_alarm_that_is_chosen_rings_what_it_reached(play):
 @pytest.mark.parametrize("width", [400, *[550, 1100] * NIGHTLY])
 def test_nothing_is_wider_than_the_page(play, width):
     page = play(width=width)
-    for panel in ["What if", "Stops", "Table", "Alarms", "Search"]:
+    for panel in ["What if", "Breakpoints", "Table", "Alarms", "Search"]:
         button(page, panel).click()
         assert page.evaluate("document.documentElement.scrollWidth") <= width
 
@@ -349,6 +349,6 @@ def test_blocks_open_and_close_by_key_and_by_breadcrumb(play):
 
 def test_every_control_has_a_name(play):
     page = play()
-    for panel in ["Predict", "What if", "Stops", "Search"]:
+    for panel in ["Predict", "What if", "Breakpoints", "Search"]:
         button(page, panel).click()
         assert page.evaluate(UNNAMED) == []

@@ -30,8 +30,8 @@ def test_two_views_of_a_player_play_at_the_pace_of_one(page):
 
 def test_a_stop_in_one_view_holds_the_other(page):
     show(page, step(chain(), playing=True, speed=1.0), views=2)
-    page.get_by_role("button", name="Stops").nth(1).click()
-    page.get_by_role("textbox", name="Which").fill("tanh")
+    page.get_by_role("button", name="Breakpoints").nth(1).click()
+    page.get_by_role("textbox", name="Value").fill("tanh")
     page.get_by_role("button", name="Add").click()
     page.wait_for_function("model.get('playing') === false")
     held = page.evaluate("model.get('position')")
@@ -80,16 +80,16 @@ STOPS = {
 
 def test_stops_of_every_kind_are_made_gone_to_and_taken_away(page):
     show(page, step(chain(2)))
-    page.get_by_role("button", name="Stops").click()
+    page.get_by_role("button", name="Breakpoints").click()
     for (kind, value), expected in STOPS.items():
         page.get_by_label("Stop at").select_option(kind)
         if value:
-            page.get_by_role("textbox", name="Which").fill(value)
+            page.get_by_role("textbox", name="Value").fill(value)
         page.get_by_role("button", name="Add").click()
         page.evaluate("model.set('position', 0)")
         found = []
-        while not page.get_by_text("No stop ahead.").is_visible():
-            page.get_by_role("button", name="To the next stop").click()
+        while not page.get_by_text("No breakpoint ahead.").is_visible():
+            page.get_by_role("button", name="Next breakpoint").click()
             at = page.evaluate("model.get('position')")
             if found and at == found[-1]:
                 break

@@ -270,7 +270,7 @@ def test_what_cannot_be_computed_again_says_why(declare):
         "matmul is not defined on scalars.",
     ]
     (found,) = compare(graphs=[{"trace": single(wrong, (2.0,), {}), "runs": [[(0, 5.0)]]}])["graphs"]
-    assert found["why"][1] == "Its formula gives 4.0 here, and Python computed 6.0."
+    assert found["why"][1] == "Its formula gives 4.0 here, but Python computed 6.0."
     assert found["runs"][0]["value"] == [5.0, None]
 
 

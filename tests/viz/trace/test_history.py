@@ -79,12 +79,12 @@ def test_caption_of_a_sum_names_each_contribution_and_what_the_gradient_becomes(
         "Forward 1 of 2 v₂ is computed: mul, a product. v₂ = a · b = 2 · (−3) = −6.0",
         "Forward 2 of 2 y is computed: add, a sum. The forward pass is complete. y = v₂ + a = −6 + 2 = −4.0",
         (
-            "Backward The backward pass begins at y: a change of y is a change of y, one to one. ∂y/∂y = 1.0 "
-            "each arrow multiplies the gradient that comes to it (upstream) by its own derivative (local)"
+            "Backward The backward pass begins at y: a change in y changes y by the same amount. ∂y/∂y = 1.0 "
+            "each arrow multiplies the incoming gradient (upstream) by its derivative (local)"
         ),
         (
             "Backward 1 of 4 From y back to v₂: upstream × local. "
-            "So where v₂ rises a little, y rises 1.0 times as much. ∂y/∂v₂ = 1.0 × 1.0 = 1.0"
+            "If v₂ increases slightly, y increases 1.0 times as much. ∂y/∂v₂ = 1.0 × 1.0 = 1.0"
         ),
         (
             "Backward 2 of 4 From y back to a: upstream × local, contribution 1 of 2. "
@@ -92,12 +92,12 @@ def test_caption_of_a_sum_names_each_contribution_and_what_the_gradient_becomes(
         ),
         (
             "Backward 3 of 4 From v₂ back to a: upstream × local, contribution 2 of 2. "
-            "So where a rises a little, y falls 2.0 times as much. "
+            "If a increases slightly, y decreases 2.0 times as much. "
             "∂y/∂a += ∂y/∂v₂ · ∂v₂/∂a = 1.0 × (−3.0) = −3.0 where ∂v₂/∂a = b = −3.0; a.grad: 1.0 + (−3.0) → −2.0"
         ),
         (
             "Backward 4 of 4 From v₂ back to b: upstream × local. "
-            "So where b rises a little, y rises 2.0 times as much. The backward pass is complete. "
+            "If b increases slightly, y increases 2.0 times as much. The backward pass is complete. "
             "∂y/∂b = ∂y/∂v₂ · ∂v₂/∂b = 1.0 × 2.0 = 2.0 where ∂v₂/∂b = a = 2.0"
         ),
     ]

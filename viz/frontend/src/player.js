@@ -65,7 +65,7 @@ const TITLES = /** @type {Record<string, string>} */ ({
   predict: "Predict",
   "what-if": "What if",
   table: "Table",
-  stops: "Stops",
+  stops: "Breakpoints",
   alarms: "Alarms",
   search: "Search",
 });
@@ -272,7 +272,7 @@ function playerOf(s, host, app, destroy) {
 function nodeCalled({ graph }, node) {
   const same = (/** @type {string | null} */ name, /** @type {number} */ at) => (name ?? graph.title(at)) === node;
   const place = typeof node === "number" ? node : graph.names.findIndex(same);
-  if (graph.kind[place] === undefined) throw new Error(`There is no node ${JSON.stringify(node)}.`);
+  if (graph.kind[place] === undefined) throw new Error(`No such node: ${JSON.stringify(node)}.`);
   return place;
 }
 
@@ -311,7 +311,7 @@ function setValues(s, values) {
   const leaves = new Map();
   for (const [name, value] of Object.entries(values)) {
     const key = keyNamed(s.graph, name);
-    if (key < 0) throw new Error(`There is no leaf ${JSON.stringify(name)} that holds one number, nor such an element.`);
+    if (key < 0) throw new Error(`No scalar leaf or element is called ${JSON.stringify(name)}.`);
     if (value !== null && value !== numberAt(s.graph, s.base, key)) leaves.set(key, value);
   }
   const same =

@@ -135,13 +135,13 @@ test("a breakpoint has a description", () => {
 });
 
 test("an invalid breakpoint is rejected with advice", () => {
-  const negative = "A gradient can be larger than a number that is not negative, as in “|grad| > 10”.";
+  const negative = "The limit must be a non-negative number, as in “|grad| > 10”.";
   assert.throws(() => breakpoint(spec("op")), { message: "Which op? Write, for example, “op tanh”." });
   assert.throws(() => breakpoint(spec("name  ")), { message: "Which name? Write, for example, “name w0”." });
   assert.throws(() => breakpoint(spec("scope ")), { message: "Which scope? Write, for example, “scope attention”." });
   assert.throws(() => breakpoint(spec("|grad| > -1")), { message: negative });
   assert.throws(() => breakpoint(spec("|grad| > nan")), { message: negative });
-  assert.throws(() => breakpoint(spec("moon")), { message: "There are no breakpoints of the kind “moon”." });
+  assert.throws(() => breakpoint(spec("moon")), { message: "Unknown kind of breakpoint: “moon”." });
 });
 
 test("run to a node: to its value, then to its gradient, then back to it", () => {

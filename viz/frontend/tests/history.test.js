@@ -86,7 +86,7 @@ test("each pass of several has its own timeline and counts", () => {
   assert.deepEqual(z.gradient(0), { state: "final", met: 1, of: 1, value: 3 });
   assert.deepEqual(z.gradient(2), { state: "none", met: 0, of: 0, value: null });
   assert.deepEqual(b.gradient(1), { state: "final", met: 0, of: 0, value: 1 });
-  assert.equal(b.sentence(), "Step 3 of 3, backward: it begins at b, with the gradient 1.0.");
+  assert.equal(b.sentence(), "Step 3 of 3, backward: starts at b with gradient 1.0.");
 });
 
 test("without a backward pass there is only forward", () => {
@@ -165,7 +165,7 @@ test("a step reports what it changed", () => {
 test("an invalid position is rejected", () => {
   const now = played();
   for (const position of [-1, 13, 1.5, NaN]) {
-    assert.throws(() => now.seek(position), { message: `There is no position ${position}: they go from 0 to 12.` });
+    assert.throws(() => now.seek(position), { message: `Position ${position} is out of range: expected 0 to 12.` });
   }
   assert.equal(now.position, 0);
 });

@@ -13,7 +13,7 @@ const SENTENCES = [
   "Step 2 of 12, forward: add of c = −6.0 and 1.0 is v₄ = −5.0.",
   "Step 3 of 12, forward: mul of a = 2.0 and a = 2.0 is v₅ = 4.0.",
   "Step 4 of 12, forward: mul of v₅ = 4.0 and v₄ = −5.0 is y = −20.0.",
-  "Step 5 of 12, backward: it begins at y, with the gradient 1.0.",
+  "Step 5 of 12, backward: starts at y with gradient 1.0.",
   "Step 6 of 12, backward: y to v₅. Upstream 1.0 times local −5.0 is −5.0, the gradient of v₅.",
   "Step 7 of 12, backward: y to v₄. Upstream 1.0 times local 4.0 is 4.0, the gradient of v₄.",
   "Step 8 of 12, backward: v₅ to a. Upstream −5.0 times local 2.0 is −10.0, the gradient of a so far, 1 of 3.",
@@ -60,9 +60,9 @@ test("arrays are described", () => {
     "Step 0 of 5, start: 1 leaf is known.",
     "Step 1 of 5, forward: tanh of x (2 by 3) is h = an array of 6, all 0.5.",
     "Step 2 of 5, forward: add of h (6) and h (6) is s = 7.0.",
-    `Step 3 of 5, backward: it begins at s, with the gradient ${x}.`,
+    `Step 3 of 5, backward: starts at s with gradient ${x}.`,
     `Step 4 of 5, backward: s to h. Upstream, 2 by 3, through add gives ${x}, the gradient of h so far, 1 of 2.`,
-    "Step 5 of 5, backward: s to h. Upstream 1.0 through add gives not known, added to the gradient of h, " +
+    "Step 5 of 5, backward: s to h. Upstream 1.0 through add gives unknown, added to the gradient of h, " +
       "which becomes an array of 6, all 0.5, 2 of 2.",
   ]);
   assert.equal(now.gradient(1).value, now.graph.arrays[1]);
@@ -94,7 +94,7 @@ test("a value that was not stored is described", () => {
   data.nodes.value[1] = null;
   const now = played(decode(data));
   now.seek(1);
-  assert.equal(now.sentence(), "Step 1 of 5, forward: tanh of a = 1.0 is v₁, which was not kept.");
+  assert.equal(now.sentence(), "Step 1 of 5, forward: tanh of a = 1.0 is v₁, which was not stored.");
   now.seek(2);
   assert.equal(now.sentence(), "Step 2 of 5, forward: tanh of v₁ is v₂ = 0.642015.");
 });

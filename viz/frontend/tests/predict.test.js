@@ -39,12 +39,12 @@ test("a product: each mistake has its verdict and message", () => {
   expect(product(), [
     [15, "right", "Right: −5.0 × (−3.0) = 15.0."],
     [15.04, "right", "Right: −5.0 × (−3.0) = 15.0."],
-    [-15, "sign", `The size is right, the sign is not. It is ${factors}, and both are negative.`],
-    [-5, "factor", "−5.0 is the gradient of c alone. Times the local derivative, ∂c/∂a = −3.0."],
-    [-3, "factor", "−3.0 is the local derivative ∂c/∂a alone. Times what comes from above, the gradient of c: −5.0."],
-    [15.5, "wrong", "Nearly: give three digits that are right."],
-    [0, "wrong", "Not yet. Take the gradient of c, −5.0, times the local derivative ∂c/∂a = −3.0."],
-    [NaN, "wrong", "Not yet. Take the gradient of c, −5.0, times the local derivative ∂c/∂a = −3.0."],
+    [-15, "sign", `Right magnitude, wrong sign. It is ${factors}, and both are negative.`],
+    [-5, "factor", "−5.0 is only the gradient of c. Multiply it by the local derivative, ∂c/∂a = −3.0."],
+    [-3, "factor", "−3.0 is only the local derivative ∂c/∂a. Multiply it by the upstream gradient, that of c: −5.0."],
+    [15.5, "wrong", "Close: give three correct digits."],
+    [0, "wrong", "Not yet. Multiply the gradient of c, −5.0, by the local derivative ∂c/∂a = −3.0."],
+    [NaN, "wrong", "Not yet. Multiply the gradient of c, −5.0, by the local derivative ∂c/∂a = −3.0."],
   ]);
 });
 
@@ -65,24 +65,24 @@ const sum = () => {
 
 test("a sum: each mistake has its verdict and message", () => {
   const factors = "the gradient of c, 5.0, times ∂c/∂a = 2.0";
-  const withLocal = factors.replace("times", "times the local derivative");
-  const sign = `The size is right, the sign is not. It is ${factors}, and neither is negative.`;
-  const upstream = "5.0 is the gradient of c alone. Times the local derivative, ∂c/∂a = 2.0.";
-  const local = "2.0 is the local derivative ∂c/∂a alone. Times what comes from above, the gradient of c: 5.0.";
-  const both = "The size is right, the sign is not: a has 7.0 already, and what this step brings has a sign too.";
+  const withLocal = factors.replace("times", "by the local derivative");
+  const sign = `Right magnitude, wrong sign. It is ${factors}, and neither is negative.`;
+  const upstream = "5.0 is only the gradient of c. Multiply it by the local derivative, ∂c/∂a = 2.0.";
+  const local = "2.0 is only the local derivative ∂c/∂a. Multiply it by the upstream gradient, that of c: 5.0.";
+  const both = "Right magnitude, wrong sign: a already has 7.0, and the contribution has a sign too.";
   expect(sum(), [
     [17, "right", "Right: 5.0 × 2.0 = 10.0, and 7.0 + 10.0 = 17.0."],
-    [10, "accumulation", "10.0 is what this step brings. a has 7.0 already: add the two."],
-    [-3, "sign", `Look at what you added. ${sign}`],
-    [7, "accumulation", "a has 7.0 already. What this step brings is added to it."],
-    [12, "factor", `Look at what you added. ${upstream}`],
-    [9, "factor", `Look at what you added. ${local}`],
+    [10, "accumulation", "10.0 is this step's contribution. a already has 7.0: add the two."],
+    [-3, "sign", `Check the contribution. ${sign}`],
+    [7, "accumulation", "a already has 7.0. Add this step's contribution."],
+    [12, "factor", `Check the contribution. ${upstream}`],
+    [9, "factor", `Check the contribution. ${local}`],
     [-17, "sign", both],
-    [-10, "sign", `${sign} And a has 7.0 already: add the two.`],
-    [5, "factor", `${upstream} And a has 7.0 already: add the two.`],
-    [2, "factor", `${local} And a has 7.0 already: add the two.`],
-    [17.3, "wrong", "Nearly: give three digits that are right."],
-    [100, "wrong", `Not yet. Take ${withLocal}, and add what a has already: 7.0.`],
+    [-10, "sign", `${sign} And a already has 7.0: add the two.`],
+    [5, "factor", `${upstream} And a already has 7.0: add the two.`],
+    [2, "factor", `${local} And a already has 7.0: add the two.`],
+    [17.3, "wrong", "Close: give three correct digits."],
+    [100, "wrong", `Not yet. Multiply ${withLocal}, and add what a already has: 7.0.`],
   ]);
 });
 
@@ -94,10 +94,10 @@ test("a missing factor on the path is named", () => {
   }, 8);
   expect(now, [
     [1001, "right", "Right: 143.0 × 7.0 = 1001.0."],
-    [143, "factor", "143.0 is the gradient of c alone. Times the local derivative, ∂c/∂a = 7.0."],
-    [7, "factor", "7.0 is the local derivative ∂c/∂a alone. Times what comes from above, the gradient of c: 143.0."],
-    [91, "factor", "A factor is missing: ∂d/∂c = 11.0 is on the way."],
-    [77, "factor", "A factor is missing: ∂y/∂d = 13.0 is on the way."],
+    [143, "factor", "143.0 is only the gradient of c. Multiply it by the local derivative, ∂c/∂a = 7.0."],
+    [7, "factor", "7.0 is only the local derivative ∂c/∂a. Multiply it by the upstream gradient, that of c: 143.0."],
+    [91, "factor", "A factor is missing: ∂d/∂c = 11.0 is on the path."],
+    [77, "factor", "A factor is missing: ∂y/∂d = 13.0 is on the path."],
   ]);
 });
 
@@ -106,12 +106,12 @@ test("a mistake that coincides with the right answer is right", () => {
   const plus = played((t) => t.add(t.leaf("a", 2), t.leaf("b", -3), "y"), 2);
   expect(plus, [
     [1, "right", "Right: 1.0 × 1.0 = 1.0."],
-    [-1, "sign", `The size is right, the sign is not. It is ${factors}, and neither is negative.`],
+    [-1, "sign", `Right magnitude, wrong sign. It is ${factors}, and neither is negative.`],
   ]);
   const zero = played((t) => t.mul(t.leaf("a", 2), t.leaf("b", 0), "y"), 2);
   expect(zero, [
     [0, "right", "Right: 1.0 × 0.0 = 0.0."],
-    [1, "factor", "1.0 is the gradient of y alone. Times the local derivative, ∂y/∂a = 0.0."],
+    [1, "factor", "1.0 is only the gradient of y. Multiply it by the local derivative, ∂y/∂a = 0.0."],
   ]);
 });
 
@@ -121,18 +121,18 @@ test("with a local derivative of 1 the contribution alone is a missing sum, not 
     return t.add(t.add(a, t.leaf("b", 1), "c"), a, "y");
   }, 5);
   const factors = "the gradient of c, 1.0, times ∂c/∂a = 1.0";
-  const sign = `The size is right, the sign is not. It is ${factors}, and neither is negative.`;
+  const sign = `Right magnitude, wrong sign. It is ${factors}, and neither is negative.`;
   expect(twice, [
     [2, "right", "Right: 1.0 × 1.0 = 1.0, and 1.0 + 1.0 = 2.0."],
-    [1, "accumulation", "1.0 is what this step brings. a has 1.0 already: add the two."],
-    [0, "sign", `Look at what you added. ${sign}`],
+    [1, "accumulation", "1.0 is this step's contribution. a already has 1.0: add the two."],
+    [0, "sign", `Check the contribution. ${sign}`],
   ]);
 });
 
 test("how many factors are negative is counted by their signs, not their sizes", () => {
   const half = played((t) => t.mul(t.mul(t.leaf("a", 1), t.leaf("b", 0.5), "c"), t.leaf("d", 0.25), "y"), 5);
   const factors = "the gradient of c, 0.25, times ∂c/∂a = 0.5";
-  const sign = `The size is right, the sign is not. It is ${factors}, and neither is negative.`;
+  const sign = `Right magnitude, wrong sign. It is ${factors}, and neither is negative.`;
   expect(half, [[-0.125, "sign", sign]]);
 });
 
@@ -176,7 +176,7 @@ test("the forward pass leads to the first backward step; after the last there is
   assert.equal(questionAt(now), 4);
   now.seek(now.timeline.last);
   assert.equal(questionAt(now), -1);
-  const message = "There is no number to predict: no backward step follows, or it moves an array.";
+  const message = "Nothing to predict: no backward step follows, or its gradient is an array.";
   assert.throws(() => diagnose(1, now), { message });
   const forward = decode({ ...scalarTrace((t) => t.tanh(t.leaf("a", 1))), passes: [] });
   assert.equal(questionAt(playback(forward, timeline(forward))), -1);
@@ -234,19 +234,19 @@ test("numbers are parsed as people write them", () => {
 });
 
 test("an invalid number is rejected with advice", () => {
-  const how = "write a number, such as −3, 0.25, 1/3 or 2e-3.";
+  const how = "enter a number such as −3, 0.25, 1/3 or 2e-3.";
   for (const [text, message] of [
-    ["", `Nothing is written: ${how}`],
-    ["  ", `Nothing is written: ${how}`],
-    ["three", `“three” is no number: ${how}`],
-    ["0x10", `“0x10” is no number: ${how}`],
-    ["1e", `“1e” is no number: ${how}`],
-    ["1/2/3", `“1/2/3” is no number: ${how}`],
-    ["1/", `“1/” is no number: ${how}`],
-    ["−−3", `“−−3” is no number: ${how}`],
-    ["a very long answer indeed", `“a very long answer …” is no number: ${how}`],
+    ["", `The field is empty: ${how}`],
+    ["  ", `The field is empty: ${how}`],
+    ["three", `“three” is not a number: ${how}`],
+    ["0x10", `“0x10” is not a number: ${how}`],
+    ["1e", `“1e” is not a number: ${how}`],
+    ["1/2/3", `“1/2/3” is not a number: ${how}`],
+    ["1/", `“1/” is not a number: ${how}`],
+    ["−−3", `“−−3” is not a number: ${how}`],
+    ["a very long answer indeed", `“a very long answer …” is not a number: ${how}`],
     ["1/0", `“1/0” divides by 0: ${how}`],
-    ["0,5", "Write decimals with a point: 0.5."],
+    ["0,5", "Use a decimal point: 0.5."],
   ]) {
     assert.throws(() => parseNumber(text), { message }, text);
   }

@@ -40,17 +40,17 @@ const WRONG = [
   ["a text", "no", "has no text."],
   ["nothing", null, "has no text."],
   ["nothing to say", { at: 0 }, "has no text."],
-  ["a position behind the end", { at: 10, text: "" }, "is at position 10: they go from 0 to 9."],
-  ["half a position", { at: 0.5, text: "" }, "is at position 0.5: they go from 0 to 9."],
-  ["no place", { text: "" }, "is at position undefined: they go from 0 to 9."],
-  ["a node that is not there", { at: 0, text: "", select: "n6" }, 'looks at "n6", which is not there.'],
-  ["a block that is not there", { at: 0, text: "", select: "b5" }, 'looks at "b5", which is not there.'],
-  ["a name", { at: 0, text: "", select: "loss" }, 'looks at "loss", which is not there.'],
+  ["a position behind the end", { at: 10, text: "" }, "is at position 10: expected 0 to 9."],
+  ["half a position", { at: 0.5, text: "" }, "is at position 0.5: expected 0 to 9."],
+  ["no place", { text: "" }, "is at position undefined: expected 0 to 9."],
+  ["a node that is not there", { at: 0, text: "", select: "n6" }, 'selects "n6", which does not exist.'],
+  ["a block that is not there", { at: 0, text: "", select: "b5" }, 'selects "b5", which does not exist.'],
+  ["a name", { at: 0, text: "", select: "loss" }, 'selects "loss", which does not exist.'],
 ];
 
 for (const [what, station, why] of WRONG) {
   test(`a stop with ${what} is rejected with the reason`, () => {
     const fine = { at: 0, text: "fine" };
-    assert.throws(() => stations([fine, station]), { message: `Station 2 of the tour ${why}` });
+    assert.throws(() => stations([fine, station]), { message: `Stop 2 of the tour ${why}` });
   });
 }

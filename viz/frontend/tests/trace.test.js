@@ -110,56 +110,56 @@ test("notes have an origin and affected nodes", () => {
 
 /** @type {[string, (data: any) => unknown, string][]} what is invalid, how to make it so, and the message */
 const SPOILED = [
-  ["another version", (d) => (d.version = 1), "it is of version 1, and this player reads version 2"],
-  ["no version", (d) => delete d.version, "it is of version undefined, and this player reads version 2"],
+  ["another version", (d) => (d.version = 1), "its version is 1; this player reads version 2"],
+  ["no version", (d) => delete d.version, "its version is undefined; this player reads version 2"],
   ["no nodes", (d) => delete d.nodes, "trace.nodes is missing"],
-  ["nodes as a list", (d) => (d.nodes = []), "trace.nodes holds [] where an object should be"],
+  ["nodes as a list", (d) => (d.nodes = []), "trace.nodes is []; expected an object"],
   ["no column", (d) => delete d.edges.slot, "trace.edges.slot is missing"],
   ["no letters", (d) => delete d.nodes.state, "trace.nodes.state is missing"],
-  ["a column too short", (d) => d.nodes.value.pop(), "trace.nodes.value has 3 items instead of 4"],
-  ["letters too short", (d) => (d.nodes.state = "n"), "trace.nodes.state has 1 items instead of 4"],
-  ["another letter", (d) => (d.nodes.kind = "loc?"), 'trace.nodes.kind holds "?" where one of the letters locx should be'],
-  ["a text for a number", (d) => (d.nodes.value[0] = "2"), 'trace.nodes.value holds "2" where a number should be'],
-  ["a number for a text", (d) => (d.nodes.name[0] = 2), "trace.nodes.name.0 holds 2 where a text should be"],
-  ["a line that is none", (d) => (d.nodes.line[0] = null), "trace.nodes.line.0 holds null where a text should be"],
-  ["a node too many", (d) => (d.nodes.name[9] = "z"), "trace.nodes.name holds 9 where an integer from 0 to 3 should be"],
-  ["an op that is not there", (d) => (d.nodes.op[1] = 9), "trace.nodes.op holds 9 where an integer from -1 to 3 should be"],
-  ["half an index", (d) => (d.outputs = [0.5]), "trace.outputs holds 0.5 where an integer from 0 to 3 should be"],
-  ["an op without an op", (d) => (d.nodes.op[1] = -1), "node 1 is computed by no op"],
-  ["a leaf with an op", (d) => (d.nodes.op[0] = 0), "node 0 is no op, but has one"],
+  ["a column too short", (d) => d.nodes.value.pop(), "trace.nodes.value has 3 items; expected 4"],
+  ["letters too short", (d) => (d.nodes.state = "n"), "trace.nodes.state has 1 items; expected 4"],
+  ["another letter", (d) => (d.nodes.kind = "loc?"), 'trace.nodes.kind is "?"; expected one of the letters locx'],
+  ["a text for a number", (d) => (d.nodes.value[0] = "2"), 'trace.nodes.value is "2"; expected a number'],
+  ["a number for a text", (d) => (d.nodes.name[0] = 2), "trace.nodes.name.0 is 2; expected a string"],
+  ["a line that is none", (d) => (d.nodes.line[0] = null), "trace.nodes.line.0 is null; expected a string"],
+  ["a node too many", (d) => (d.nodes.name[9] = "z"), "trace.nodes.name is 9; expected an integer from 0 to 3"],
+  ["an op that is not there", (d) => (d.nodes.op[1] = 9), "trace.nodes.op is 9; expected an integer from -1 to 3"],
+  ["half an index", (d) => (d.outputs = [0.5]), "trace.outputs is 0.5; expected an integer from 0 to 3"],
+  ["an op without an op", (d) => (d.nodes.op[1] = -1), "node 1 is computed but has no op"],
+  ["a leaf with an op", (d) => (d.nodes.op[0] = 0), "node 0 is not computed but has an op"],
   ["an edge into a leaf", (d) => Object.assign(d.nodes, { kind: "llco", op: [-1, -1, -1, 0] }),
-    "node 1 is no op, but edges lead to it"],
+    "node 1 is not computed but has incoming edges"],
   ["an edge back", (d) => (d.edges.operand[0] = 3), "edge 0 goes from node 3 back to node 1"],
   ["an edge to itself", (d) => (d.edges.operand[0] = 1), "edge 0 goes from node 1 back to node 1"],
   ["edges not by result", (d) => Object.assign(d.edges, { operand: [0, 0, 0, 2], result: [1, 3, 1, 3] }),
-    "edge 2 into node 1 comes after one into a later node"],
-  ["slots out of order", (d) => (d.edges.slot = [1, 0, 0, 1]), "edge 1 into node 1 is not in the order of the slots"],
+    "edge 2 into node 1 follows an edge into a later node"],
+  ["slots out of order", (d) => (d.edges.slot = [1, 0, 0, 1]), "edge 1 into node 1 is not in slot order"],
   ["an event where nothing flows", (d) => (d.edges.flows = "0111"),
     "event 1 of trace.passes[0] goes over edge 0, where no gradient flows"],
   ["an event twice", (d) => (d.passes[0].edge = [2, 0, 0]), "event 2 of trace.passes[0] goes over edge 0 a second time"],
   ["an event too early", (d) => (d.passes[0].edge = [0, 1, 2]),
     "event 0 of trace.passes[0] goes over edge 0, but node 1 has no gradient yet"],
-  ["events not as many as totals", (d) => d.passes[0].total.pop(), "trace.passes[0].total has 2 items instead of 3"],
+  ["events not as many as totals", (d) => d.passes[0].total.pop(), "trace.passes[0].total has 2 items; expected 3"],
   ["an array that is not there", (d) => (d.passes[0].total[0] = { array: 0 }),
-    "trace.passes[0].total.array holds 0 where an integer from 0 to -1 should be"],
+    "trace.passes[0].total.array is 0; expected an integer from 0 to -1"],
   ["a root that is not there", (d) => (d.passes[0].root = 4),
-    "trace.passes[0].root holds 4 where an integer from 0 to 3 should be"],
-  ["a block outside", (d) => (d.blocks[1].outer = 1), "trace.blocks[1].outer holds 1 where an integer from 0 to 0 should be"],
-  ["two whole graphs", (d) => (d.blocks[1].outer = -1), "trace.blocks[1].outer holds -1 where an integer from 0 to 0 should be"],
-  ["a kind of block", (d) => (d.blocks[1].kind = "box"), 'trace.blocks[1].kind holds "box" where one of graph, scope, fold, run should be'],
+    "trace.passes[0].root is 4; expected an integer from 0 to 3"],
+  ["a block outside", (d) => (d.blocks[1].outer = 1), "trace.blocks[1].outer is 1; expected an integer from 0 to 0"],
+  ["two whole graphs", (d) => (d.blocks[1].outer = -1), "trace.blocks[1].outer is -1; expected an integer from 0 to 0"],
+  ["a kind of block", (d) => (d.blocks[1].kind = "box"), 'trace.blocks[1].kind is "box"; expected one of graph, scope, fold, run'],
   ["cells left out in silence", (d) => (d.arrays = [{ ...withArrays().arrays[0], step: undefined, size: 6 }]),
-    "trace.arrays[0] has 4 cells for 6 numbers, and no step"],
+    "trace.arrays[0] has 4 cells for 6 elements, and no step"],
   ["cells that are missing", (d) => (d.arrays = [{ ...withArrays().arrays[0], rows: 3 }]),
-    "trace.arrays[0].cells has 4 items instead of 6"],
-  ["a size that is none", (d) => (d.arrays = [{ ...withArrays().arrays[0], nan: -1 }]), "trace.arrays[0].nan holds -1 where an integer from 0 to Infinity should be"],
+    "trace.arrays[0].cells has 4 items; expected 6"],
+  ["a size that is none", (d) => (d.arrays = [{ ...withArrays().arrays[0], nan: -1 }]), "trace.arrays[0].nan is -1; expected an integer from 0 to Infinity"],
   ["a note nowhere", (d) => (d.notes = [{ kind: "nan", node: 7, text: "" }]),
-    "trace.notes[0].node holds 7 where an integer from 0 to 3 should be"],
-  ["a version of any length", (d) => (d.version = "9".repeat(9000)), `it is of version "${"9".repeat(58)}…, and this player reads version 2`],
-  ["a nest for an index", (d) => (d.outputs = [nested()]), "trace.outputs holds a nest where an integer from 0 to 3 should be"],
-  ["a nest for a text", (d) => (d.sentence = nested()), "trace.sentence holds a nest where a text should be"],
+    "trace.notes[0].node is 7; expected an integer from 0 to 3"],
+  ["a version of any length", (d) => (d.version = "9".repeat(9000)), `its version is "${"9".repeat(58)}…; this player reads version 2`],
+  ["a nest for an index", (d) => (d.outputs = [nested()]), "trace.outputs is deeply nested data; expected an integer from 0 to 3"],
+  ["a nest for a text", (d) => (d.sentence = nested()), "trace.sentence is deeply nested data; expected a string"],
   ["an index that is no number", (d) => (d.outputs = [{ toString: 1, valueOf: 1 }]),
-    'trace.outputs holds {"toString":1,"valueOf":1} where an integer from 0 to 3 should be'],
-  ["tours that are none", (d) => (d.tours = "no"), 'trace.tours holds "no" where a list should be'],
+    'trace.outputs is {"toString":1,"valueOf":1}; expected an integer from 0 to 3'],
+  ["tours that are none", (d) => (d.tours = "no"), 'trace.tours is "no"; expected a list'],
 ];
 
 /** So deep that it can be formatted neither as JSON nor as a string. */
@@ -179,7 +179,7 @@ for (const [what, spoil, why] of SPOILED) {
 
 test("data that is not a trace is rejected", () => {
   for (const data of [null, 3, "trace", []]) {
-    const why = `trace holds ${JSON.stringify(data)} where an object should be`;
+    const why = `trace is ${JSON.stringify(data)}; expected an object`;
     assert.throws(() => decode(data), { message: `This trace cannot be shown: ${why}.` });
   }
   assert.throws(() => decode(undefined), { message: "This trace cannot be shown: trace is missing." });
@@ -193,7 +193,7 @@ test("a node may not receive a contribution after it has propagated its gradient
   });
   assert.deepEqual(data.passes[0].edge, [2, 3, 1, 0]);
   data.passes[0].edge = [2, 0, 3, 1];
-  const why = "event 3 of trace.passes[0] goes over edge 1, but node 1 has handed its gradient on before";
+  const why = "event 3 of trace.passes[0] goes over edge 1, but node 1 has already propagated its gradient";
   assert.throws(() => decode(data), { message: `This trace cannot be shown: ${why}.` });
 });
 

@@ -33,7 +33,7 @@ _WORDS = {
 _PRODUCTS = frozenset({"contract", "linear", "matmul"})  # operands are not broadcast to the result's shape
 
 
-_RULE = "each arrow multiplies the gradient that comes to it (upstream) by its own derivative (local)"
+_RULE = "each arrow multiplies the incoming gradient (upstream) by its derivative (local)"
 
 
 class Caption(NamedTuple):
@@ -71,7 +71,7 @@ def caption(now: Moment) -> Caption:
     if now.kind == "forward":
         return _computation(now, name)
     if now.kind == "seed":
-        words = f"The backward pass begins at {name}: a change of {name} is a change of {name}, one to one."
+        words = f"The backward pass begins at {name}: a change in {name} changes {name} by the same amount."
         return Caption("Backward", words, f"∂{name}/∂{name} =", quantity(timeline.seeding()), _RULE)
     return _chain_rule(now, name)
 

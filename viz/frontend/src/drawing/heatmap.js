@@ -38,7 +38,7 @@ export function heatmap(cells, { scale = scaleOf(cells), size = 280, label = "",
     const place = at && placeOf(cells, ...at);
     says.textContent =
       at && place
-        ? `[${place.join(", ")}] = ${pretty(cells.cells[at[0] * cols + at[1]])}${pick ? " · click to change it" : ""}`
+        ? `[${place.join(", ")}] = ${pretty(cells.cells[at[0] * cols + at[1]])}${pick ? " · click to edit" : ""}`
         : summary(cells, scale);
     redraw();
     hover(place);
@@ -105,7 +105,7 @@ function summary(cells, scale) {
   const parts = [`${cells.shape.join("×") || "scalar"} ${cells.dtype}`, `full colour at ±${brief(scale)}`];
   if (cells.nan) parts.push(`${cells.nan} NaN, crossed`);
   if (cells.inf) parts.push(`${cells.inf} infinite, crossed`);
-  if (cells.step) parts.push(`drawn from 1 of ${cells.step[0]} rows and 1 of ${cells.step[1]} columns`);
+  if (cells.step) parts.push(`sampled: 1 of ${cells.step[0]} rows and 1 of ${cells.step[1]} columns`);
   return parts.join(" · ");
 }
 

@@ -90,7 +90,7 @@ const WAYS = ["negative", "mixed", "positive"];
 
 /** Format a quantity for a screen reader. @param {Quantity | null} x */
 function spoken(x) {
-  if (x === null) return "not known";
+  if (x === null) return "unknown";
   return typeof x === "number" ? pretty(x) : `a tensor of shape ${x.shape.join(" by ")}`;
 }
 

@@ -81,10 +81,7 @@ export function drawingView(host, graph, playback, scene, listeners) {
     /** Draw rings around the items that show these nodes. @param {number[]} nodes */
     mark: (nodes) => above.mark([...new Set(nodes.map(now.scene.itemOf))].map((at) => now.scene.items[at])),
     reveal,
-    /**
-     * Move the focus along the edges; the first call moves it into the drawing.
-     * @param {[number, number]} way down, and to the right
-     */
+    /** Move the focus along the edges; first into the drawing. @param {[number, number]} way down, and to the right */
     walk(way) {
       const at = now.places.get(now.focus) ?? 0;
       const to = within(port.stage) ? neighbour(now.scene, at, way) : at;

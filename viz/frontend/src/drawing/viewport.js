@@ -122,10 +122,7 @@ export function viewport(host, moved) {
   observer.observe(view);
   return {
     ...{ view, stage, ...eye, zoom, fit },
-    /**
-     * Set the size of the drawing, and the maximum scale at which it is fitted.
-     * @param {number} width @param {number} height @param {number} most
-     */
+    /** Set the size and the maximum fitted scale. @param {number} width @param {number} height @param {number} most */
     resize(width, height, most) {
       Object.assign(at, { width, height, most });
       wanted = null;

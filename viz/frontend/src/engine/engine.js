@@ -75,7 +75,7 @@ export function engine(graph) {
       const from = source[node];
       if (from < 0) return null;
       const own = /** @type {string} */ (again.how[from]);
-      return from === node ? own : `It is computed from ${graph.title(from)}, which cannot be computed again. ${own}`;
+      return from === node ? own : `It depends on ${graph.title(from)}, which cannot be recomputed. ${own}`;
     },
     output,
     run(overrides) {
@@ -130,12 +130,12 @@ function recipesOf({ kind, op, ops, tensors, programs, attrs, numbers }) {
     if (kind[node] === BROKEN) return "It was never computed.";
     if (kind[node] === LEAF || kind[node] === CONSTANT) {
       if (wholeOf(value) !== null) return null;
-      return value ? "The trace has not all of its numbers." : "Its numbers were not kept; under mg.record() they are.";
+      return value ? "The trace omits some of its elements." : "Its values were not stored; use mg.record().";
     }
     const tensor = tensors.get(node);
     if (!tensor) return withAttributes((recipes[op[node]] ??= recipeOf(ops[op[node]])), attrs.get(node) ?? {});
     const { loops } = tensor;
-    return (Array.isArray(loops) ? programsOf(loops) : loops) ?? "The trace does not say how it is computed.";
+    return (Array.isArray(loops) ? programsOf(loops) : loops) ?? "The trace has no formula for it.";
   });
 }
 
@@ -144,7 +144,7 @@ function recipesOf({ kind, op, ops, tensors, programs, attrs, numbers }) {
  * @param {import("../base/types.js").OpInfo} op
  */
 function recipeOf({ name, js, rules, why }) {
-  if (js === null) return why ?? `${name} has no formula for single numbers.`;
+  if (js === null) return why ?? `${name} has no scalar formula.`;
   const names = ["y", "g", ...OPERAND_LETTERS.slice(0, rules.length)];
   const first = names.length;
   const place = (/** @type {string} */ one) => (names.includes(one) ? names.indexOf(one) : names.push(one) - 1);
@@ -166,7 +166,7 @@ function withAttributes(recipe, texts) {
   const given = new Array(recipe.first).fill(NaN);
   for (const name of recipe.attributes) {
     const x = attributeNumber(texts[name]);
-    if (x === undefined) return `The trace has no number for “${name}”.`;
+    if (x === undefined) return `The trace has no value for “${name}”.`;
     given.push(x);
   }
   return { ...recipe, given };
@@ -213,7 +213,7 @@ function whyUnlike(again, node) {
     base[one] = x;
   }
   const at = unlike(slack);
-  return at < 0 ? null : `Its formula gives ${pretty(found[at])} here, and Python computed ${pretty(said[at])}.`;
+  return at < 0 ? null : `Its formula gives ${pretty(found[at])} here, but Python computed ${pretty(said[at])}.`;
 }
 
 /**
@@ -279,7 +279,7 @@ function runForward(again, overrides) {
   for (const [key, x] of overrides) {
     const [node, cell] = [leafOf(graph, key), cellOf(graph, key)];
     const own = listOf(values[node]).slice();
-    if (kind[node] === OP || cell >= own.length) throw new RangeError(`There is no leaf or element ${key}.`);
+    if (kind[node] === OP || cell >= own.length) throw new RangeError(`No such leaf or element: ${key}.`);
     if (Object.is(own[cell], x)) continue;
     own[cell] = x;
     values[node] = Array.isArray(own) ? x : own;

@@ -29,7 +29,7 @@ export function readExpression(text, leaf, call) {
   const tokens = text.match(TOKEN) ?? [];
   let at = 0;
   const refuse = () => {
-    throw new Error(`“${text}” is no expression that the player knows: it stops at “${tokens[at - 1] ?? "its end"}”.`);
+    throw new Error(`Cannot parse “${text}”: unexpected “${tokens[at - 1] ?? "end of input"}”.`);
   };
   /** @returns {T} */
   const read = () => {

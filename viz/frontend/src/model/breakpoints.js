@@ -22,12 +22,12 @@ const EXAMPLES = { op: "tanh", name: "w0", scope: "attention" };
  */
 export function breakpoint({ kind, value }) {
   const make = TESTS[kind];
-  if (make === undefined) throw new Error(`There are no breakpoints of the kind “${kind}”.`);
+  if (make === undefined) throw new Error(`Unknown kind of breakpoint: “${kind}”.`);
   if (EXAMPLES[kind] && (typeof value !== "string" || value.trim() === "")) {
     throw new Error(`Which ${kind}? Write, for example, “${kind} ${EXAMPLES[kind]}”.`);
   }
   if (kind === "gradient-above" && !(typeof value === "number" && value >= 0)) {
-    throw new Error("A gradient can be larger than a number that is not negative, as in “|grad| > 10”.");
+    throw new Error("The limit must be a non-negative number, as in “|grad| > 10”.");
   }
   return {
     text: textOfBreakpoint(kind, value),

@@ -94,7 +94,7 @@ export function playback(graph, moments, numbers = graph.numbers) {
     unable: () => false,
     seek(to) {
       if (!whole(to) || to < 0 || to > moments.last) {
-        throw new RangeError(`There is no position ${to}: they go from 0 to ${moments.last}.`);
+        throw new RangeError(`Position ${to} is out of range: expected 0 to ${moments.last}.`);
       }
       const from = self.position;
       self.position = to;
@@ -229,7 +229,7 @@ function sentenceOf(self) {
   if (kind === "start") return `${step}start: ${whatIsGiven(graph)}.`;
   if (kind === "forward") return `${step}forward: ${computation(self, node)}`;
   const name = graph.title(node);
-  if (kind === "seed") return `${step}backward: it begins at ${name}, with the gradient ${inWords(total)}.`;
+  if (kind === "seed") return `${step}backward: starts at ${name} with gradient ${inWords(total)}.`;
   const result = graph.result[edge];
   const through = local === null ? `through ${opName(graph, result)} gives` : `times local ${pretty(local)} is`;
   const cells = cellsIn(upstream);
@@ -269,7 +269,7 @@ function computation({ graph, numbers }, node) {
   const what = `${opName(graph, node)}${list ? ` of ${list}` : ""}`;
   if (kind[node] !== BROKEN) {
     const value = numbers.value[node];
-    return `${what} is ${title(node)}${value === null ? ", which was not kept" : ` = ${inWords(value)}`}.`;
+    return `${what} is ${title(node)}${value === null ? ", which was not stored" : ` = ${inWords(value)}`}.`;
   }
   const error = graph.notes.find((note) => note.kind === "error" && note.node === node);
   return `${what} failed${error ? `: ${error.text}` : "."}`;
@@ -286,7 +286,7 @@ function opName(graph, node) {
  * @returns {string}
  */
 export function inWords(x) {
-  if (x === null) return "not known";
+  if (x === null) return "unknown";
   if (typeof x === "number") return pretty(x);
   if (cellsIn(x) === null) return pretty(x.cells[0]);
   const { min, max, nan, inf } = x;

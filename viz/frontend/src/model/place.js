@@ -16,7 +16,7 @@ export const quoted = (found) => {
   try {
     return shorten(String(JSON.stringify(found)), 60);
   } catch {
-    return "a nest"; // too deep for JSON
+    return "deeply nested data"; // too deep for JSON
   }
 };
 
@@ -31,7 +31,7 @@ export class Place {
   /** @param {string} wanted @param {unknown} [found] @returns {never} */
   refuse(wanted, found = this.found) {
     if (found === undefined) refuse(`${this.where} is missing`);
-    return refuse(`${this.where} holds ${quoted(found)} where ${wanted} should be`);
+    return refuse(`${this.where} is ${quoted(found)}; expected ${wanted}`);
   }
 
   /** @returns {Record<string, any>} */
@@ -57,7 +57,7 @@ export class Place {
 
   /** @returns {string} */
   asText() {
-    return typeof this.found === "string" ? this.found : this.refuse("a text");
+    return typeof this.found === "string" ? this.found : this.refuse("a string");
   }
 
   /** A string or null. */
@@ -91,7 +91,7 @@ export class Place {
 
   /** @template {ArrayLike<any>} T @param {T} items @param {number} [length] */
   sized(items, length = items.length) {
-    if (items.length !== length) refuse(`${this.where} has ${items.length} items instead of ${length}`);
+    if (items.length !== length) refuse(`${this.where} has ${items.length} items; expected ${length}`);
     return items;
   }
 

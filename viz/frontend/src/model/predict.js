@@ -39,7 +39,7 @@ import { bracketed, pretty, readNumber, shorten } from "../base/notation.js";
  */
 export function diagnose(answer, playback) {
   const position = questionAt(playback);
-  if (position < 0) throw new Error("There is no number to predict: no backward step follows, or it moves an array.");
+  if (position < 0) throw new Error("Nothing to predict: no backward step follows, or its gradient is an array.");
   const question = questionFrom(playback, position);
   const { contribution, before, total } = question;
   const scale = max(abs(before ?? 0), abs(contribution));
@@ -48,7 +48,7 @@ export function diagnose(answer, playback) {
   const slip = slipsIn(question).find(fits);
   if (slip) return { verdict: slip[0], text: slip[2] };
   const near = abs(answer - total) <= 0.05 * abs(total);
-  return { verdict: "wrong", text: near ? "Nearly: give three digits that are right." : recipe(question) };
+  return { verdict: "wrong", text: near ? "Close: give three correct digits." : recipe(question) };
 }
 
 /**
@@ -73,12 +73,12 @@ export function askable({ upstream, local, contribution, before, total, met }) {
  */
 export function parseNumber(text) {
   const written = text.trim();
-  const how = "write a number, such as −3, 0.25, 1/3 or 2e-3";
-  if (written === "") throw new Error(`Nothing is written: ${how}.`);
-  if (/^[+-]?\d*,\d+$/.test(written)) throw new Error(`Write decimals with a point: ${written.replace(",", ".")}.`);
+  const how = "enter a number such as −3, 0.25, 1/3 or 2e-3";
+  if (written === "") throw new Error(`The field is empty: ${how}.`);
+  if (/^[+-]?\d*,\d+$/.test(written)) throw new Error(`Use a decimal point: ${written.replace(",", ".")}.`);
   const parts = written.split("/").map(readNumber);
   const quoted = `“${shorten(written, 20)}”`;
-  if (parts.length > 2 || parts.includes(null)) throw new Error(`${quoted} is no number: ${how}.`);
+  if (parts.length > 2 || parts.includes(null)) throw new Error(`${quoted} is not a number: ${how}.`);
   const [above, below = 1] = /** @type {number[]} */ (parts);
   if (below === 0) throw new Error(`${quoted} divides by 0: ${how}.`);
   return above / below;
@@ -145,12 +145,12 @@ function slipsIn(question) {
   const { contribution, before, total, to } = question;
   const slips = slipsInProduct(question);
   if (before === null) return slips;
-  const has = `${to} has ${pretty(before)} already`;
+  const has = `${to} already has ${pretty(before)}`;
   return [
-    ["accumulation", contribution, `${pretty(contribution)} is what this step brings. ${has}: add the two.`],
-    ["accumulation", before, `${has}. What this step brings is added to it.`],
-    ...slips.map(([verdict, x, text]) => /** @type {Slip} */ ([verdict, before + x, `Look at what you added. ${text}`])),
-    ["sign", -total, `The size is right, the sign is not: ${has}, and what this step brings has a sign too.`],
+    ["accumulation", contribution, `${pretty(contribution)} is this step's contribution. ${has}: add the two.`],
+    ["accumulation", before, `${has}. Add this step's contribution.`],
+    ...slips.map(([verdict, x, text]) => /** @type {Slip} */ ([verdict, before + x, `Check the contribution. ${text}`])),
+    ["sign", -total, `Right magnitude, wrong sign: ${has}, and the contribution has a sign too.`],
     ...slips.map(([verdict, x, text]) => /** @type {Slip} */ ([verdict, x, `${text} And ${has}: add the two.`])),
   ];
 }
@@ -165,21 +165,21 @@ function slipsInProduct({ upstream, local, contribution, from, by, factors }) {
   const product = `the gradient of ${from}, ${pretty(upstream)}, times ${by} = ${pretty(local)}`;
   /** @type {Slip[]} */
   const slips = [
-    ["sign", -contribution, `The size is right, the sign is not. It is ${product}, and ${count} negative.`],
+    ["sign", -contribution, `Right magnitude, wrong sign. It is ${product}, and ${count} negative.`],
     [
       "factor",
       upstream,
-      `${pretty(upstream)} is the gradient of ${from} alone. Times the local derivative, ${by} = ${pretty(local)}.`,
+      `${pretty(upstream)} is only the gradient of ${from}. Multiply it by the local derivative, ${by} = ${pretty(local)}.`,
     ],
     [
       "factor",
       local,
-      `${pretty(local)} is the local derivative ${by} alone. ` +
-        `Times what comes from above, the gradient of ${from}: ${pretty(upstream)}.`,
+      `${pretty(local)} is only the local derivative ${by}. ` +
+        `Multiply it by the upstream gradient, that of ${from}: ${pretty(upstream)}.`,
     ],
   ];
   for (const { value, name } of factors) {
-    const text = `A factor is missing: ${name} = ${pretty(value)} is on the way.`;
+    const text = `A factor is missing: ${name} = ${pretty(value)} is on the path.`;
     if (value !== 0) slips.push(["factor", contribution / value, text]);
   }
   return slips;
@@ -196,7 +196,7 @@ function workedOut({ upstream, local, contribution, before, total }) {
 
 /** @param {Question} question */
 function recipe({ upstream, local, before, from, to, by }) {
-  const product = `Take the gradient of ${from}, ${pretty(upstream)}, times the local derivative ${by} = ${pretty(local)}`;
-  const sum = before === null ? "" : `, and add what ${to} has already: ${pretty(before)}`;
+  const product = `Multiply the gradient of ${from}, ${pretty(upstream)}, by the local derivative ${by} = ${pretty(local)}`;
+  const sum = before === null ? "" : `, and add what ${to} already has: ${pretty(before)}`;
   return `Not yet. ${product}${sum}.`;
 }

@@ -16,11 +16,11 @@ import { whole } from "../base/math.js";
  */
 export function stationsOf(graph, moments) {
   return graph.tours.map((item, i) => {
-    const where = `Station ${i + 1} of the tour`;
+    const where = `Stop ${i + 1} of the tour`;
     const { at, text, select = null } = /** @type {Record<string, any>} */ (item ?? {});
     if (typeof text !== "string") throw new Error(`${where} has no text.`);
     if (!whole(at) || at < 0 || at > moments.last) {
-      throw new Error(`${where} is at position ${JSON.stringify(at)}: they go from 0 to ${moments.last}.`);
+      throw new Error(`${where} is at position ${JSON.stringify(at)}: expected 0 to ${moments.last}.`);
     }
     return { position: at, text, select, expand: select === null ? [] : openedFor(graph, select, where) };
   });
@@ -34,7 +34,7 @@ function openedFor(graph, select, where) {
   const [, kind, digits] = /^([nb])(\d+)$/.exec(String(select)) ?? [];
   const place = Number(digits);
   if (kind === undefined || place >= (kind === "n" ? graph.count : graph.blocks.length)) {
-    throw new Error(`${where} looks at ${JSON.stringify(select)}, which is not there.`);
+    throw new Error(`${where} selects ${JSON.stringify(select)}, which does not exist.`);
   }
   return outwards(graph, kind === "b" ? place : 0);
 }

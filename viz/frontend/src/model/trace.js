@@ -32,7 +32,7 @@ export function decode(data) {
   const trace = new Place(data, "trace");
   const version = trace.at("version").found;
   if (version !== TRACE_VERSION) {
-    refuse(`it is of version ${quoted(version)}, and this player reads version ${TRACE_VERSION}`);
+    refuse(`its version is ${quoted(version)}; this player reads version ${TRACE_VERSION}`);
   }
   const lists = {
     blocks: trace.at("blocks").asItems(readBlock),
@@ -133,16 +133,16 @@ function readEdges(edges, { count, kind, op }, formulas) {
   result.forEach((to, edge) => {
     if (operand[edge] >= to) refuse(`edge ${edge} goes from node ${operand[edge]} back to node ${to}`);
     const before = result[edge - 1];
-    if (before > to) refuse(`edge ${edge} into node ${to} comes after one into a later node`);
+    if (before > to) refuse(`edge ${edge} into node ${to} follows an edge into a later node`);
     if (before === to && slot[edge - 1] >= slot[edge]) {
-      refuse(`edge ${edge} into node ${to} is not in the order of the slots`);
+      refuse(`edge ${edge} into node ${to} is not in slot order`);
     }
   });
   const start = grouped(result, count).from;
   kind.forEach((one, node) => {
     const computed = one === OP || one === BROKEN;
-    if (computed === op[node] < 0) refuse(`node ${node} is ${computed ? "computed by no op" : "no op, but has one"}`);
-    if (!computed && start[node] < start[node + 1]) refuse(`node ${node} is no op, but edges lead to it`);
+    if (computed === op[node] < 0) refuse(`node ${node} is ${computed ? "computed but has no op" : "not computed but has an op"}`);
+    if (!computed && start[node] < start[node + 1]) refuse(`node ${node} is not computed but has incoming edges`);
   });
   return {
     edgeCount,
@@ -194,7 +194,7 @@ function checkEvents(path, root, edge, count, { operand, result, flows, edgeCoun
         ? " a second time"
         : !reached[from]
           ? `, but node ${from} has no gradient yet`
-          : passed[to] && `, but node ${to} has handed its gradient on before`;
+          : passed[to] && `, but node ${to} has already propagated its gradient`;
     if (why) refuse(`event ${k} of ${path} goes over edge ${over}${why}`);
     seen[over] = passed[from] = reached[to] = 1;
   });
@@ -230,7 +230,7 @@ function readOp(item) {
 function readCells(item) {
   const [rows, cols, size] = ["rows", "cols", "size"].map((name) => item.at(name).asInteger());
   const step = item.at("step").or(null, (step) => sizes(step, 2));
-  if (!step && rows * cols !== size) refuse(`${item.where} has ${rows * cols} cells for ${size} numbers, and no step`);
+  if (!step && rows * cols !== size) refuse(`${item.where} has ${rows * cols} cells for ${size} elements, and no step`);
   const figure = (/** @type {string} */ name) => item.at(name).or(null, (figure) => figure.asNumber());
   return {
     shape: sizes(item.at("shape")),

@@ -12,7 +12,7 @@ const ALARM_NAMES = /** @type {Record<string, string>} */ ({ nan: "NaN", inf: "I
 /** @param {Session} s @param {(nodes: number[]) => void} highlight */
 export function alarms(s, highlight) {
   const { notes } = s.graph;
-  const none = "No alarms: every number is finite, and every gradient is of this graph.";
+  const none = "No alarms: all values are finite and no gradient is stale.";
   let reach = /** @type {import("../base/dom.js").Child[]} */ (notes.length ? [] : [none]);
   const item = (/** @type {Note} */ note) => {
     const act = () => {
@@ -37,9 +37,9 @@ export function alarms(s, highlight) {
 /** Return links to the nodes that an alarm affected. @param {Session} s @param {Note} note */
 function reachOf(s, note) {
   const others = note.nodes.filter((node) => node !== note.node);
-  if (!others.length) return ["It reached no other node."];
+  if (!others.length) return ["It affected no other node."];
   return [
-    `It reached ${others.length} other ${others.length === 1 ? "node" : "nodes"}: `,
+    `It affected ${others.length} other ${others.length === 1 ? "node" : "nodes"}: `,
     ...nodeLinks(s, others, 12),
   ];
 }

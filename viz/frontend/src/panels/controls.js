@@ -19,8 +19,8 @@ const ICONS = {
 const SPEEDS = [0.25, 0.5, 1, 2, 4].map((x) => tag("option", { value: x }, `${x}×`));
 /** @type {[import("../base/types.js").StepSize, string][]} */
 const UNITS = [
-  ["edge", "One edge a step"],
-  ["op", "One operation a step, with all its edges"],
+  ["edge", "One edge per step"],
+  ["op", "One operation per step, with all its edges"],
 ];
 
 /**
@@ -56,11 +56,11 @@ export function controls(s, help) {
         key("last", "Last (End)", () => moveTo(s, last), end),
       ),
       track(s, ticks(s.stops, s.playback.numbers, s.line)),
-      tag("div.switch", { role: "group", label: "A step is" }, ...UNITS.map(([unit, title]) =>
+      tag("div.switch", { role: "group", label: "Step size" }, ...UNITS.map(([unit, title]) =>
         tag("button", { title, "aria-pressed": s.unit === unit, onclick: () => setOptions(s, s.speed, unit) }, unit),
       )),
       choice("Speed", SPEEDS, s.speed, (speed) => setOptions(s, speed, s.unit)),
-      tag("button.quiet", { label: "Help: keys (?)", title: "Keys (?)", onclick: help }, "?"),
+      tag("button.quiet", { label: "Help: shortcuts (?)", title: "Shortcuts (?)", onclick: help }, "?"),
       passChoice(s),
     );
   };
@@ -115,5 +115,5 @@ const choice = (label, options, value, choose) =>
 function passChoice(s) {
   const { runs } = s.base;
   const outputs = runs.map(({ root }, value) => tag("option", { value }, s.graph.title(root)));
-  return runs.length > 1 && tag("label", {}, "of ", choice("Output", outputs, s.pass, (pass) => choosePass(s, pass)));
+  return runs.length > 1 && tag("label", {}, "Output ", choice("Output", outputs, s.pass, (pass) => choosePass(s, pass)));
 }

@@ -15,7 +15,7 @@ import { formulaElement, gradientText, numbersFor, opText, operandsOf, quantityT
 
 /** @typedef {import("./session.js").Session} Session */
 
-const KINDS = ["leaf: given, not computed", "operation", "constant", "raised an error"];
+const KINDS = ["leaf: input or parameter", "operation", "constant", "raised an error"];
 /** The selection that follows the node of each step. */
 const STEPS = "step";
 const WAITING = "not computed yet";
@@ -33,7 +33,7 @@ export function inspector(s) {
         ? [s.graph.blocks[block].name, ...blockFacts(s, block)]
         : node >= 0
           ? [s.graph.title(node), ...nodeFacts(s, node)]
-          : ["", tag("p.dim", {}, "Nothing is computed yet: step with →.")];
+          : ["", tag("p.dim", {}, "Nothing computed yet: press →.")];
     const acts = tag(
       "div.acts",
       { hidden: node < 0 || block >= 0 },
@@ -129,7 +129,7 @@ function nodeFacts(s, node) {
         seen.grad?.element,
       ),
       op && row("formula", formula(s, graph.nodeFormula[node], node)),
-      attrs.length > 0 && row("with", attrs.join(", ")),
+      attrs.length > 0 && row("args", attrs.join(", ")),
       ...linkRows(s, node),
       ...seen.operands.map((one, i) => one && row(graph.title(operandsOf(graph, node)[i]), one.element)),
       graph.lines.has(node) && row("line", tag("code", {}, graph.lines.get(node))),
@@ -266,7 +266,7 @@ function blockFacts(s, block) {
     tag(
       "p.dim.kind",
       {},
-      kind === "fold" ? `${count} alike blocks, folded` : kind === "run" ? "a stretch of the graph" : "scope",
+      kind === "fold" ? `${count} repeated blocks, folded` : kind === "run" ? "a section of the graph" : "scope",
     ),
     tag(
       "dl",

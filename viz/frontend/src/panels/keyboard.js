@@ -22,28 +22,28 @@ const KEYS = [
     ArrowLeft: (s, parts, unit) => stepBy(s, -1, unit),
     ArrowRight: (s, parts, unit) => stepBy(s, 1, unit),
   }],
-  ["Shift ← →", "step a whole operation", {}],
+  ["Shift ← →", "step by an operation", {}],
   ["Home End", "first, last", { Home: (s) => moveTo(s, 0), End: (s) => moveTo(s, s.line.last) }],
-  ["Space", "play, pause; in a tour: go on", {
+  ["Space", "play, pause; in a tour: continue", {
     " ": (s, { tour }) => (tour.running ? tour.next() : setPlaying(s, !s.playing)),
   }],
-  ["Alt ← → ↑ ↓", "walk along the edges; Enter selects the node", {}],
-  ["B", "stop here: a breakpoint on the node shown", { b: toggleNodeStop }],
+  ["Alt ← → ↑ ↓", "move along the edges; Enter selects the node", {}],
+  ["B", "breakpoint on the inspected node", { b: toggleNodeStop }],
   ["E", "expand or collapse the block", { e: toggleBlockAt }],
-  ["+ − 0", "larger, smaller; all of it, and back", {
+  ["+ − 0", "zoom in, zoom out; fit, and back", {
     "+": (s, { drawing }) => drawing.view.zoom(1.25),
     "-": (s, { drawing }) => drawing.view.zoom(0.8),
     0: (s, { drawing }) => drawing.view.fit(),
   }],
   ["P", "predict the next gradient", { p: (s, parts) => parts.toggle("predict") }],
-  ["W T S A", "what if, table, stops, alarms", {
+  ["W T S A", "what if, table, breakpoints, alarms", {
     w: (s, parts) => parts.toggle("what-if"),
     t: (s, parts) => parts.toggle("table"),
     s: (s, parts) => parts.toggle("stops"),
     a: (s, parts) => parts.toggle("alarms"),
   }],
   ["/", "search", { "/": (s, parts) => parts.search() }],
-  ["F", "present: large, on the whole screen", { f: (s, parts) => parts.present() }],
+  ["F", "presentation mode, full screen", { f: (s, parts) => parts.present() }],
   ["Esc", "close the inspector; leave the drawing", {
     Escape: (s, parts, unit, drawing) => (drawing ? parts.leaveDrawing() : select(s, null)),
   }],
@@ -57,8 +57,8 @@ export function helpOverlay() {
   );
   const element = h(
     "dialog.help",
-    { label: "Keys" },
-    h("strong.title", {}, "Keys"),
+    { label: "Shortcuts" },
+    h("strong.title", {}, "Keyboard shortcuts"),
     h("dl", {}, ...rows),
     h("button.main", { onclick: () => element.close() }, "Close"),
   );

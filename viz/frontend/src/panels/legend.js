@@ -28,7 +28,7 @@ export function legend(s) {
       "div.legend",
       { hidden: s.line.root < 0 },
       localMark(s),
-      mark("wedge", "M0 4.5L26 2.5v5L0 5.5z", `size of the gradient on an edge, 0 to ${brief(peak)}`),
+      mark("wedge", "M0 4.5L26 2.5v5L0 5.5z", `gradient magnitude on an edge, 0 to ${brief(peak)}`),
       mark("positive", "M0 2.5h26v5H0z", "positive"),
       mark("negative", "M0 2.5h26v5H0z", "negative"),
       (s.graph.tensors.size > 0 || s.graph.blocks.length > 1) && mark("mixed", "M0 2.5h26v5H0z", "both"),

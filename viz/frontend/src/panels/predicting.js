@@ -101,7 +101,7 @@ export function predicting(s) {
         tag("input", { id: "mg-answer", inputmode: "decimal", autocomplete: "off", size: 8, placeholder: "a number" }),
         tag("button.main", {}, "Check"),
         tag("button", { type: "button", onclick: giveIn }, "Show me"),
-        tag("span.dim.score", {}, s.score?.asked > 0 && `${s.score.right} of ${s.score.asked} at the first try`),
+        tag("span.dim.score", {}, s.score?.asked > 0 && `${s.score.right} of ${s.score.asked} on the first try`),
       ),
       tag(
         "p.verdict",
@@ -116,8 +116,8 @@ export function predicting(s) {
 function endText(s) {
   const { right, asked: all } = s.score;
   return all
-    ? `That was the last one: ${right} of ${all} at the first try.`
-    : "No backward step from here moves a single number.";
+    ? `That was the last one: ${right} of ${all} on the first try.`
+    : "No backward step from here has a scalar gradient.";
 }
 
 /** @param {Session} s @param {number} position */
@@ -125,7 +125,7 @@ function questionText(s, position) {
   const moment = s.playback.moment(position);
   const { operand, result, root, many } = chainRule(s, moment);
   const name = `∂${root}/∂${operand}`;
-  if (!many) return `Going back from ${result} to ${operand}: what is ${name}?`;
+  if (!many) return `Backward from ${result} to ${operand}: what is ${name}?`;
   const which = `contribution ${moment.met} of ${moment.of}`;
-  return `Going back from ${result} to ${operand}, ${which}: what does ${operand}.grad become?`;
+  return `Backward from ${result} to ${operand}, ${which}: what does ${operand}.grad become?`;
 }

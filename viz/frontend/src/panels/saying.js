@@ -67,9 +67,9 @@ function momentText(s, moment) {
   if (moment.kind === "forward") return [forwardWords(s, moment), ...forwardFormula(s, moment)];
   if (moment.kind === "seed") {
     return [
-      `The backward pass begins at ${name}: a change of ${name} is a change of ${name}, one to one.`,
+      `The backward pass begins at ${name}: a change in ${name} changes ${name} by the same amount.`,
       bw(`∂${name}/∂${name} = ${quantityText(moment.total)}`),
-      tag("span.sum.hint", {}, "each arrow multiplies the gradient that comes to it (upstream) by its own derivative (local)"),
+      tag("span.sum.hint", {}, "each arrow multiplies the incoming gradient (upstream) by its derivative (local)"),
     ];
   }
   const rule = chainRule(s, moment);
@@ -103,7 +103,7 @@ function momentText(s, moment) {
  */
 function meaning({ operand, root }, { met, of, total }) {
   if (met < of || typeof total !== "number" || !total) return "";
-  return ` So where ${operand} rises a little, ${root} ${total < 0 ? "falls" : "rises"} ${brief(abs(total))} times as much.`;
+  return ` If ${operand} increases slightly, ${root} ${total < 0 ? "decreases" : "increases"} ${brief(abs(total))} times as much.`;
 }
 
 /** @param {Session} s @param {import("../base/types.js").Moment} moment */

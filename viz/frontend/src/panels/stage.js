@@ -113,10 +113,10 @@ function zoomButtons(s, view) {
   return tag(
     "div.zoom",
     { role: "group", label: "View" },
-    blocks && button("⊟", "Close all blocks", () => setExpanded(s, collapseAll())),
-    blocks && s.graph.count <= MOST_OPEN && button("⊞", "Open all blocks", () => setExpanded(s, expandAll(s.graph))),
-    button("−", "Smaller (−)", () => view().zoom(0.8)),
+    blocks && button("⊟", "Collapse all blocks", () => setExpanded(s, collapseAll())),
+    blocks && s.graph.count <= MOST_OPEN && button("⊞", "Expand all blocks", () => setExpanded(s, expandAll(s.graph))),
+    button("−", "Zoom out (−)", () => view().zoom(0.8)),
     button("⤢", "Fit, and back (0)", () => view().fit()),
-    button("+", "Larger (+)", () => view().zoom(1.25)),
+    button("+", "Zoom in (+)", () => view().zoom(1.25)),
   );
 }

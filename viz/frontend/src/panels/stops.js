@@ -45,7 +45,7 @@ export function stops(s) {
     setPlaying(s, false);
     const at = nextStop(s.playback, s.stops, way);
     const there = firing(s.playback, s.stops, at).length > 0 && moveTo(s, at);
-    say(there ? "" : `No stop ${way > 0 ? "ahead" : "behind"}.`);
+    say(there ? "" : `No breakpoint ${way > 0 ? "ahead" : "behind"}.`);
   };
   const kinds = KINDS_OF_STOP.map(([value, text]) => tag("option", { value }, text));
   const form = () =>
@@ -54,15 +54,15 @@ export function stops(s) {
       { onsubmit: add },
       "Stop at ",
       tag("select", { label: "Stop at", onchange: ask }, ...kinds),
-      tag("input", { label: "Which", size: 10, placeholder: example, hidden: !example }),
+      tag("input", { label: "Value", size: 10, placeholder: example, hidden: !example }),
       tag("button", {}, "Add"),
     );
   const ways = () =>
     tag(
       "div.acts",
       {},
-      tag("button", { onclick: () => go(-1) }, "◂ To the stop before"),
-      tag("button", { onclick: () => go(1) }, "To the next stop ▸"),
+      tag("button", { onclick: () => go(-1) }, "◂ Previous"),
+      tag("button", { onclick: () => go(1) }, "Next breakpoint ▸"),
       tag("span.dim", { role: "status" }, said),
     );
   const item = (/** @type {import("./session.js").Spec} */ spec) => {
@@ -72,5 +72,5 @@ export function stops(s) {
     return tag("li", {}, `${text} `, tag("button.quiet", { label, onclick: remove }, "✕"));
   };
   return () =>
-    tag("section.panel", { label: "Stops" }, form(), tag("ul.list", {}, ...s.stops.map(item)), ways());
+    tag("section.panel", { label: "Breakpoints" }, form(), tag("ul.list", {}, ...s.stops.map(item)), ways());
 }

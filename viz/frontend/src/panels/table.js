@@ -19,7 +19,7 @@ const RULES = ["leaf", "", "constant", ""];
 /** @param {Session} s */
 export function table(s) {
   const body = h("tbody");
-  const head = h("tr", {}, ...["node", "rule", "value", "gradient"].map((text) => h("th", { scope: "col" }, text)));
+  const head = h("tr", {}, ...["node", "formula", "value", "gradient"].map((text) => h("th", { scope: "col" }, text)));
   const grid = h("table", { "aria-rowcount": s.graph.count + 1 }, h("thead", {}, head), body);
   const element = h("div.table", { tabindex: 0, role: "region", label: "Table of all nodes" }, grid);
   /** @type {Map<number, HTMLTableRowElement>} */

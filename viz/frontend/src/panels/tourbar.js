@@ -6,7 +6,7 @@ import { stationsOf } from "../model/tours.js";
 
 /** @typedef {import("./session.js").Session} Session */
 
-const END = "The end of the tour: the player is yours.";
+const END = "End of the tour: now explore freely.";
 
 /** @param {Session} s */
 export function tour(s) {

@@ -87,7 +87,7 @@ export function whatIf(s) {
     const all = [lead, current, ...s.picked, ...leaves.slice(0, SHOWN), ...s.overrides.keys()];
     const shown = [...new Set(all)].filter((key) => key >= 0);
     const rest = leaves.filter((leaf) => !shown.includes(leaf)).length;
-    const note = rest ? `${rest} more: choose one in the drawing.` : noteOf(s, leaves, shown);
+    const note = rest ? `${rest} more: select one in the drawing.` : noteOf(s, leaves, shown);
     const reset = () => (s.overrides.clear(), recompute(s));
     last = tag(
       "section.panel.whatif",
@@ -108,9 +108,9 @@ export function whatIf(s) {
 
 /** Return a hint. @param {Session} s @param {number[]} leaves @param {number[]} shown */
 function noteOf(s, leaves, shown) {
-  if (!s.graph.tensors.size) return leaves.length ? "" : "This graph has no leaf that holds one number.";
-  if (!shown.length) return "Choose a leaf, and click an element in its picture or name it here.";
-  return "What carries no gradient, as a comparison or what was detached, keeps its numbers.";
+  if (!s.graph.tensors.size) return leaves.length ? "" : "This graph has no scalar leaf.";
+  if (!shown.length) return "Select a leaf, then click an element of its heatmap or name it here.";
+  return "Nodes without a gradient, such as comparisons and detached ones, keep their values.";
 }
 
 /**
@@ -125,7 +125,7 @@ function elementField(s) {
   let [last, said] = [-1, ""];
   const add = submit(() => {
     const key = keyNamed(graph, field.value.trim());
-    said = key < 0 ? "There is no such element." : "";
+    said = key < 0 ? "No such element." : "";
     if (key < 0) tell(s, "panel");
     else pick(s, key);
   });
@@ -165,7 +165,7 @@ function slider(s, leaf, current, change) {
       type: "number",
       step: "any",
       value: Number(value.toPrecision(6)),
-      label: `${name}, exactly`,
+      label: `${name}, exact value`,
       oninput: set,
     }),
     tag(
@@ -188,7 +188,7 @@ function plotOf(s, leaf) {
   const many = (s.graph.tensors.get(s.root)?.shape ?? []).some((size) => size > 1);
   const output = `${many ? "Σ" : ""}${s.graph.title(s.root)}`;
   const why = engineOf(s).why(s.root);
-  if (why) return [tag("p.dim", {}, `${output} cannot be computed again here: ${why}`)];
+  if (why) return [tag("p.dim", {}, `${output} cannot be recomputed here: ${why}`)];
   const begun = performance.now();
   const { x: at, y, slope, measured } = engineOf(s).tangent(leaf, s.root, s.overrides);
   const cost = performance.now() - begun;
@@ -202,7 +202,7 @@ function plotOf(s, leaf) {
   const heights = points.map((p) => p[1]).filter(finite);
   const says = [
     s.line.root >= 0 && tag("div", {}, "chain rule ", tag("b.bw", {}, `∂${output}/∂${name} = ${pretty(slope)}`)),
-    Number.isNaN(slope) && tag("small.dim", {}, `${name} gets no gradient that is known here.`),
+    Number.isNaN(slope) && tag("small.dim", {}, `${name} has no known gradient here.`),
     tag(
       "div",
       {},
@@ -212,7 +212,7 @@ function plotOf(s, leaf) {
     ),
   ];
   if (!heights.length || !finite(y)) return says;
-  const label = `${output} over ${name}, with its tangent at ${pretty(at)}`;
+  const label = `${output} against ${name}, with its tangent at ${pretty(at)}`;
   return [
     drawPlot(points, [at, y, slope], [min(...heights), max(...heights)], [name, output], label),
     tag("figcaption", {}, ...says),
