@@ -1,5 +1,5 @@
 /**
- * Bundle the player's sources into one minified module, which is committed so that installation needs no Node.js.
+ * Bundle the player's sources into one minified module, which is committed so that installation needs no Node.
  *
  *     node build.mjs          write ../minigrad_viz/static/player.js
  *     node build.mjs FILE     write FILE

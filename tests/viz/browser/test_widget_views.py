@@ -59,7 +59,7 @@ def test_a_widget_that_cannot_be_played_says_why(watched):
     player._trait_values["values"] = {"q": 1.0}  # bypasses the check in Python
     show(page, player)
     assert page.get_by_role("alert").inner_text() == (
-        'This graph cannot be played: There is no leaf "q" that holds one number, nor such an element.'
+        'This graph cannot be played: No scalar leaf or element is called "q".'
     )
     assert page.locator(".count").count() == 0
     broken = step(chain(2))

@@ -208,6 +208,6 @@ def test_what_cannot_be_computed_again_says_why():
     (job,) = compare(graphs=[{"trace": trace, "runs": [[(len(trace["nodes"]["kind"]), 2.0)]]}])["graphs"]
     why = {text for text in job["why"] if text}
     assert "cumsum is not a scalar formula, and declares no meaning in terms of other ops." in why
-    assert any(text.startswith("It is computed from") for text in why)
+    assert any(text.startswith("It depends on") for text in why)
     assert job["runs"][0]["value"][-1] is None
     assert job["runs"][0]["passes"][0]["upstream"][0] is None

@@ -16,6 +16,10 @@ function session() {
   return createSession(decode(data));
 }
 
+/**
+ * @param {import("../src/panels/session.js").Session} s
+ * @param {string} edgeFrom @param {string} edgeTo
+ */
 function at(s, edgeFrom, edgeTo) {
   for (let p = s.line.seed + 1; p <= s.line.last; p += 1) {
     const edge = s.line.edgeAt(p);

@@ -128,8 +128,8 @@ def _meaning(name: str, root: str, event: Arrival) -> str:
     """Return what a gradient means once it is final, "" before."""
     if event.met < event.of or not isinstance(event.total, float) or not event.total:
         return ""
-    way = "falls" if event.total < 0 else "rises"
-    return f" So where {name} rises a little, {root} {way} {brief(abs(event.total))} times as much."
+    way = "decreases" if event.total < 0 else "increases"
+    return f" If {name} increases slightly, {root} {way} {brief(abs(event.total))} times as much."
 
 
 def _factors(upstream: Any, local: float | None, contribution: Any) -> str:
