@@ -43,7 +43,7 @@ function make(space, like) {
   return become(element, like, {});
 }
 
-/** @param {Element} element @param {Tag} like @param {Attributes} before */
+/** @param {Element} element @param {Tag} description @param {Attributes} before */
 function become(element, { has, inside }, before) {
   fill(element, ...inside);
   dress(element, has, before);
