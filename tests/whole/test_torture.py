@@ -105,7 +105,12 @@ def frozen():
         ("x + 'y'", "DTypeError", "add: a str [...] nor a number", None),
         ("x + 1", "DTypeError", "add", "it raised no error"),
         ("x + 'y'", "ShapeError", "add", "it raised DTypeError: add: a str is neither a tensor nor a number. "),
-        ("x + 'y'", "DTypeError", "a number [...] add", "its message is 'add: a str is neither a tensor nor a number. "),
+        (
+            "x + 'y'",
+            "DTypeError",
+            "a number [...] add",
+            "its message is 'add: a str is neither a tensor nor a number. ",
+        ),
         ("x + 'y'", "DTypeError", "", "its message is 'add: a str is neither a tensor nor a number. "),
         ("with mg.no_grad(): x.add_(0)\nx + 'y'", "DTypeError", "add", "`x` changed"),
         ("kept.append(1); x + 'y'", "DTypeError", "add", "`kept` changed"),

@@ -224,7 +224,10 @@ def test_three_slips_are_told_apart_as_they_are_typed(lab):
         "sign",
         "Right magnitude, wrong sign. It is the gradient of q, 1.0, times ∂q/∂a = 5.0, and neither is negative.",
     )
-    assert typed(page, "1") == ("factor", "1.0 is only the gradient of q. Multiply it by the local derivative, ∂q/∂a = 5.0.")
+    assert typed(page, "1") == (
+        "factor",
+        "1.0 is only the gradient of q. Multiply it by the local derivative, ∂q/∂a = 5.0.",
+    )
     assert typed(page, "five") == ("unread", "“five” is not a number: enter a number such as −3, 0.25, 1/3 or 2e-3.")
     assert typed(page, "") == ("unread", "The field is empty: enter a number such as −3, 0.25, 1/3 or 2e-3.")
     assert typed(page, "5") == ("right", "Right: 1.0 × 5.0 = 5.0.")
