@@ -1,11 +1,12 @@
-"""Tables of figures that are committed.
+"""Figures from committed files, so that no page can contradict another.
 
-``{measured} FILE`` has what a benchmark measured, from `benchmarks/results.txt`, a table for each of its runs;
-``{tried} THEME`` has how often it was tried to break something, from `tests/torture/results.txt`.
+``{measured} FILE`` shows the runs of a benchmark in `benchmarks/results.txt`, a table each; ``{result}`` quotes one
+figure of them in a sentence. ``{tried} THEME`` shows a theme of `tests/torture/results.txt`.
 """
 
 from __future__ import annotations
 
+import operator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -13,17 +14,19 @@ from docutils import nodes
 from docutils.parsers.rst import directives
 from sphinx.application import Sphinx
 from sphinx.errors import ExtensionError
-from sphinx.util.docutils import SphinxDirective
+from sphinx.util.docutils import SphinxDirective, SphinxRole
 
-__all__ = ["RESULTS", "TORTURE", "Run", "campaigns", "runs", "setup"]
+__all__ = ["RESULTS", "TORTURE", "Run", "campaigns", "result", "runs", "setup"]
 
 RESULTS = Path(__file__).resolve().parents[2] / "benchmarks" / "results.txt"
 TORTURE = Path(__file__).resolve().parents[2] / "tests" / "torture" / "results.txt"
-HEAD = ("what", "measured", "asked for", "held?")
+HEAD = ("benchmark", "result", "target", "met")
+VERDICTS = {"held": "yes", "NOT": "no"}
+CLAIMS = {"<": operator.lt, ">": operator.gt}
 
 
 class Run(NamedTuple):
-    """A run of a benchmark: how it was called, when and where, and its lines, each of five texts."""
+    """A run of a benchmark: its command line, date and machine, and rows of five strings."""
 
     command: str
     about: list[str]
@@ -31,7 +34,7 @@ class Run(NamedTuple):
 
 
 def runs(text: str) -> list[Run]:
-    """The runs in `results.txt`, in order. Raises ValueError for a line that is not of its form.
+    """Parse `results.txt` into runs, in file order. Raises ValueError for a malformed line.
 
     >>> runs("# bench_tape.py\\n# 2026-11-22\\na row | 5.5 ns | at most 8 | held\\n")[0].rows
     [['a row', '5.5 ns', 'at most 8', 'held', '']]
@@ -41,19 +44,65 @@ def runs(text: str) -> list[Run]:
         lines = [line for line in part.split("\n") if line.strip()]
         about = [line.removeprefix("# ") for line in lines if line.startswith("#")]
         if not about:
-            continue  # what is said at the top
+            continue  # the introduction of the file
         rows = [line.split(" | ") for line in lines if not line.startswith("#")]
         if any(len(row) not in (4, 5) for row in rows):
-            raise ValueError(f"{about[0]}: a line is: what | figure | what was asked for | held or NOT | more")
+            raise ValueError(f"{about[0]}: expected 'name | result | target | held or NOT | details' on each line")
         found.append(Run(about[0], about[1:], [[*row, ""][:5] for row in rows]))
     return found
 
 
+def _runs_on(found: list[Run], benchmark: str, device: str) -> list[Run]:
+    """Return the runs of a benchmark on "cpu" or "cuda", oldest first."""
+    own = [run for run in found if run.command.split()[0] == benchmark]
+    return [run for run in own if ("--device cuda" in run.command) == (device == "cuda")]
+
+
+def result(text: str, key: str) -> list[str]:
+    """Return the row of `results.txt` that `key` selects: five strings, the second of which is the figure.
+
+    `key` is a benchmark and parts of a row's name, separated by semicolons. The newest run that has a matching row
+    counts; a first part ``cuda`` selects the runs on that device. A last part ``< 1`` or ``> 1`` states what the
+    sentence claims, so that a later run that contradicts it fails the build. Raises ExtensionError unless exactly one
+    row matches and the claim holds.
+
+    >>> text = "# b.py\\n# 2026-11-22\\nGPT, by JAX's time | 0.59 | – | –\\nGPT, by PyTorch's time | 0.85 | – | –\\n"
+    >>> result(text, "b.py; GPT; PyTorch; < 1")[1]
+    '0.85'
+    """
+    benchmark, *parts = (part.strip() for part in key.split(";"))
+    device = parts.pop(0) if parts[:1] == ["cuda"] else "cpu"
+    claim = parts.pop() if parts and parts[-1][:1] in CLAIMS else ""
+    for run in reversed(_runs_on(runs(text), benchmark, device)):
+        if found := [row for row in run.rows if all(part in row[0] for part in parts)]:
+            break
+    else:
+        raise ExtensionError(f"result: {RESULTS.name} has no row for {key!r}.")
+    if len(found) > 1:
+        raise ExtensionError(f"result: {key!r} is ambiguous; it matches: {'; '.join(row[0] for row in found)}.")
+    if claim and not CLAIMS[claim[0]](_number(found[0][1]), float(claim[1:])):
+        raise ExtensionError(f"result: {key!r} claims {claim}, but the newest run has {found[0][1]}.")
+    return found[0]
+
+
+def _number(figure: str) -> float:
+    return float(figure.split()[0].replace(",", ""))
+
+
+class Result(SphinxRole):
+    """``{result}`KEY` ``: the figure of one row; see `result`."""
+
+    def run(self) -> tuple[list[nodes.Node], list[nodes.system_message]]:
+        self.env.note_dependency(str(RESULTS))
+        row = result(RESULTS.read_text(encoding="utf-8"), self.text)
+        return [nodes.inline("", row[1], classes=["result"])], []
+
+
 class Measured(SphinxDirective):
-    """All runs of a benchmark on a device; with ``:last: 2`` the last two of them, with ``:before: 2`` all others."""
+    """The runs of a benchmark on a device; ``:last: 2`` selects the last two, ``:before: 2`` the others."""
 
     required_arguments = 1
-    option_spec = {  # noqa: RUF012 -- as docutils has it
+    option_spec = {  # noqa: RUF012 -- as in docutils
         "last": directives.positive_int,
         "before": directives.positive_int,
         "device": directives.unchanged,
@@ -62,13 +111,12 @@ class Measured(SphinxDirective):
     def run(self) -> list[nodes.Node]:
         self.env.note_dependency(str(RESULTS))
         asked, device = self.arguments[0], self.options.get("device", "cpu")
-        found = [run for run in runs(RESULTS.read_text(encoding="utf-8")) if run.command.split()[0] == asked]
-        found = [run for run in found if ("--device cuda" in run.command) == (device == "cuda")]
+        found = _runs_on(runs(RESULTS.read_text(encoding="utf-8")), asked, device)
         if not found:
             raise ExtensionError(f"measured: {RESULTS.name} has no run of {asked!r} on {device}.")
         last, before = self.options.get("last", len(found)), self.options.get("before", 0)
         if not before < last <= len(found):
-            raise ExtensionError(f"measured: of {asked!r} on {device} {RESULTS.name} has {len(found)} runs, no more.")
+            raise ExtensionError(f"measured: {RESULTS.name} has only {len(found)} runs of {asked!r} on {device}.")
         return [node for run in found[len(found) - last : len(found) - before] for node in _shown(run)]
 
 
@@ -86,15 +134,16 @@ def _table(head: tuple[str, ...], rows: list[list[nodes.entry]]) -> nodes.table:
 
 
 def _cells(row: list[str]) -> list[nodes.entry]:
-    """What was measured, the rest below it in small letters; the figure; the bar; a bold word where it is missed."""
+    """Return the cells of a result: its name with the details below, figure, target, and "no" in bold if missed."""
     what, figure, asked, held, more = row
-    verdict: nodes.Node = nodes.strong(text="not held") if held == "NOT" else nodes.Text(held)
+    said = VERDICTS.get(held, held)
+    verdict: nodes.Node = nodes.strong(text=said) if held == "NOT" else nodes.Text(said)
     others = [nodes.paragraph(text=figure), nodes.paragraph(text=asked), nodes.paragraph("", "", verdict)]
     return [_named(what, more), *(nodes.entry("", one) for one in others)]
 
 
 def _named(what: str, more: str) -> nodes.entry:
-    """The first cell of a row."""
+    """Return the first cell of a row: a name, with details in small type."""
     found = nodes.entry("", nodes.paragraph(text=what))
     if more:
         found += nodes.paragraph("", "", nodes.inline(text=more), classes=["more"])
@@ -102,7 +151,7 @@ def _named(what: str, more: str) -> nodes.entry:
 
 
 def campaigns(text: str, theme: str) -> tuple[str, list[list[str]]]:
-    """When and where a theme was tried; its campaigns: name, what, cases, how many not there, how many failed.
+    """Return date and machine of a theme's run, and its campaigns: name, description, cases, skipped, failed.
 
     >>> campaigns("# files, 2026-11-24\\nidx | IDX files with bytes changed | 10,000 | 0 | 0\\n", "files")
     ('2026-11-24', [['idx', 'IDX files with bytes changed', '10,000', '0', '0']])
@@ -124,11 +173,11 @@ class Tried(SphinxDirective):
         about, found = campaigns(TORTURE.read_text(encoding="utf-8"), self.arguments[0])
         rows = []
         for name, what, tried, skipped, failed in found:
-            others = "" if skipped == "0" else f"; {skipped} of these need what the machine did not have"
+            others = "" if skipped == "0" else f"; {skipped} skipped for a missing dependency"
             first = _named(f"{what[:1].upper()}{what[1:]}".replace("`", ""), f"{name}{others}")
             rows.append([first, *(nodes.entry("", nodes.paragraph(text=number)) for number in (tried, failed))])
-        table = _table(("what was tried", "cases", "failed"), rows)
-        table["classes"].append("tried")  # whose two figures are narrow: a phone has room for all of it
+        table = _table(("campaign", "cases", "failed"), rows)
+        table["classes"].append("tried")  # its two narrow columns fit on a phone
         command = nodes.literal(text=f"python -m torture --only {self.arguments[0]}")
         return [table, nodes.paragraph("", "", command, nodes.Text(f", {about}."), classes=["more"])]
 
@@ -136,4 +185,5 @@ class Tried(SphinxDirective):
 def setup(app: Sphinx) -> dict[str, Any]:
     app.add_directive("measured", Measured)
     app.add_directive("tried", Tried)
+    app.add_role("result", Result())
     return {"parallel_read_safe": True, "parallel_write_safe": True}

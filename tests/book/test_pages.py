@@ -132,7 +132,9 @@ def test_contributing_names_every_room_in_the_order_of_imports(imports):
         assert not up, f"{room} imports {up}"
 
 
-# --- measurements -----------------------------------------------------------------------------------------------------
+QUOTED = re.compile(r"\{result\}`([^`]+)`")
+
+# --- figures ---------------------------------------------------------------------------------------------------------
 
 
 def results():
@@ -181,7 +183,7 @@ def test_benchmarks_print_the_lines_that_are_kept(measured, capsys):
 
 
 def test_a_line_of_another_form_is_refused(measured):
-    with pytest.raises(ValueError, match=r"bench\.py: a line is"):
+    with pytest.raises(ValueError, match=r"bench\.py: expected 'name \| result"):
         measured.runs("# bench.py\n# 2026-01-01\na step: 3 ms\n")
 
 
@@ -197,9 +199,70 @@ def test_a_page_that_asks_for_more_runs_than_there_are_is_refused(measured):
     assert shown(measured, last=1)
     for options in ({"last": 1000}, {"before": 1000}, {"last": 1, "before": 1}):
         with pytest.raises(
-            measured.ExtensionError, match=r"of 'bench_eager\.py' on cpu results\.txt has \d+ runs, no more"
+            measured.ExtensionError, match=r"results\.txt has only \d+ runs of 'bench_eager\.py' on cpu"
         ):
             shown(measured, **options)
+
+
+SAMPLE = """# b.py
+# 2026-01-01, here
+GPT, by JAX's time | 0.59 | – | –
+GPT, by PyTorch's time | 1.85 | – | –
+MLP, by PyTorch's time | 3,461 | – | –
+
+# b.py --device cuda
+# 2026-01-02, there
+GPT, by PyTorch's time | 2.33 | – | –
+
+# b.py --only GPT
+# 2026-01-03, here
+GPT, by JAX's time | 0.50 | – | –
+GPT, by PyTorch's time | 0.85 | – | –
+"""
+
+
+def test_a_result_is_the_only_matching_row_of_the_newest_run_on_a_device(measured):
+    figures = {
+        "b.py; GPT; PyTorch": "0.85",
+        "b.py; GPT; PyTorch; < 1": "0.85",
+        "b.py; cuda; GPT; > 2": "2.33",
+        "b.py; MLP; > 3000": "3,461",
+    }
+    assert {key: measured.result(SAMPLE, key)[1] for key in figures} == figures
+
+
+def test_a_result_that_is_missing_ambiguous_or_contradicted_is_refused(measured):
+    messages = {
+        "b.py; LSTM": r"no row for 'b\.py; LSTM'",
+        "c.py; GPT": "no row for",
+        "b.py; cuda; MLP": "no row for",
+        "b.py; GPT": r"ambiguous; it matches: GPT, by JAX's time; GPT, by PyTorch's time",
+        "b.py; GPT; PyTorch; > 1": r"claims > 1, but the newest run has 0\.85",
+    }
+    for key, message in messages.items():
+        with pytest.raises(measured.ExtensionError, match=message):
+            measured.result(SAMPLE, key)
+
+
+def test_every_result_that_a_page_quotes_is_in_the_file(measured):
+    quoted = [(page.name, key) for page in PAGES for key in QUOTED.findall(page.read_text(encoding="utf-8"))]
+    assert {"performance.md", "beside_others.md", "what_is_here.md", "distributed.md"} <= {name for name, _ in quoted}
+    for _, key in quoted:
+        measured.result(results(), key)
+
+
+def test_the_table_of_the_readme_is_the_committed_run(measured):
+    text = (ROOT / "README.md").read_text(encoding="utf-8").partition("--readme -->")[2].partition("<!-- until")[0]
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in text.splitlines() if "µs" in line]
+    run = [run for run in measured.runs(results()) if any("table of the README" in line for line in run.about)][-1]
+    committed = {what: (figure, more) for what, figure, _, _, more in run.rows}
+    names = [what.removesuffix(", by JAX's time") for what in committed if what.endswith(", by JAX's time")]
+    assert [row[0] for row in rows] == names
+    for name, time, by_jax, by_torch in rows:
+        assert f"minigrad jit {time}," in committed[f"{name}, by JAX's time"][1], name
+        assert by_jax == committed[f"{name}, by JAX's time"][0], name
+        assert by_torch == committed[f"{name}, by PyTorch's time"][0], name
+        assert by_torch == measured.result(results(), f"bench_jit.py; {name}; PyTorch")[1], name
 
 
 def test_every_theme_that_was_tried_is_on_the_page_with_the_campaigns_that_there_are(measured):
@@ -341,7 +404,8 @@ def test_the_pages_show_what_was_made(site):
     assert rooms.count("data-room=") > 30
     assert 'role="img" aria-label="The rooms of minigrad' in rooms
     figures = (site / "performance.html").read_text(encoding="utf-8")
-    assert figures.count("<strong>not held</strong>") >= 5
+    assert figures.count("<strong>no</strong>") >= 5
+    assert figures.count('<span class="result">') >= 3
     assert figures.count('<table class="measured') >= 10
     operation = (site / "how" / "one_operation.html").read_text(encoding="utf-8")
     assert '<figure class="minigrad"' in operation
