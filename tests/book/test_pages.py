@@ -380,20 +380,20 @@ def test_the_page_of_the_trace_names_its_fields():
     double = mg.jit(lambda x: x * 2.0)
     double(mg.ones(2))
     recorded = json.loads(to_json(double))
-    assert fields["The whole: what it is"] == set(tensors) | {"tours"} | set(values) | set(recorded)
+    assert fields["Top level: meaning"] == set(tensors) | {"tours"} | set(values) | set(recorded)
     assert set(recorded) - set(tensors) == {"how"}
     model = json.loads(to_json(mg.nn.scalar.Layer(1, 1)([2.0])))
-    assert fields["nodes: a node"] == set(model["nodes"])
+    assert fields["nodes: column"] == set(model["nodes"])
     assert set(values["nodes"]) == set(tensors["nodes"]) == set(model["nodes"]) - {"short"}
     assert sorted(model["nodes"]["short"].values()) == ["b", "w[0]"]
-    assert fields["edges: an edge"] == set(values["edges"])
-    assert fields["passes: what it is"] == set(tensors["passes"][0])
-    assert fields["ops and formulas: an operation"] == set(values["ops"][0])
-    assert set(tensors["blocks"][1]) | {"count", "about"} == fields["blocks, arrays and programs: a block"]
-    assert set(tensors["arrays"][0]) | {"step"} == fields["blocks, arrays and programs: an array"]
-    assert set(tensors["programs"][0]) == fields["blocks, arrays and programs: a program"]
-    assert set(values["notes"][0]) <= fields["notes and tours: a note"] == {"kind", "node", "text", "nodes", "edges"}
-    assert set().union(*stops["tours"]) <= fields["notes and tours: a stop of a tour"] == {"at", "text", "select"}
+    assert fields["edges: column"] == set(values["edges"])
+    assert fields["passes: meaning"] == set(tensors["passes"][0])
+    assert fields["ops and formulas: operation"] == set(values["ops"][0])
+    assert set(tensors["blocks"][1]) | {"count", "about"} == fields["blocks, arrays and programs: block"]
+    assert set(tensors["arrays"][0]) | {"step"} == fields["blocks, arrays and programs: array"]
+    assert set(tensors["programs"][0]) == fields["blocks, arrays and programs: program"]
+    assert set(values["notes"][0]) <= fields["notes and tours: note"] == {"kind", "node", "text", "nodes", "edges"}
+    assert set().union(*stops["tours"]) <= fields["notes and tours: stop of a tour"] == {"at", "text", "select"}
 
 
 # --- the built pages --------------------------------------------------------------------------------------------------
