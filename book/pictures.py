@@ -1,7 +1,7 @@
-"""Make the pictures of the README and of the book again: run the README's code, keep the file that it saves, and
-photograph the player on its graph; and show how the player's colours look with each kind of colour blindness.
+"""Regenerate the pictures of the README and the book (`make pictures`): the drawings that the README's code saves,
+screenshots and films of the player, and simulations of colour blindness.
 
-`make pictures`. The photographs need Chromium; where there is none the stored ones stay.
+Screenshots need Chromium; without it, the stored ones remain.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ ROOT = Path(__file__).resolve().parent.parent
 IMAGES = ROOT / "book" / "images"
 
 FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update"]
-SIGNS_AT = 25  # steps: gradients of both signs have gone back, and some that are 0 behind an alarm
+SIGNS_AT = 25  # the step: gradients of both signs, and zeros behind an alarm, are computed
 SHEET = (
     "body{margin:0}main{display:grid;grid-template-columns:1fr 1fr;gap:12px 16px;padding:4px;background:#fff}"
     "figure{margin:0}img{width:100%;border:1px solid #ccc;border-radius:8px;box-sizing:border-box}"
@@ -31,24 +31,24 @@ SHEET = (
 
 
 def readme_code() -> str:
-    """The Python of the README."""
+    """Return the Python code of the README."""
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     return "\n".join(re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL))
 
 
 def readme_run() -> tuple[dict[str, Any], dict[str, str]]:
-    """What the README's code leaves behind: its variables, and the SVG files that it saves, by name."""
+    """Run the README's code; return its variables and the SVG files that it saves, by name."""
     names: dict[str, Any] = {"__name__": "readme"}
     with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
         exec(readme_code(), names)
         return names, {path.name: path.read_text(encoding="utf-8") for path in Path(folder).glob("*.svg")}
 
 
-# --- photographs of the player ---------------------------------------------------------------------------------------
+# --- screenshots of the player ---------------------------------------------------------------------------------------
 
 
 def predict(page: Any) -> None:
-    """A reader has lost the minus sign."""
+    """Answer with a lost minus sign."""
     page.keyboard.press("p")
     for answer in ("1", "1"):
         page.keyboard.type(answer)
@@ -56,7 +56,7 @@ def predict(page: Any) -> None:
 
 
 def what_if(page: Any) -> None:
-    """Another number for d, and the tangent there."""
+    """Change the leaf d and show the tangent."""
     page.keyboard.press("End")
     page.keyboard.press("w")
     page.get_by_role("spinbutton", name="d, exact value").fill("7")
@@ -66,7 +66,7 @@ MOMENTS: dict[str, tuple[Callable[[Any], None], int]] = {
     "predict": (predict, 880),
     "what_if": (what_if, 880),
 }
-"""For each photograph the actions before it, and the width of the player in pixels."""
+"""The actions before each screenshot, and the width of the player in pixels."""
 
 FILM_WIDTH = 880  # pixels
 FRAME = 900  # milliseconds
@@ -109,7 +109,7 @@ def photograph(page: Any) -> bytes:
 
 
 def photographs(y: Any) -> Iterator[tuple[str, bytes]]:
-    """Photograph the player of `y` in each of MOMENTS, light and dark, then film it; yield file names and contents."""
+    """Yield file names and contents of a screenshot in each of MOMENTS and a film, in both themes."""
     with player(y) as open_page:
         for scheme in ("light", "dark"):
             for name, (act, width) in MOMENTS.items():
@@ -151,7 +151,7 @@ KINDS = {
 
 
 def colour_blindness() -> bytes:
-    """A backward pass with gradients of both signs and an alarm, as it looks with each kind of colour blindness."""
+    """Return a PNG of a backward pass with both signs and an alarm, simulated for each kind of colour blindness."""
     sys.path[:0] = [str(ROOT / "tests" / "helpers")]
     from playwright.sync_api import sync_playwright
 
@@ -174,7 +174,7 @@ def colour_blindness() -> bytes:
         whole, legend = (page.locator(part).bounding_box() for part in (".minigrad-player .stage", ".legend"))
         clip = {**whole, "height": legend["y"] + legend["height"] - whole["y"]}
         shot = base64.b64encode(page.screenshot(clip=clip)).decode()
-        # A colour matrix of SVG is applied to linear RGB, as those of SEEN are meant to be.
+        # SVG applies colour matrices in linear RGB, as SEEN assumes.
         rows = {kind: " ".join(f"{a} {b} {c} 0 0" for a, b, c in SEEN[kind]) + " 0 0 0 1 0" for kind in KINDS}
         filters = "".join(
             f'<filter id="{k.split()[0]}"><feColorMatrix values="{row}"/></filter>' for k, row in rows.items()
@@ -196,12 +196,12 @@ def chromium() -> str:
     """The path of a Chromium. Raises FileNotFoundError if there is none."""
     found = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
     if found is None:
-        raise FileNotFoundError("there is no Chromium")
+        raise FileNotFoundError("Chromium is not installed")
     return found
 
 
 def small(png: bytes) -> bytes:
-    """The same picture in 256 colours: those of both themes as they are, and of the others the most used."""
+    """Quantise a PNG to 256 colours: those of both themes exactly, and the most frequent others."""
     from PIL import Image
 
     from minigrad_viz.pictures.palette import DARK, LIGHT
@@ -227,7 +227,7 @@ def main() -> int:
             (IMAGES / name).write_bytes(png)
             print(f"book/images/{name}  {len(png) // 1000} KB")
     except (ImportError, FileNotFoundError) as missing:
-        print(f"The photographs of the player stay as they are: {missing}.", file=sys.stderr)
+        print(f"The screenshots were not updated: {missing}.", file=sys.stderr)
         return 2
     return 0
 

@@ -1,12 +1,12 @@
-"""Run the lessons and store what they print; with --check, only verify that what is stored is in order.
+"""Run the lessons and store their outputs; with --check, only verify the stored lessons.
 
-A lesson is a notebook and its .py twin (jupytext's percent format), which is nicer to review. Of the two, the one that
-was edited last wins: build.py copies its cells to the other, runs them, and normalises the result, so that running a
-lesson again changes nothing but what it really prints.
+A lesson is a notebook and its .py twin (jupytext's percent format) for review. The one that was modified last wins:
+build.py copies its cells to the other, runs them, and normalises the outputs, so that rebuilding an unchanged lesson
+changes nothing.
 
     python notebooks/build.py            all lessons
-    python notebooks/build.py 02         those whose names begin with 02
-    python notebooks/build.py --check    exit code 1 and a list, if a stored lesson is not as this would leave it
+    python notebooks/build.py 02         lessons whose names start with 02
+    python notebooks/build.py --check    list stored lessons that are not normalised, and exit with code 1
 """
 
 from __future__ import annotations
@@ -50,13 +50,13 @@ METADATA = {
 
 
 def lessons(prefixes: list[str]) -> list[Path]:
-    """The notebooks whose names begin with one of `prefixes`, or all; also one that has only its twin so far."""
+    """Return the notebooks whose names start with one of `prefixes`, or all, including those that only have a twin."""
     names = {path.stem for suffix in ("ipynb", "py") for path in HERE.glob(f"[0-9]*.{suffix}")}
     return [HERE / f"{name}.ipynb" for name in sorted(names) if name.startswith(tuple(prefixes or [""]))]
 
 
 def sanitised(text: str) -> str:
-    """`text` without what changes from run to run, by the rules of sanitize.cfg."""
+    """Replace what differs between runs, by the rules of sanitize.cfg."""
     rules = (HERE / "sanitize.cfg").read_text(encoding="utf-8")
     for rule, by in re.findall(r"^regex: (.*)\nreplace: (.*)$", rules, re.MULTILINE):
         text = re.sub(rule, by, text)
@@ -64,12 +64,12 @@ def sanitised(text: str) -> str:
 
 
 def normalise(notebook: Any) -> Any:
-    """Keep what a lesson says and what it shows, and nothing of when, where and by which version it was run."""
+    """Remove metadata that depends on the time, machine or version of the run."""
     notebook.metadata = nbformat.from_dict(METADATA)
     notebook.nbformat, notebook.nbformat_minor = 4, 5
     count, seen = 0, Counter[str]()
     for position, cell in enumerate(notebook.cells):
-        # Named by what it says, so that a new cell leaves the names of the others alone.
+        # A hash of the source, so that inserting a cell does not change the ids of others.
         seen[cell.source] += 1
         cell.id = hashlib.sha256(f"{seen[cell.source]} {cell.source}".encode()).hexdigest()[:8]
         cell.metadata = nbformat.from_dict({key: cell.metadata[key] for key in ("tags",) if key in cell.metadata})
@@ -86,9 +86,9 @@ def normalise(notebook: Any) -> Any:
 
 
 def in_words(cells: list[Any], position: int) -> str:
-    """What a picture shows, for who does not see it: the first sentences of "You should see …" beside its cell."""
+    """Return the alternative text of a figure: the first sentences of "You should see …" in a neighbouring cell."""
     beside = [other for other in (position + 1, position - 1, position - 2) if 0 <= other < len(cells)]
-    # A text that begins with it follows its picture; further down in a text it leads over to the next one.
+    # At the start of a cell it describes the figure above; further down, the next one.
     patterns = [SEEN if other > position else r"(?s).+" + SEEN for other in beside]
     for other, pattern in [*zip(beside, patterns, strict=True), *((other, f"(?s).*{SEEN}") for other in beside)]:
         found = re.match(pattern, cells[other].source)
@@ -98,14 +98,14 @@ def in_words(cells: list[Any], position: int) -> str:
 
 
 def spoken(text: str) -> str:
-    """`text` without the marks of Markdown and LaTeX, as what is seen rather than that it is."""
+    """Strip the markup of Markdown and LaTeX from `text`, and leading words such as "below"."""
     for pattern, by in SPOKEN.items():
         text = re.sub(pattern, by, text)
     return text[:1].upper() + text[1:] if re.match(r"[a-z]+\b(?!\^)", text) else text
 
 
 def shortened(text: str) -> str:
-    """The first sentences of `text`, as many as `LENGTH_OF_WORDS` has room for, and without half of a bracket."""
+    """Return the leading sentences of `text` that fit into `LENGTH_OF_WORDS` characters, with balanced parentheses."""
     sentences = re.split(r"(?<=[.?!:]) ", text)
     while len(sentences) > 1 and (len(" ".join(sentences)) > LENGTH_OF_WORDS or sentences[-1].endswith(":")):
         sentences.pop()
@@ -115,7 +115,7 @@ def shortened(text: str) -> str:
 
 
 def mark_for_grading(cells: list[Any], position: int) -> None:
-    """Tell nbgrader of a check, which is worth a point, and of the answer in the cell before it."""
+    """Add nbgrader metadata to a check, worth one point, and to the answer cell before it."""
     check = re.match(r'lessons\.check\("(\d+)\.(\d+)"', cells[position].source)
     if check is None or cells[position].cell_type != "code":
         return
@@ -128,7 +128,7 @@ def mark_for_grading(cells: list[Any], position: int) -> None:
 
 
 def unmarked(notebook: Any) -> Any:
-    """A copy without what nbgrader is told: the twin is for people."""
+    """Return a copy without nbgrader metadata, for the twin."""
     found = copy.deepcopy(notebook)
     for cell in found.cells:
         cell.metadata.pop("nbgrader", None)
@@ -136,7 +136,7 @@ def unmarked(notebook: Any) -> Any:
 
 
 def only_widget(output: Any) -> bool:
-    """Whether an output says nothing without its kernel, as a slider or a progress bar; a player brings its picture."""
+    """Return whether an output is a widget that needs its kernel, such as a slider; players have a static drawing."""
     return WIDGET in output.get("data", ()) and "<figure" not in output.data.get("text/html", "")
 
 
@@ -147,26 +147,26 @@ def normalise_output(output: Any, count: int) -> None:
         output.metadata = nbformat.from_dict({})
     if "text" in output:
         output.text = sanitised(output.text)
-    output.get("data", {}).pop(WIDGET, None)  # saved, it shows "Error displaying widget" in place of the picture
+    output.get("data", {}).pop(WIDGET, None)  # a stored one displays "Error displaying widget" instead of the drawing
     for kind, content in output.get("data", {}).items():
         if isinstance(content, str) and not kind.startswith("image/"):
             output.data[kind] = sanitised(content)
 
 
 def cells(notebook: Any) -> list[tuple[str, str, list[str]]]:
-    """What a notebook and its twin have in common: for each cell its type, source and tags."""
+    """Return type, source and tags of each cell, which a notebook and its twin share."""
     return [(cell.cell_type, cell.source, list(cell.metadata.get("tags", []))) for cell in notebook.cells]
 
 
 def build(path: Path) -> None:
-    """Bring the two halves of a lesson together, run it, and store it."""
+    """Synchronise a notebook with its twin, run it, and store both."""
     twin = path.with_suffix(".py")
     source = max((p for p in (path, twin) if p.exists()), key=lambda p: p.stat().st_mtime)
     notebook = nbformat.from_dict(jupytext.read(source))
     notebook.metadata = nbformat.from_dict(METADATA)
-    # ipykernel warns that it talks over TCP; there is nobody else here to listen.
+    # Silence ipykernel's warning about unencrypted TCP.
     quiet = ["--log-level=ERROR"]
-    # What a cell prints comes in as many pieces as it happened to be sent in: they are stored as one.
+    # Output arrives in arbitrary chunks; store it as one.
     NotebookClient(
         notebook, timeout=120, coalesce_streams=True, extra_arguments=quiet, resources={"metadata": {"path": str(HERE)}}
     ).execute()
@@ -175,7 +175,7 @@ def build(path: Path) -> None:
 
 
 def complaints(path: Path) -> list[str]:
-    """What is not in order with a stored lesson."""
+    """Return the problems of a stored lesson."""
     twin = path.with_suffix(".py")
     if missing := [f"{half.name} is missing" for half in (path, twin) if not half.exists()]:
         return missing
@@ -189,14 +189,14 @@ def complaints(path: Path) -> list[str]:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description="Run the lessons and store what they print.")
-    parser.add_argument("--check", action="store_true", help="only verify what is stored; change nothing")
-    parser.add_argument("lessons", nargs="*", help="the first characters of their names (default: all)")
+    parser = argparse.ArgumentParser(description="Run the lessons and store their outputs.")
+    parser.add_argument("--check", action="store_true", help="only verify the stored lessons")
+    parser.add_argument("lessons", nargs="*", help="prefixes of their names (default: all)")
     arguments = parser.parse_args()
     if arguments.check:
         found = [line for path in lessons(arguments.lessons) for line in complaints(path)]
         if found:
-            print(*found, "Put it right with: make notebooks", sep="\n")
+            print(*found, "To fix this, run: make notebooks", sep="\n")
         return 1 if found else 0
     for path in lessons(arguments.lessons):
         start = perf_counter()

@@ -1,4 +1,4 @@
-"""Docstrings as Sphinx reads them. They are plain text with code between backticks, which a terminal shows as it is."""
+"""Conversion of docstrings, which are plain text with code in backticks, to reStructuredText for Sphinx."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ Link = Callable[[str], str | None]
 
 
 def restructured(lines: Iterable[str], link: Link) -> list[str]:
-    """The lines of a docstring in reStructuredText.
+    """Convert the lines of a docstring to reStructuredText.
 
-    What is no code loses its special meaning; a block that is set in after a colon is code; what stands between
-    backticks is code too, and a link where `link` gives a name for it.
+    Markup outside code is escaped. An indented block after a colon is code, and so is text in backticks, which becomes
+    a link if `link` returns a target for it.
     """
     out: list[str] = []
     paragraph: list[str] = []
-    kept = False  # in a block that is taken as it is: an example, code, a table
+    kept = False  # in a verbatim block: an example, code or a table
 
     def flush() -> None:
         out.extend(_plain("\n".join(paragraph), link).split("\n") if paragraph else [])
@@ -58,7 +58,7 @@ def _starts_example(line: str) -> bool:
 
 
 def _of_example(out: list[str]) -> bool:
-    """Whether the block that ends `out` is an example, which ends with an empty line."""
+    """Return whether the last block of `out` is a doctest, which an empty line ends."""
     for line in reversed(out):
         if not line.strip():
             return False
@@ -68,7 +68,7 @@ def _of_example(out: list[str]) -> bool:
 
 
 def _introduced(out: list[str]) -> bool:
-    """Whether what is set in now follows a line that ends in a colon."""
+    """Return whether the block that follows `out` comes after a line that ends in a colon."""
     said = [line for line in out[-2:] if line.strip()]
     return len(out) > 1 and not out[-1].strip() and bool(said) and said[-1].rstrip().endswith(":")
 
@@ -104,5 +104,5 @@ def _code(part: str, link: Link) -> str:
 
 
 def first(text: str) -> str:
-    """The first paragraph of a docstring."""
+    """Return the first paragraph of a docstring."""
     return text.strip().partition("\n\n")[0]

@@ -1,7 +1,7 @@
-"""The rooms of minigrad and which imports which, read from the code when the book is built: a picture, and a table.
+"""The import graph of minigrad's subpackages, read from the code at build time: a figure and a table.
 
-The picture is placed by the project's own layout, the one that places graphs of numbers: with it there is nothing to
-install, and the same code gives the same bytes. Its columns become rows here, since a house stands upright.
+The viewer's layered layout places the boxes: it needs no dependency and is deterministic. Its columns become rows here,
+so that arrows point down.
 """
 
 from __future__ import annotations
@@ -27,19 +27,19 @@ Imports = Mapping[str, frozenset[str]]
 
 HOUSE = Path(__file__).resolve().parents[2] / "minigrad"
 VIEWER = HOUSE.parent / "viz" / "minigrad_viz"
-FIRST = "minigrad"  # what __init__.py is called in the picture, as whoever imports it does
-HIGH, LETTER, AROUND = 28.0, 7.3, 20.0  # a box, a letter in it, and what is around them
-BLOCKS = ("body", "handlers", "cases", "orelse", "finalbody")  # a statement's
+FIRST = "minigrad"  # the label of __init__.py
+HIGH, LETTER, AROUND = 28.0, 7.3, 20.0  # height of a box, width of a letter, padding
+BLOCKS = ("body", "handlers", "cases", "orelse", "finalbody")  # of a statement
 GAP_Y, GAP_X = 34.0, 9.0  # between boxes
 ALT = (
-    "The rooms of minigrad, one above the other, with an arrow from each down to those that it imports. No arrow "
-    "points up. At the bottom are errors, kernels and the declaration of operations; then the graph, Value and "
-    "Tensor; then functions, derivatives and optimizers; at the top models, training, lessons, the command, the viewer."
+    "The subpackages of minigrad in layers, with an arrow from each down to those that it imports. At the bottom are "
+    "the engine and the kernels; then operations, functions, autograd and optimizers; at the top training, lessons, "
+    "the command line and the viewer."
 )
 
 
 def room_of(path: Path) -> str:
-    """The room that a file belongs to: its first name below minigrad, and the second one of a backend."""
+    """Return the subpackage of a file: its first folder below minigrad, for a backend the second one, too."""
     if VIEWER in path.parents:
         return "minigrad_viz"
     parts = path.relative_to(HOUSE).with_suffix("").parts
@@ -49,7 +49,7 @@ def room_of(path: Path) -> str:
 
 
 def _imported(path: Path) -> set[str]:
-    """What a file imports of minigrad when it runs, by the names of modules and of what is in them."""
+    """Return the qualified names that a file imports from minigrad at run time."""
     found = set()
     for node in _statements(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
@@ -60,7 +60,7 @@ def _imported(path: Path) -> set[str]:
 
 
 def _statements(node: ast.AST) -> Iterator[ast.AST]:
-    """Yield each statement of a block and of those in it, but for what only a type checker reads."""
+    """Yield each statement, including nested ones, outside `if TYPE_CHECKING`."""
     yield node
     checked = isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
     for block in ("handlers", "cases", "orelse", "finalbody") if checked else BLOCKS:
@@ -70,7 +70,7 @@ def _statements(node: ast.AST) -> Iterator[ast.AST]:
 
 @cache
 def graph() -> Imports:
-    """Each room, and the rooms that it imports."""
+    """Return the subpackages with those that each imports."""
     files = sorted([*HOUSE.rglob("*.py"), *VIEWER.rglob("*.py")])
     rooms = {room_of(path) for path in files} - {"backends.__init__"}
     found: dict[str, set[str]] = {room: set() for room in sorted(rooms)}
@@ -81,7 +81,7 @@ def graph() -> Imports:
 
 
 def _room_named(name: str, rooms: set[str]) -> str:
-    """The package in which ``minigrad.core.op.Op`` is; ``minigrad.Value`` is in `minigrad` itself, a stub nowhere."""
+    """Return the subpackage of a qualified name, `minigrad` for ``minigrad.Value``, "" for a name in a stub."""
     first, *rest = name.split(".")
     if first == "minigrad_viz":
         return first
@@ -90,7 +90,7 @@ def _room_named(name: str, rooms: set[str]) -> str:
 
 
 def arrows(imports: Imports) -> list[tuple[str, str]]:
-    """(room, imported) without those that follow from others: whoever imports functions needs errors anyway."""
+    """Return (importer, imported) pairs without transitive ones."""
     below: dict[str, set[str]] = {}
     for room in _upwards(imports):
         below[room] = set().union(imports[room], *(below[other] for other in imports[room]))
@@ -103,12 +103,12 @@ def arrows(imports: Imports) -> list[tuple[str, str]]:
 
 
 def _upwards(imports: Imports) -> list[str]:
-    """The rooms, each after those that it imports. Raises ValueError where some import each other."""
+    """Return the subpackages in topological order, imported ones first. Raises ValueError for a cycle."""
     left, order = dict(imports), list[str]()
     while left:
         ready = sorted(room for room, imported in left.items() if not imported & left.keys())
         if not ready:
-            raise ValueError(f"these import each other: {sorted(left)}")
+            raise ValueError(f"import cycle among {sorted(left)}")
         order += ready
         for room in ready:
             del left[room]
@@ -119,7 +119,7 @@ def _upwards(imports: Imports) -> list[str]:
 
 
 def _kind(room: str) -> str:
-    """Which colour a room has."""
+    """Return the colour class of a subpackage."""
     if room.startswith("backends"):
         return "kernels"
     return "top" if room in ("cli", "__main__", "minigrad_viz", FIRST) else "plain"
@@ -134,7 +134,7 @@ def _wide(room: str) -> float:
 
 
 def placed(imports: Imports) -> tuple[list[str], list[tuple[str, str]], Layout]:
-    """The rooms and the arrows between them, with their places: x is how high, y how far to the right."""
+    """Return subpackages, arrows and their layout, in which x is the vertical axis."""
     order, drawn = _upwards(imports), arrows(imports)
     number = {room: k for k, room in enumerate(order)}
     drawn.sort(key=lambda pair: (number[pair[0]], number[pair[1]]))
@@ -144,7 +144,7 @@ def placed(imports: Imports) -> tuple[list[str], list[tuple[str, str]], Layout]:
 
 
 def picture(imports: Imports) -> str:
-    """An SVG for a page, whose colours follow the page's."""
+    """Return the figure as SVG that follows the theme of the page."""
     order, drawn, places = placed(imports)
     wide, high = places.height + 2, places.width + 2
     parts = []
@@ -153,7 +153,7 @@ def picture(imports: Imports) -> str:
         parts.append(f'<path data-from="{room}" data-to="{other}" d="{_curve(points)}"/>')
     for room, (x, y) in zip(order, places.centers, strict=True):
         middle, top, width = y + 1, places.width - x - HIGH / 2 + 1, _wide(room)
-        said = f"{room} imports {', '.join(sorted(imports[room])) or 'nothing of minigrad'}"
+        said = f"{room} imports {', '.join(sorted(imports[room])) or 'nothing from minigrad'}"
         parts.append(
             f'<g class="{_kind(room)}" data-room="{room}"><title>{escape(said)}</title>'
             f'<rect x="{middle - width / 2:.1f}" y="{top:.1f}" width="{width:.1f}" height="{HIGH:.0f}" rx="6"/>'
@@ -164,7 +164,7 @@ def picture(imports: Imports) -> str:
 
 
 def _curve(points: list[tuple[float, float]]) -> str:
-    """A line through points, upright where it leaves and arrives, that bends between them."""
+    """Return the path of a curve through points, vertical at each of them."""
     (x, y), text = points[0], ""
     text = f"M{x:.1f},{y:.1f}"
     for (x, y), (to_x, to_y) in pairwise(points):
@@ -185,7 +185,7 @@ def _colours(names: Mapping[str, str]) -> str:
 
 
 def stylesheet() -> str:
-    """The picture's colours, light and dark, and that a narrow screen scrolls it."""
+    """Return the CSS of the figure: colours in both themes, and scrolling on narrow screens."""
     kinds = ("plain", "kernels", "top")
     boxes = "".join(
         f".rooms .{kind} rect{{fill:var(--{kind})}}.rooms .{kind} text{{fill:var(--on-{kind})}}" for kind in kinds
@@ -199,27 +199,27 @@ def stylesheet() -> str:
 
 
 class RoomsDirective(SphinxDirective):
-    """``{rooms}``: the picture."""
+    """``{rooms}``: the figure."""
 
     def run(self) -> list[nodes.Node]:
         _depend(self)
-        box = '<div class="rooms" tabindex="0" role="group" aria-label="The rooms of minigrad">'
+        box = '<div class="rooms" tabindex="0" role="group" aria-label="Import graph">'
         return [nodes.raw("", f"<style>{stylesheet()}</style>{box}{picture(graph())}</div>", format="html")]
 
 
 class RoomsTableDirective(SphinxDirective):
-    """``{rooms-table}``: what the picture leaves out, each room with all that it imports and all that import it."""
+    """``{rooms-table}``: every subpackage with its imports and importers, including transitive ones."""
 
     def run(self) -> list[nodes.Node]:
         _depend(self)
         imports = graph()
         users = {room: sorted(other for other in imports if room in imports[other]) for room in imports}
         rows = [(room, sorted(imports[room]), users[room]) for room in reversed(_upwards(imports))]
-        return [_table(("room", "imports", "imported by"), rows)]
+        return [_table(("subpackage", "imports", "imported by"), rows)]
 
 
 def _depend(directive: SphinxDirective) -> None:
-    """The page is made again when a module was changed."""
+    """Rebuild the page when a module changes."""
     for path in [*HOUSE.rglob("*.py"), *VIEWER.rglob("*.py"), Path(__file__)]:
         directive.env.note_dependency(str(path))
 

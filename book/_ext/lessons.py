@@ -1,4 +1,4 @@
-"""The lessons as pages of the book: copies of the stored notebooks, beside which their solutions are left out."""
+"""The lessons as pages of the book: copies of the stored notebooks, without the solutions."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ OPEN = (
 
 
 def bring(app: Sphinx, config: Any) -> None:
-    """Copies of the notebooks, where Sphinx looks; one that has not changed is left, so that it is not read again."""
+    """Copy the notebooks to the source folder, except unchanged ones, which Sphinx would otherwise reread."""
     PAGES.mkdir(exist_ok=True)
     for path in sorted(NOTEBOOKS.glob("[0-9]*.ipynb")):
         text = nbformat.writes(as_page(nbformat.read(path, as_version=4), path.name))
@@ -28,7 +28,7 @@ def bring(app: Sphinx, config: Any) -> None:
 
 
 def as_page(notebook: Any, name: str) -> Any:
-    """A lesson with a way to its notebook, and with the words of its pictures where MyST-NB looks for them."""
+    """Add a link to the notebook to a lesson, and move the alternative text of images to where MyST-NB reads it."""
     for cell in notebook.cells:
         for output in cell.get("outputs", ()):
             if alt := output.get("metadata", {}).get("image/png", {}).get("alt"):

@@ -59,7 +59,7 @@ def _runs_on(found: list[Run], benchmark: str, device: str) -> list[Run]:
 
 
 def result(text: str, key: str) -> list[str]:
-    """Return the row of `results.txt` that `key` selects: five strings, the second of which is the figure.
+    """Return the row of `results.txt` that `key` selects: five strings (name, figure, target, verdict, details).
 
     `key` is a benchmark and parts of a row's name, separated by semicolons. The newest run that has a matching row
     counts; a first part ``cuda`` selects the runs on that device. A last part ``< 1`` or ``> 1`` states what the

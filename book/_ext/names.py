@@ -1,4 +1,4 @@
-"""The public names of minigrad: what they name, which of several names of an object is shown, and types of methods."""
+"""Public names of minigrad: the objects, the primary name of each, and the signatures of methods."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from minigrad.core.registry import TOPICS
 
 __all__ = ["ROOMS", "found", "is_object", "methods", "others", "own", "primary", "public", "typed"]
 
-# Modules whose names are public. Of the names of one object the first here is shown, the others are told beside it.
+# Public modules. An object with several names is documented in the first of them; its entry lists the aliases.
 ROOMS = (
     "minigrad",
     "minigrad.autograd",
@@ -48,14 +48,14 @@ ROOMS = (
 
 
 def public(room: str) -> list[str]:
-    """What a module gives to its users, but for modules."""
+    """Return the public names of a module, except submodules."""
     module = import_module(room)
     listed = dir(mg) if module is mg else getattr(module, "__all__", dir(module))
     return [name for name in listed if not isinstance(getattr(module, name), ModuleType) and name != "__all__"]
 
 
 def found(name: str) -> Any:
-    """The object of a whole name, as ``minigrad.nn.Linear``."""
+    """Return the object with a qualified name such as ``minigrad.nn.Linear``."""
     room, _, rest = name.rpartition(".")
     if not room:
         raise AttributeError(name)
@@ -66,7 +66,7 @@ def found(name: str) -> Any:
 
 
 def is_object(x: Any) -> bool:
-    """Whether `x` is known by identity: a function, a class or an operation, and not a number."""
+    """Return whether `x` is identified by identity: a function, a class or an operation."""
     return isinstance(x, type | Op) or inspect.isroutine(x)
 
 
@@ -89,12 +89,12 @@ def _own_name(name: str) -> str:
 
 
 def primary(thing: Any) -> str | None:
-    """The name under which an object is shown; None if it is not public."""
+    """Return the qualified name under which an object is documented, or None if it is not public."""
     return next(iter(_names().get(id(thing), [])), None) if is_object(thing) else None
 
 
 def others(thing: Any) -> list[str]:
-    """Its other names."""
+    """Return the aliases of an object."""
     return _names().get(id(thing), [])[1:] if is_object(thing) else []
 
 
@@ -103,7 +103,7 @@ def others(thing: Any) -> list[str]:
 
 @cache
 def methods() -> dict[str, list[str]]:
-    """The methods that modules register, a module each; operators and what is private left out."""
+    """Return the public methods that each module registers, without operators."""
     listed: dict[str, list[str]] = {}
     for module, topic in TOPICS.items():
         name = module.removeprefix("minigrad.").removeprefix("functional.").partition(".")[0]
@@ -112,7 +112,7 @@ def methods() -> dict[str, list[str]]:
 
 
 def own() -> list[str]:
-    """The public attributes that the class Tensor has of its own."""
+    """Return the public attributes that the class Tensor itself defines."""
     given = {name for names in methods().values() for name in names}
     return [name for name in vars(mg.Tensor) if not name.startswith("_") and name not in given and _told(name)]
 
@@ -124,7 +124,7 @@ def _told(name: str) -> bool:
 
 @cache
 def typed() -> dict[str, list[str]]:
-    """The signatures of Tensor's methods as type checkers know them: those of overloads one after another."""
+    """Return the signatures of Tensor's methods in the type stub; overloads have several."""
     path = Path(minigrad.functional.__file__).parent / "_stubs.pyi"
     tree = ast.parse(path.read_text(encoding="utf-8"))
     body = next(x for x in tree.body if isinstance(x, ast.ClassDef) and x.name == "Methods").body

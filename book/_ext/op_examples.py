@@ -1,4 +1,4 @@
-"""A small graph for an operation: of Values at a point of its domain, or of the tensors that a line of code makes."""
+"""A small graph for each operation: of Values at a point of its domain, or of tensors in a line of code."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from minigrad_viz import draw
 
 __all__ = ["Example", "example", "orders"]
 
-POINTS = (0.5, 2.0, 1.5, -0.5, -5.5, 3.5)  # of Values: the first that its domain has is taken, others for its others
+POINTS = (0.5, 2.0, 1.5, -0.5, -5.5, 3.5)  # for Values: the first unused one in the domain of each operand
 ATTRS = {"clamp": {"min": -1.0, "max": 1.0}}
 
 LEAVES: dict[str, Any] = {
@@ -39,7 +39,7 @@ LEAVES: dict[str, Any] = {
 WHOLE: dict[str, Any] = {"i": [0, 2], "classes": [2, 0], "lines": [[0, 2], [1, 1]], "places": [[[[1, 3], [4, 8]]]]}
 NAMES = {"mg": mg, "F": F, "ops": mg.ops, "Window": Window, "Norm": Norm}
 
-# A call of each operation that tensors alone have. What its code names is taken from above.
+# A call of each operation that only tensors support; variables in the code are defined above.
 WINDOW = "Window((2, 2), (1, 1), ((0, 0), (0, 0)), (1, 1))"
 BY_ROW = "Norm((2, 3), (1,), (1,), 1e-5)"
 CODE = {
@@ -143,13 +143,13 @@ CODE = {
     "topk": "y = v.topk(2).values",
 }
 WHY_NOT = {
-    "move": "it goes from one device to another, and a page is made on one.",
-    "pick": "it only says which of several results was taken, and drawings leave that out.",
+    "move": "it copies between devices, and the book is built on one.",
+    "pick": "it selects one of several results, which drawings omit.",
 }
 
 
 class Example(NamedTuple):
-    """The code that a reader can run, the picture with its trace, and how often it was differentiated here."""
+    """Code to run, a drawing with its trace, and how often the graph was differentiated."""
 
     code: str
     html: str
@@ -157,9 +157,9 @@ class Example(NamedTuple):
 
 
 def example(op: Op) -> Example | str:
-    """A small graph with `op` in it; where there is none, why not."""
+    """Return a small graph that contains `op`, or the reason if there is none."""
     if not op.differentiable:
-        return "it has no derivative, so nothing of it is kept in a graph."
+        return "it has no derivative, so it is not recorded in a graph."
     if op.name in WHY_NOT:
         return WHY_NOT[op.name]
     with on_numpy():
@@ -172,7 +172,7 @@ def example(op: Op) -> Example | str:
 
 @contextmanager
 def on_numpy() -> Iterator[None]:
-    """Small graphs need no compiled kernels."""
+    """Use the device `numpy`, since small graphs need no compiled kernels."""
     before = mg.get_default_device()
     mg.set_default_device("numpy")
     try:
@@ -216,7 +216,7 @@ def _of_tensors(op: Op) -> tuple[str, Any, list[Any]]:
 
 
 def orders(y: Any, leaves: list[Any]) -> str:
-    """How often y was differentiated, by its leaves and by the gradient that it gets; three times at most."""
+    """Differentiate `y` by its leaves and its upstream gradient, up to three times; return how often."""
     of_tensors = isinstance(y, mg.Tensor)
     g = mg.tensor(np.full(y.shape, 0.5), dtype=y.dtype, requires_grad=True) if of_tensors else mg.Value(0.5)
     total, by = y * g, [*leaves, g]
@@ -226,6 +226,6 @@ def orders(y: Any, leaves: list[Any]) -> str:
         parts = [x.sum() if of_tensors else x for x in found if isinstance(x, mg.Tensor | mg.Value)]
         free = [x for x in parts if x.requires_grad]
         if not free:
-            return "until only zeros would have followed"
+            return "until all further derivatives are zero"
         total = sum(free[1:], free[0])
     return "three times"

@@ -1,4 +1,4 @@
-"""What the book says of an operation: all of it is read from its declaration, or tried."""
+"""Facts about operations for the book, read from the declarations."""
 
 from __future__ import annotations
 
@@ -23,20 +23,20 @@ from minigrad.core.storage import DEVICES
 __all__ = ["Rule", "devices", "families", "formula", "note", "rules", "sampled", "types"]
 
 _TYPES = {
-    "same": "any; operands are brought to the type that holds all of them",
-    "number": "numbers, in the type that holds all of them; bools are refused",
-    "int": "any; operands are brought to the type that holds all of them, and bools become `int64`",
-    "float": "any; ints and bools become the default float, fractions keep their type",
-    "rest": "the first is a condition; the others are brought to the type that holds all of them",
+    "same": "any; operands are promoted to a common dtype",
+    "number": "any but bool; operands are promoted to a common dtype",
+    "int": "any; operands are promoted to a common dtype, and bools to `int64`",
+    "float": "any; integers and bools are promoted to the default floating-point dtype",
+    "rest": "the first operand is a condition; the others are promoted to a common dtype",
 }
-_FOR_TOOLS = re.compile(r"(noqa|type: ignore)\b")  # comments that are no remarks
-_AS_GIVEN = "as they are given: nothing is converted"
+_FOR_TOOLS = re.compile(r"(noqa|type: ignore)\b")  # comments for tools, not for the book
+_AS_GIVEN = "any, without promotion"
 
 
 class Rule(NamedTuple):
-    """The derivative by one operand, in LaTeX: alone, where it is one number, and times g; and how it was come by.
+    """The local derivative with respect to an operand and its product with g, in LaTeX, and their origin.
 
-    `local` is None for operations on whole tensors, and both are None where no gradient goes.
+    `local` is None for operations that are not elementwise; both are None if the operand receives no gradient.
     """
 
     operand: str
@@ -47,7 +47,7 @@ class Rule(NamedTuple):
 
 @cache
 def families() -> dict[str, tuple[ModuleType, list[Op]]]:
-    """The modules of `minigrad.ops` and their operations, in the order of their declarations."""
+    """Return the modules of `minigrad.ops` and their operations, in the order of declaration."""
     found: dict[str, tuple[ModuleType, list[Op]]] = {}
     for family in ops._FAMILIES:
         own = [op for name, op in mg.OPS.items() if name in family.__all__ and getattr(family, name) is op]
@@ -56,12 +56,12 @@ def families() -> dict[str, tuple[ModuleType, list[Op]]]:
 
 
 def formula(op: Op) -> str:
-    """What it computes, in LaTeX."""
+    """Return the formula of an operation in LaTeX."""
     return expression(op, op.inputs).latex()
 
 
 def rules(op: Op) -> list[Rule]:
-    """The derivative by each operand, as the rule itself prints it."""
+    """Return the derivatives with respect to each operand, obtained by evaluating the gradient rules on symbols."""
     return [_rule(op, slot, name) for slot, name in enumerate(op.inputs)]
 
 
@@ -77,13 +77,13 @@ def _rule(op: Op, slot: int, name: str) -> Rule:
 
 
 def _latex(how: Callable[..., Any], op: Op, slot: int) -> str:
-    """A rule in LaTeX."""
+    """Return the LaTeX that `how` prints for the gradient rule of an operand."""
     found: str = how(op, slot, "y", op.inputs).latex()
     return found
 
 
 def _own(op: Op, slot: int) -> str | None:
-    """What the rule that computes prints; None for one that chooses by an attribute, which a name cannot stand for."""
+    """Return the LaTeX of the rule that computes, or None if it branches on an attribute."""
     itself = copy(op)
     itself.shown = op.rules
     try:
@@ -93,17 +93,17 @@ def _own(op: Op, slot: int) -> str | None:
 
 
 def devices(op: Op) -> list[str]:
-    """Where it has a kernel."""
+    """Return the devices that have a kernel for an operation."""
     return [device for device in ("python", *DEVICES) if device in kernels_of(op.name)]
 
 
 def types(op: Op) -> str:
-    """Which types it takes, as far as its declaration says."""
+    """Return which dtypes an operation accepts and how it promotes them."""
     return _TYPES[op.promotes] if op.promotes else _AS_GIVEN
 
 
 def sampled(op: Op) -> str:
-    """Where tests sample its operands: where it is defined, and away from its kinks."""
+    """Return the intervals from which tests sample each operand, without its kinks."""
     parts = []
     for name, domain in zip(op.inputs, op.domain, strict=True):
         kinks = ", ".join(f"{x:g}" for x in domain.kinks)
@@ -116,7 +116,7 @@ def sampled(op: Op) -> str:
 
 @cache
 def declared(family: ModuleType) -> dict[str, tuple[int, int]]:
-    """The lines of each declaration, first and last, counted from 1; comments above belong to it."""
+    """Return the first and last line (from 1) of each declaration, including comments above it."""
     lines = inspect.getsource(family).splitlines()
     found = {}
     for statement in ast.parse("\n".join(lines)).body:
@@ -130,7 +130,7 @@ def declared(family: ModuleType) -> dict[str, tuple[int, int]]:
 
 
 def note(family: ModuleType, op: Op) -> str:
-    """What the comments at its declaration say of it."""
+    """Return the comments at the declaration of an operation."""
     first, last = declared(family)[op.name]
     lines = inspect.getsource(family).splitlines()[first - 1 : last]
     above = list(takewhile(lambda line: line.startswith("# "), lines))
@@ -140,6 +140,6 @@ def note(family: ModuleType, op: Op) -> str:
 
 
 def _sentence(text: str) -> str:
-    """With a capital letter, unless it begins with a name, and a full stop."""
+    """Add a full stop and, unless `text` starts with a name, capitalise it."""
     start = text[0] if re.match(r"\w*[`_(]", text) else text[0].upper()
     return f"{start}{text[1:]}{'' if text.endswith('.') else '.'}"

@@ -1,4 +1,4 @@
-"""The operations as pages, a family each, made of their declarations: formulas, derivatives, devices, small graphs."""
+"""Pages for the operations, one per family, generated from the declarations."""
 
 from __future__ import annotations
 
@@ -22,50 +22,48 @@ from minigrad.core.storage import DEVICES
 __all__ = ["setup"]
 
 PAGES = Path(__file__).resolve().parent.parent / "operations"
-LONGEST = 30  # signs of a formula in the table
+LONGEST = 30  # characters of a formula in the table
 HOW = {
     "printed": "",
-    "rewritten": "Shown as it is easy to read: the rule that computes is arranged otherwise, or guards corner cases.",
-    "stated": "Stated in the declaration, in place of a rule that acts on whole tensors.",
-    "adjoint": "Too long to write: the Jacobian, transposed, times $g$. The declaration has the rule.",
+    "rewritten": "Shown in a readable form; the rule that computes is arranged differently or guards corner cases.",
+    "stated": "Stated in the declaration, since the rule acts on entire tensors.",
+    "adjoint": "Too long to show: the transposed Jacobian times $g$. The declaration has the rule.",
 }
 INTRO = """\
-$y$ is what the operation computes, and $g$ the gradient that arrives at $y$. The last column is what an operand
-receives of it. Each rule printed its formula itself when this page was made, run on names in place of numbers, unless
-a remark says otherwise.
+$y$ is the output of the operation and $g$ its gradient. The last column is the vector-Jacobian product that an
+operand receives. Unless noted otherwise, each formula is the gradient rule evaluated on symbols.
 """
 TITLES = {
     "activation": "Activations",
     "attention": "Softmax and attention",
     "bits": "Bits",
     "conv": "Convolution",
-    "elementwise": "Number by number",
+    "elementwise": "Elementwise",
     "indexing": "Indexing",
     "linalg": "Linear algebra",
     "loss": "Losses",
     "normalization": "Normalisation and dropout",
-    "optim": "Steps of optimizers",
+    "optim": "Optimizer steps",
     "pool": "Pooling and resizing",
     "random": "Random numbers",
     "reduce": "Reductions",
-    "sampling": "Sampling of images",
-    "shape": "Shapes and types",
+    "sampling": "Grid sampling",
+    "shape": "Shapes and dtypes",
     "sorting": "Sorting",
 }
 FIRST = """\
 # Operations
 
-All that is computed is computed by these {count} operations. Each is declared once, in `minigrad/ops/`: its formula,
-and for each operand a rule that says what it receives of the gradient. A function of PyTorch's is made of one or
-several. The command `minigrad ops` prints this table in a terminal. How a rule is written is taught in lessons
-[02](../lessons/02_the_chain_rule.ipynb) and [07](../lessons/07_gradient_rules.ipynb).
+The {count} operations that all functions are composed of. Each is declared once, in `minigrad/ops/`, with a formula and
+a gradient rule (vector-Jacobian product) for each operand. `minigrad ops` prints this table in a terminal. Lessons
+[2](../lessons/02_the_chain_rule.ipynb) and [7](../lessons/07_gradient_rules.ipynb) teach gradient rules.
 
 ```{{py:module}} minigrad.ops
 ```
 
-Under *gradient of* stand the operands that receive a gradient. A *kernel* is the code that computes an operation on one
-device: on `python` floats, and so Values, on the others, {tensors}, tensors. "all" are all of these devices, "tensors"
-all but `python`. An operation of your own has the same: [Add an operation](../how/add_an_operation.md).
+*Gradient of* lists the operands that receive a gradient. *Kernels* lists the devices that have a kernel: `python` for
+floats and Values, {tensors} for tensors; "all" means all of these, "tensors" all but `python`.
+[Add an operation](../how/add_an_operation.md) explains how to declare your own.
 
 ```{{toctree}}
 :maxdepth: 1
@@ -78,7 +76,7 @@ all but `python`. An operation of your own has the same: [Add an operation](../h
 
 
 def write(app: Sphinx, config: Any) -> None:
-    """All pages; one that has not changed is left, so that it is not read again."""
+    """Write all pages, except unchanged ones, which Sphinx would otherwise reread."""
     PAGES.mkdir(exist_ok=True)
     found = families()
     _put("index.md", index(found))
@@ -96,7 +94,7 @@ def _put(name: str, text: str) -> None:
 
 
 def index(found: dict[str, tuple[ModuleType, list[Op]]]) -> str:
-    """The page with the table of all operations."""
+    """Return the page with the table of all operations."""
     count = sum(len(own) for _, own in found.values())
     rows = [["operation", "computes", "gradient of", "kernels", "family"]]
     for name, (_, own) in found.items():
@@ -110,7 +108,7 @@ def index(found: dict[str, tuple[ModuleType, list[Op]]]) -> str:
 
 
 def _places(op: Op) -> str:
-    """The devices that have a kernel, in few words."""
+    """Return the devices that have a kernel, abbreviated."""
     found = devices(op)
     if set(found) >= set(DEVICES):
         return "all" if "python" in found else "tensors"
@@ -132,7 +130,7 @@ def _slug(op: Op) -> str:
 
 
 def _set(latex: str) -> str:
-    """LaTeX between dollar signs, where MathJax reads ``\\lt`` for what HTML would."""
+    """Escape ``<`` and ``>`` in LaTeX, which HTML would interpret."""
     return latex.replace("<", r"\lt ").replace(">", r"\gt ")
 
 
@@ -140,7 +138,7 @@ def _set(latex: str) -> str:
 
 
 def page(name: str, family: ModuleType, own: list[Op]) -> str:
-    """The page of a family."""
+    """Return the page of a family."""
     first, _, rest = inspect.getdoc(family).partition("\n\n")  # type: ignore[union-attr]
     parts = [
         f"# {TITLES[name]}",
@@ -152,7 +150,7 @@ def page(name: str, family: ModuleType, own: list[Op]) -> str:
 
 
 def section(op: Op, family: ModuleType) -> str:
-    """All that is known of one operation."""
+    """Return the section of an operation."""
     parts = [
         f"## {op.name}",
         f"```{{py:function}} {op.name}{inspect.signature(op)}\n:module: minigrad.ops\n:no-contents-entry:\n```",
@@ -168,7 +166,7 @@ def section(op: Op, family: ModuleType) -> str:
 def _derivatives(op: Op) -> str:
     found = [rule for rule in rules(op) if rule.how]
     if not found:
-        return "It has no derivative." if op.inputs else "It has no operand, and so no derivative."
+        return "It has no derivative." if op.inputs else "It has no operands."
     rows = [["operand", *(["derivative"] if op.domain else []), "receives"]]
     for rule in found:
         alone = rule.local and rf"$\frac{{\partial y}}{{\partial {rule.operand}}} = {_set(rule.local)}$"
@@ -176,24 +174,24 @@ def _derivatives(op: Op) -> str:
     none = [f"${rule.operand}$" for rule in rules(op) if not rule.how]
     said = [text for text in dict.fromkeys(HOW[rule.how] for rule in found) if text]
     if none:
-        said.append(f"Nothing goes to {' and '.join(none) if len(none) < 3 else ', '.join(none)}.")
+        said.append(f"No gradient for {' and '.join(none) if len(none) < 3 else ', '.join(none)}.")
     return "\n\n".join(filter(None, [_table(rows, "derivatives"), " ".join(said)]))
 
 
 def _facts(op: Op) -> str:
-    """Devices, types, where it is tested, and its functions."""
+    """List devices, dtypes, tested intervals and functions of an operation."""
     places = devices(op)
-    rows = [("Kernels for", ", ".join(places) if places else "none: it computes nothing")]
-    rows.append(("Types", types(op)))
+    rows = [("Kernels for", ", ".join(places) if places else "none")]
+    rows.append(("Dtypes", types(op)))
     if op.domain and op.differentiable:
-        rows.append(("Tested for", sampled(op)))
+        rows.append(("Tested on", sampled(op)))
     if public := _public(op):
-        rows.append(("By name", public))
+        rows.append(("Functions", public))
     return "\n".join(f"- {name}: {text}" for name, text in rows)
 
 
 def _public(op: Op) -> str:
-    """The functions and classes of the same name."""
+    """Return links to the function and methods with the name of an operation."""
     found = [f"{{py:obj}}`mg.{op.name} <minigrad.{op.name}>`"] if op.name in dir(mg) else []
     found += [f"{{py:obj}}`Tensor.{op.name} <minigrad.Tensor.{op.name}>`"] if hasattr(mg.Tensor, op.name) else []
     found += [f"{{py:obj}}`Value.{op.name} <minigrad.Value.{op.name}>`"] if hasattr(mg.Value, op.name) else []
@@ -204,7 +202,7 @@ def _graph(op: Op) -> str:
     found = example(op)
     if isinstance(found, str):
         return f"No graph is drawn: {found}" if op.inputs and op.differentiable else ""
-    tried = f"It can be differentiated to every order: this graph was, {found.orders}."
+    tried = f"Gradients of every order are supported; this graph was differentiated {found.orders}."
     return f"```python\n{found.code}\n```\n\n```{{raw}} html\n{found.html}\n```\n\n{tried}"
 
 
@@ -213,7 +211,7 @@ _SPECIAL = re.compile(EMPHASIS + r"|[!-/:-@\[-`{-~]")
 
 
 def _prose(text: str) -> str:
-    """A comment or a docstring as Markdown, in which only backticks and *emphasis* have a meaning."""
+    """Convert a comment or docstring to Markdown, in which only backticks and *emphasis* are markup."""
     parts = _CODE.split(text)
     return "".join(part if k % 2 else _SPECIAL.sub(_escaped, part) for k, part in enumerate(parts))
 
@@ -227,17 +225,17 @@ def _escaped(found: re.Match[str]) -> str:
 
 @cache
 def _homes() -> dict[str, str]:
-    """The module that declares each operation."""
+    """Return the module that declares each operation."""
     return {op.name: family.__name__ for family, own in families().values() for op in own}
 
 
 def module_of(app: Sphinx, module: str, name: str) -> str | None:
-    """Where the operation is declared that a page calls `minigrad.ops.name`."""
+    """Return the module that declares the operation `minigrad.ops.name`."""
     return _homes().get(name) if module == "minigrad.ops" else None
 
 
 def source_of(app: Sphinx, module: str) -> tuple[str, dict[str, tuple[str, int, int]]] | None:
-    """The text of a family, and the lines of its declarations, so that links can lead to each."""
+    """Return the source of a family and the lines of its declarations, as link targets."""
     return _source(module) if module.startswith("minigrad.ops.") else None
 
 
@@ -248,14 +246,14 @@ def _source(module: str) -> tuple[str, dict[str, tuple[str, int, int]]]:
 
 
 def without_unread(app: Sphinx) -> list[Any]:
-    """Sphinx lists modules among the source pages that it could not read, such as `builtins`: they go."""
+    """Remove modules without source, such as `builtins`, from Sphinx's list of source pages."""
     read = {name: entry for name, entry in app.env._viewcode_modules.items() if entry}  # type: ignore[attr-defined]
     app.env._viewcode_modules = read  # type: ignore[attr-defined]
     return []
 
 
 def scripts(app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: Any) -> None:
-    """The table can be searched; players of a page with many start as the reader comes near."""
+    """Load the table's filter, and on pages with many players the script that starts them when scrolled into view."""
     if page.startswith("operations/"):
         app.add_js_file("lazy.js", loading_method="defer", priority=400)  # before MathJax and the player's script
     if page == "operations/index":

@@ -1,8 +1,8 @@
-"""The playground: what operations on single numbers there are, for a page that has no Python behind it.
+"""The playground: the catalogue of scalar operations for a page without Python, and its directives.
 
-All that the page knows of an operation is written here from its declaration, in the notation of traces: how to compute
-it and its derivatives (`op_data`), its formulas with places left for names and numbers (`templates`), and where it may
-be sampled (`domain`). The script is built from `book/playground/`, as the player is from its sources.
+The catalogue describes each operation in the format of traces: JavaScript for its value and gradient rules
+(`op_data`), formula templates (`templates`), and the interval for sampling (`domain`). The script is built from
+`book/playground/`.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ OPERATORS: dict[str, Callable[..., Any]] = {
     "**": operator.pow,
     "neg": operator.neg,
 }
-_GENERIC = 7.125  # an exponent that no rule treats specially, and of which none computes a number that it holds anyway
+_GENERIC = 7.125  # an exponent that no rule treats specially, and whose shifts equal no other constant
 _SPECIAL = (0.0, 1.0, -1.0, 2.0, -2.0, 3.0, 0.5, -0.5, 4.0)
 
 
@@ -51,7 +51,7 @@ _SPECIAL = (0.0, 1.0, -1.0, 2.0, -2.0, 3.0, 0.5, -0.5, 4.0)
 
 
 def catalogue() -> dict[str, Any]:
-    """Each operation by name, and by which names and signs a reader calls it.
+    """Return the operations by name, and the functions and operators that call them.
 
     >>> found = catalogue()
     >>> found["operators"]["**"], found["functions"]["max"], found["ops"]["tanh"]["record"]["js"]
@@ -64,12 +64,12 @@ def catalogue() -> dict[str, Any]:
 
 
 def _is_of_numbers(op: mg.Op) -> bool:
-    """Whether a reader may write it: it has a derivative, the page can compute it, and it is no part of another's."""
+    """Return whether the playground supports `op`: differentiable, with JavaScript, and no backward operation."""
     return op.differentiable and javascript(op)["js"] is not None and not op.name.endswith("_backward")
 
 
 def _methods(ops: Mapping[str, Any]) -> dict[str, str]:
-    """The methods of `Value` that make a Value by an operation of another name, with that."""
+    """Return the methods of `Value` that apply an operation with another name."""
     found = {}
     for name in dir(mg.Value):
         if name.startswith("_") or name in ops:
@@ -87,7 +87,7 @@ def _methods(ops: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _described(op: mg.Op) -> dict[str, Any]:
-    """An operation. `forms` are its templates, by which of its attributes are None; `domain` where tests sample it."""
+    """Describe an operation; `forms` has its templates by the attributes that are None."""
     optional = [name for name, default in op.defaults.items() if default is None]
     absent = chain.from_iterable(combinations(optional, k) for k in range(len(optional) + 1))
     return {
@@ -107,12 +107,12 @@ def _hole(place: int) -> str:
 
 
 def _holes(op: mg.Op) -> list[str]:
-    """The places of the operands, as `templates` has them: place 0 is for the node itself."""
+    """Return the placeholders of the operands; placeholder 0 stands for the node itself."""
     return [_hole(k + 1) for k in range(len(op.inputs))]
 
 
 def _forms(op: mg.Op, absent: frozenset[str]) -> dict[str, Any]:
-    """The formula and the derivatives, where the attributes in `absent` are None; places of others follow operands'."""
+    """Return the templates with attributes in `absent` None; placeholders of others follow the operands'."""
     after = len(op.inputs) + 1
     attrs = {name: None if name in absent else _hole(after + k) for k, name in enumerate(op.attrs)}
     local = [local_derivative(op, slot, _hole(0), _holes(op), attrs) for slot in range(len(op.inputs))]
@@ -121,11 +121,11 @@ def _forms(op: mg.Op, absent: frozenset[str]) -> dict[str, Any]:
 
 
 def _by_constants(op: mg.Op) -> list[dict[str, Any]]:
-    """The derivatives that read otherwise where an operand is a constant: of a power b − 1 is computed, and what is
-    chosen by a constant's sign is chosen.
+    """Return the derivatives that simplify if an operand is a constant: b − 1 is folded, and branches on its sign are
+    taken.
 
-    `sides` are the forms for constants below 0 and for others, with a place more, for the constant plus `shift`;
-    `special` are the constants that read otherwise again.
+    `sides` are the templates for negative and other constants, with one more placeholder, for the constant plus
+    `shift`; `special` are the constants with templates of their own.
     """
     found = []
     slots = range(0 if op.attrs else len(op.inputs))
@@ -145,10 +145,10 @@ def _by_constants(op: mg.Op) -> list[dict[str, Any]]:
 
 
 def _general(op: mg.Op, slot: int, k: int, x: float) -> dict[str, Any]:
-    """The derivative with a place for the constant `x`, and one for `x` plus `shift`."""
+    """Return the derivative with placeholders for the constant `x` and for `x` plus `shift`."""
     made = _with_constant(op, slot, k, x)
     others = {*_numbers(made)} - {*_numbers(_with_constant(op, slot, k, None)), x}
-    # What is still there for 7.125 is its own; a shift is small and whole.
+    # The remaining constants belong to the formula; a shift is a small integer.
     shifts = [one - x for one in others if abs(one - x) <= 2.0 and (one - x).is_integer()]
     shift = shifts[0] if shifts else 0.0
     holes = {x + shift: _hole(len(op.inputs) + 1), x: _hole(k + 1)}
@@ -163,7 +163,7 @@ def _with_constant(op: mg.Op, slot: int, k: int, x: float | None) -> Formula:
 
 
 def _numbers(formula: Formula) -> Iterator[float]:
-    """The numbers in a formula."""
+    """Yield the constants in a formula."""
     if isinstance(formula.value, float) and formula.op is None:
         yield formula.value
     for one in formula.args:
@@ -171,7 +171,7 @@ def _numbers(formula: Formula) -> Iterator[float]:
 
 
 def _replaced(formula: Formula, by: Mapping[float, str | float]) -> Formula:
-    """A formula with names, or other numbers, in place of some of its numbers."""
+    """Replace constants of a formula by names or other constants."""
     if formula.op is None:
         return Formula(by.get(formula.value, formula.value)) if isinstance(formula.value, float) else formula
     return Formula(op=formula.op, args=tuple(_replaced(one, by) for one in formula.args), attrs=formula.attrs)
@@ -181,7 +181,7 @@ def _replaced(formula: Formula, by: Mapping[float, str | float]) -> Formula:
 
 
 class Playground(Directive):
-    """The place of the playground: what its script needs, and a picture for readers without scripts."""
+    """The container of the playground with its catalogue, and a drawing for browsers without scripts."""
 
     def run(self) -> list[nodes.Node]:
         a, b, c, d = (mg.Value(x, name) for name, x in {"a": 2.0, "b": -3.0, "c": 0.5, "d": 1.0}.items())
@@ -192,7 +192,7 @@ class Playground(Directive):
         data = json.dumps(catalogue(), ensure_ascii=False, allow_nan=False, separators=(",", ":"))
         safe = data.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
         fallback = (
-            "<noscript><p>The playground is a script, and scripts are off. This is the graph of "
+            "<noscript><p>The playground needs JavaScript. This is the graph of "
             f"<code>y = (a + b)*c + tanh(d)</code>:</p><div style='max-width:{width}px'>{svg}</div></noscript>"
         )
         script = f'<script type="application/json" class="minigrad-catalogue">{safe}</script>'
@@ -200,7 +200,7 @@ class Playground(Directive):
 
 
 class Functions(Directive):
-    """The functions, with what they take."""
+    """The list of functions with their parameters."""
 
     def run(self) -> list[nodes.Node]:
         found, usages = catalogue(), []
@@ -214,17 +214,17 @@ class Functions(Directive):
 
 
 def build(app: Sphinx, config: Any) -> None:
-    """The script of the page, in one file: Chromium runs no module from disk."""
+    """Bundle the script into one file, since Chromium loads no modules from file: URLs."""
     if not ESBUILD.is_dir():
-        raise ExtensionError("esbuild is not here, which builds the playground.\n  `make tools` fetches it.")
+        raise ExtensionError("esbuild is not installed, which bundles the playground.\n  Run `make tools`.")
     command = ["node", SOURCES / "build.mjs", BUILT]
     done = subprocess.run(command, capture_output=True, encoding="utf-8", check=False)
     if done.returncode:
-        raise ExtensionError(f"The playground cannot be built:\n{done.stderr}")
+        raise ExtensionError(f"esbuild failed to bundle the playground:\n{done.stderr}")
 
 
 def start(app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: Any) -> None:
-    """Only its page loads the playground, after the player that it uses."""
+    """Load the playground on its page only, after the player that it uses."""
     if '<div class="minigrad-playground"' in context.get("body", ""):
         app.add_js_file("vendor/player.js", loading_method="defer")
         app.add_js_file("vendor/playground.js", loading_method="defer")

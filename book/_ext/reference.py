@@ -1,7 +1,7 @@
-"""Reference pages from docstrings: which names a page has, and how what autodoc reads becomes text.
+"""Directives for the reference, which document public names with autodoc.
 
-`names` lists the public names of a module, `methods` those that a family of functions gives to Tensor, `command` what
-the command line says of itself. An object with several names stands under one, and the others lead there.
+`names` lists the public names of a module, `methods` the Tensor methods of a topic, `command` the help of the command
+line. An object with several names is documented under one; the others link to it.
 """
 
 from __future__ import annotations
@@ -38,19 +38,19 @@ __all__ = ["setup"]
 
 CONSTANTS = {
     "minigrad.OPS": "Every declared operation by its name.",
-    "minigrad.ALIASES": "Other names of types, as PyTorch has them.",
-    "minigrad.DTYPES": "The types of numbers that there are, by name.",
+    "minigrad.ALIASES": "Aliases of dtypes, as in PyTorch.",
+    "minigrad.DTYPES": "Every dtype by its name.",
     "minigrad.e": "Euler's number.",
     "minigrad.inf": "Infinity.",
     "minigrad.nan": "Not a number.",
-    "minigrad.pi": "The circumference of a circle of diameter 1.",
+    "minigrad.pi": "The ratio of a circle's circumference to its diameter.",
     "minigrad.newaxis": "None, for indexing: a dimension of size 1.",
     "minigrad.default_generator": "The generator that random functions draw from.",
-    "minigrad.random.default_generator": "The same: the generator that random functions draw from.",
+    "minigrad.random.default_generator": "The generator that random functions draw from.",
     "minigrad.Size": "PyTorch's name for the type of ``x.shape``, here a plain tuple.",
     "minigrad.__version__": "The version of minigrad.",
     "minigrad.nn.scalar.Activation": "The name of an activation: linear, relu, sigmoid or tanh.",
-    "minigrad.training.perplexity": "e to the mean cross entropy: among how many classes a model hesitates.",
+    "minigrad.training.perplexity": "The exponential of the mean cross entropy.",
     "minigrad.lessons.EXERCISES": "Every exercise of the lessons by its number.",
 }
 
@@ -59,7 +59,7 @@ _FACTORY = re.compile(r"<[\w. ]*>")
 
 
 class Entries(SphinxDirective):
-    """A directive that writes reStructuredText, and gives what it describes its other names."""
+    """A directive that generates reStructuredText and registers the aliases of the objects it documents."""
 
     has_content = True
 
@@ -77,15 +77,15 @@ class Entries(SphinxDirective):
 
 
 def _others(full: str) -> list[str]:
-    """The other names of what `full` names, each of its attributes too."""
+    """Return the aliases of the object with the name `full`."""
     if full.startswith(("minigrad.ops.", "minigrad.Tensor.")):
         return []
-    thing = _maybe(full)  # of a field of a dataclass, which its class has not, None
+    thing = _maybe(full)  # None for a dataclass field without a default
     return others(thing) if primary(thing) == full else []
 
 
 class Room(Entries):
-    """What a module says of itself."""
+    """The docstring of a module."""
 
     required_arguments = 1
 
@@ -94,10 +94,10 @@ class Room(Entries):
 
 
 class Names(Entries):
-    """The public names of a module, those that another module lists, or the ones that are written down."""
+    """The public names of a module, those listed by another module (`of`), or those in the content."""
 
     required_arguments = 1
-    option_spec = {"of": directives.unchanged, "but": directives.unchanged}  # noqa: RUF012 -- docutils has it so
+    option_spec = {"of": directives.unchanged, "but": directives.unchanged}  # noqa: RUF012 -- as in docutils
 
     def run(self) -> list[nodes.Node]:
         room = self.arguments[0]
@@ -117,13 +117,13 @@ def _listed(module: str) -> list[str]:
 
 
 def _is_shown(room: str, name: str) -> bool:
-    """Whether this is where the object is described."""
+    """Return whether an object is documented under this name."""
     thing = getattr(import_module(room), name)
     return not isinstance(thing, ModuleType) and primary(thing) in (None, f"{room}.{name}")
 
 
 def entry(full: str) -> str:
-    """A name, as a directive of autodoc's, or of its own where autodoc cannot know what it is."""
+    """Return the autodoc directive for a name, or a Python domain directive for constants, dtypes and operations."""
     thing = found(full)
     also = _also(thing)
     if op := _op_of(thing):
@@ -133,7 +133,7 @@ def entry(full: str) -> str:
         text = _type(thing, also) if isinstance(thing, DType) else CONSTANTS[full]
         return f".. py:data:: {name}\n   :module: {room}\n\n   {text}"
     if isinstance(thing, type):
-        if issubclass(thing, tuple):  # the signature of a named tuple has types as text, and not of which module
+        if issubclass(thing, tuple):  # annotations of a named tuple are strings without a module
             names = vars(mg) | vars(builtins) | vars(import_module(thing.__module__))
             thing.__new__.__annotations__ = get_type_hints(thing, names)
         members = f"\n   :members: {', '.join(own())}" if thing is mg.Tensor else "\n   :members:"
@@ -142,7 +142,7 @@ def entry(full: str) -> str:
 
 
 def _op_of(thing: Any) -> Op | None:
-    """The operation that an object is, or of which it is the function that can also write in place."""
+    """Return the operation that an object is or, as a function with `inplace`, wraps."""
     op = thing if isinstance(thing, Op) else mg.OPS.get(getattr(thing, "__name__", ""))
     return op if op is not None and (op is thing or (thing.__doc__ or "").startswith(op.__doc__ or "-")) else None
 
@@ -158,22 +158,22 @@ def _short(name: str) -> str:
 
 def _operation(full: str, op: Op, also: str) -> str:
     rule = "" if not op.differentiable else " and its derivative"
-    text = f"The operation :math:`{formula(op)}`. :py:obj:`minigrad.ops.{op.name}` has its kernels{rule}. {also}"
+    text = f"Compute :math:`{formula(op)}`. See :py:obj:`minigrad.ops.{op.name}` for its kernels{rule}. {also}"
     room, _, name = full.rpartition(".")
     written = "" if op is found(full) else "If `inplace`, modify `input` in place. "
     return f".. py:function:: {name}{inspect.signature(found(full))}\n   :module: {room}\n\n   {text} {written}"
 
 
 def _type(thing: DType, also: str) -> str:
-    kind = "fractions" if thing.is_floating_point else "truth values" if thing.name == "bool" else "whole numbers"
-    return f"The type ``{thing.name}``, of {kind}. {also}"
+    kind = "floating point" if thing.is_floating_point else "Boolean" if thing.name == "bool" else "integer"
+    return f"The dtype ``{thing.name}`` ({kind}). {also}"
 
 
 # --- methods of Tensor -----------------------------------------------------------------------------------------------
 
 
 class Methods(Entries):
-    """The methods that a family of functions gives to Tensor."""
+    """The Tensor methods that a module registers."""
 
     required_arguments = 1
 
@@ -189,9 +189,9 @@ def _method(name: str) -> str:
     doc = inspect.getdoc(thing) or ""
     function, op = _function_of(name, doc), _described().get(doc)
     if op:
-        text = f"The operation :py:obj:`{op.name} <minigrad.ops.{op.name}>`, :math:`{formula(op)}`."
+        text = f"Compute :math:`{formula(op)}` (operation :py:obj:`{op.name} <minigrad.ops.{op.name}>`)."
     elif function:
-        text = f"{_told(first(doc), name)}\n\nAs the function :py:obj:`{_short(function)} <{function}>`."
+        text = f"{_told(first(doc), name)}\n\nSee :py:obj:`{_short(function)} <{function}>`."
     else:
         text = _told(doc, name)
     lines = f"\n{' ' * len(head)}".join(heads)
@@ -200,7 +200,7 @@ def _method(name: str) -> str:
 
 @cache
 def _described() -> dict[str | None, Op]:
-    """The operations by what `help` says of them."""
+    """Return the operations by docstring."""
     return {op.__doc__: op for op in mg.OPS.values()}
 
 
@@ -209,7 +209,7 @@ def _told(doc: str, name: str) -> str:
 
 
 def _function_of(name: str, doc: str) -> str | None:
-    """The function of the same name and docstring."""
+    """Return the qualified name of the function with the same name and docstring, or None."""
     thing = getattr(mg, name, None) if name in dir(mg) else None
     same = thing is not None and not isinstance(thing, Op) and inspect.getdoc(thing) == doc
     return primary(thing) if same else None
@@ -219,7 +219,7 @@ def _function_of(name: str, doc: str) -> str | None:
 
 
 class Command(Entries):
-    """What ``minigrad NAME --help`` prints."""
+    """The output of ``minigrad NAME --help``."""
 
     optional_arguments = 1
 
@@ -232,7 +232,7 @@ class Command(Entries):
                 main([*self.arguments, "--help"])
         except SystemExit as done:
             if done.code:
-                raise self.error(f"`minigrad {' '.join(self.arguments)} --help` says nothing.") from None
+                raise self.error(f"`minigrad {' '.join(self.arguments)} --help` failed.") from None
         return [nodes.literal_block(said.getvalue(), said.getvalue(), language="none")]
 
 
@@ -240,12 +240,12 @@ class Command(Entries):
 
 
 def read(app: Sphinx, what: str, name: str, obj: Any, options: Any, lines: list[str]) -> None:
-    """A docstring, in place, as reStructuredText."""
+    """Convert a docstring to reStructuredText, in place."""
     lines[:] = restructured(lines, lambda code: link(code, name))
 
 
 def link(code: str, name: str) -> str | None:
-    """The public name that `code`, in the docstring of `name`, is; None if it is none, or is a parameter there."""
+    """Return the public name that `code` refers to in the docstring of `name`, or None, also for a parameter."""
     if not code.replace(".", "").isidentifier() or code in _parameters(name):
         return None
     around = name.rpartition(".")[0]
@@ -269,7 +269,7 @@ def _parameters(name: str) -> set[str]:
 
 
 def _neighbours(one: str, other: str) -> bool:
-    """Whether two names are declared in one module: a word there is more likely to be that name than a word."""
+    """Return whether two objects are defined in one module, where a lowercase word likely refers to the other."""
     modules = [getattr(_maybe(name), "__module__", None) for name in (one, other)]
     return modules[0] is not None and modules[0] == modules[1]
 
@@ -289,20 +289,20 @@ def _known(full: str) -> bool:
 
 
 def signed(app: Sphinx, what: str, name: str, obj: Any, options: Any, said: str | None, back: str | None) -> Any:
-    """A signature that Sphinx can read: made defaults are ``...``, and what ipywidgets calls t is typing."""
+    """Return a signature that Sphinx can parse: factory defaults become ``...``, ipywidgets' ``t`` typing."""
     made = _FACTORY.sub("...", said or "")
     return (made.replace(": t.", ": ~typing."), back) if made != (said or "") or ": t." in made else None
 
 
 def skipped(app: Sphinx, what: str, name: str, obj: Any, skip: bool, options: Any) -> bool | None:
-    """The fields of a named tuple stand in its signature."""
+    """Skip the fields of a named tuple, which its signature has."""
     return True if (inspect.getdoc(obj) or "").startswith("Alias for field number") else None
 
 
 def plain_types(app: Sphinx, doctree: nodes.document) -> None:
-    """In signatures float, int and bool are Python's, not the types of tensors that have these names in `minigrad`.
+    """Remove links of builtin types in signatures, which would lead to `minigrad`'s dtypes of the same names.
 
-    Variables of types have no page, since they stand for any type.
+    Type variables have no page either.
     """
     for reference in list(doctree.findall(addnodes.pending_xref)):
         is_type = reference["refdomain"] == "py" and reference.get("reftype") == "class"
@@ -312,9 +312,9 @@ def plain_types(app: Sphinx, doctree: nodes.document) -> None:
 
 
 def link_back(app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: Any) -> None:
-    """Lead from a page of source code back to the name under which each object is shown.
+    """Link objects on a source page to their documentation.
 
-    Sphinx takes the objects of a module to be shown in one room, that of the first.
+    Sphinx assumes that all objects of a module are documented in the module of the first.
     """
     module = page.removeprefix("_modules/").replace("/", ".")
     if module == page or not (entry := vars(app.env)["_viewcode_modules"].get(module)):
@@ -328,7 +328,7 @@ def link_back(app: Sphinx, page: str, template: str, context: dict[str, Any], do
 
 @cache
 def _shown(app: Sphinx) -> dict[str, list[str]]:
-    """Return the names of objects that each page shows."""
+    """Return the names of the objects that each page documents."""
     names: dict[str, list[str]] = {}
     for full, entry in app.env.domains.python_domain.objects.items():
         names.setdefault(entry.docname, []).append(full)

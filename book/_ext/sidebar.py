@@ -1,7 +1,7 @@
-"""The list of pages beside each page, for `_templates/pages.html`.
+"""The navigation sidebar, for `_templates/pages.html`.
 
-The theme makes it from each page's table of contents, objects of the reference among it, and throws all but titles
-away: a sixth of the time that the book takes to build.
+The theme would build it from each page's table of contents, including all objects of the reference, and discard all but
+the titles, which took a sixth of the build time.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ __all__ = ["setup"]
 
 
 class Page(NamedTuple):
-    """A line of the list."""
+    """An entry of the sidebar."""
 
     title: Markup
     url: str
     is_read: bool
-    leads_to_it: bool  # as the page that is read does itself
+    leads_to_it: bool  # also for the current page
 
 
 def add_parts(app: Sphinx, pagename: str, _: str, context: dict[str, Any], doctree: nodes.document | None) -> None:
-    """Give the templates of a page the parts of the book, each a caption and its pages."""
+    """Add the parts of the book, each a caption and its pages, to a page's template context."""
 
     def parts_of_the_book() -> list[tuple[str, list[Page]]]:
         return [
@@ -50,7 +50,7 @@ def _title(app: Sphinx, name: str) -> Markup:
 
 @cache
 def _below(app: Sphinx, name: str) -> frozenset[str]:
-    """Return a page, and all pages to which lists in it lead."""
+    """Return a page and all pages in its toctrees."""
     return frozenset({name}).union(*[_below(app, other) for other in app.env.toctree_includes.get(name, ())])
 
 

@@ -1,4 +1,4 @@
-"""What pages load beside the theme: the player, where there is a graph, and MathJax, which npm fetched."""
+"""Scripts that pages load in addition to the theme: the player if there is a graph, and MathJax from npm."""
 
 from __future__ import annotations
 
@@ -27,17 +27,17 @@ DRAWN = re.compile(
 
 def fetch(app: Sphinx, config: Any) -> None:
     if not MATHJAX.is_file():
-        advice = "`make tools` fetches it; that needs npm and, once, a network."
-        raise ExtensionError(f"MathJax is not here, which sets the formulas.\n  {advice}")
+        advice = "Run `make tools`, which needs npm and a network."
+        raise ExtensionError(f"MathJax is not installed.\n  {advice}")
     (VENDOR / "ui").mkdir(parents=True, exist_ok=True)
     shutil.copyfile(MATHJAX, VENDOR / MATHJAX.name)
-    shutil.copyfile(MATHJAX.parent / "ui" / "lazy.js", VENDOR / "ui" / "lazy.js")  # for pages of many formulas
-    # A classic script: Chromium runs no module from disk.
+    shutil.copyfile(MATHJAX.parent / "ui" / "lazy.js", VENDOR / "ui" / "lazy.js")  # for pages with many formulas
+    # A classic script, since Chromium loads no modules from file: URLs.
     (VENDOR / "player.js").write_text(frontend.script(), encoding="utf-8")
 
 
 def as_drawn(figure: re.Match[str]) -> str:
-    """A picture that shows gradients, whose player begins where they are there too: at the end."""
+    """Start the player of a drawing that shows gradients at its last step, where it shows them, too."""
     trace = json.loads(figure[3])
     if "f" not in trace["nodes"]["state"] or not trace["passes"]:
         return figure[0]
@@ -46,7 +46,7 @@ def as_drawn(figure: re.Match[str]) -> str:
 
 
 def start_players(app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: Any) -> None:
-    """Only pages with a graph load the player. A wide picture is scrolled by keyboard, too."""
+    """Load the player only on pages with a graph, and make wide drawings scrollable by keyboard."""
     if PICTURE in context.get("body", ""):
         context["body"] = STILL.sub(r'\1 tabindex="0">', DRAWN.sub(as_drawn, context["body"]))
         app.add_js_file("vendor/player.js", loading_method="defer")

@@ -402,7 +402,7 @@ def test_the_page_of_the_trace_names_its_fields():
 def test_the_pages_show_what_was_made(site):
     rooms = (site / "how" / "architecture.html").read_text(encoding="utf-8")
     assert rooms.count("data-room=") > 30
-    assert 'role="img" aria-label="The rooms of minigrad' in rooms
+    assert 'role="img" aria-label="The subpackages of minigrad' in rooms
     figures = (site / "performance.html").read_text(encoding="utf-8")
     assert figures.count("<strong>no</strong>") >= 5
     assert figures.count('<span class="result">') >= 3

@@ -74,7 +74,7 @@ def test_the_check_names_what_is_not_in_order(tmp_path):
         f"{first.name} and {twin.name} differ",
         f"{second.name} is not normalised",
         f"{third.with_suffix('.py').name} is missing",
-        "Put it right with: make notebooks",
+        "To fix this, run: make notebooks",
     ]
 
 
