@@ -256,12 +256,14 @@ def test_the_table_of_the_readme_is_the_committed_run(measured):
     rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in text.splitlines() if "µs" in line]
     run = [run for run in measured.runs(results()) if any("table of the README" in line for line in run.about)][-1]
     committed = {what: (figure, more) for what, figure, _, _, more in run.rows}
-    names = [what.removesuffix(", by JAX's time") for what in committed if what.endswith(", by JAX's time")]
+    names = [
+        what.removesuffix(", relative to JAX's time") for what in committed if what.endswith(", relative to JAX's time")
+    ]
     assert [row[0] for row in rows] == names
     for name, time, by_jax, by_torch in rows:
-        assert f"minigrad jit {time}," in committed[f"{name}, by JAX's time"][1], name
-        assert by_jax == committed[f"{name}, by JAX's time"][0], name
-        assert by_torch == committed[f"{name}, by PyTorch's time"][0], name
+        assert f"minigrad jit {time}," in committed[f"{name}, relative to JAX's time"][1], name
+        assert by_jax == committed[f"{name}, relative to JAX's time"][0], name
+        assert by_torch == committed[f"{name}, relative to PyTorch's time"][0], name
         assert by_torch == measured.result(results(), f"bench_jit.py; {name}; PyTorch")[1], name
 
 
