@@ -241,7 +241,7 @@ def chain(name: str, rounds: int, share: float) -> bool:
     copies = bench_eager.measured(code, ("minigrad", COPY), rounds, 20)[0][COPY]
     times = ", ".join(f"{library} {took * 1e3:,.1f} ms" for library, took in {**seconds, COPY: copies}.items())
     faster, slower = seconds["torch"] / seconds[JITTED], seconds[JITTED] / copies
-    name, differ = f"{name} on 16 M numbers", f"{times}; results differ by {worst:.0e}"
+    name, differ = f"{name} on 16 M elements", f"{times}; results differ by {worst:.0e}"
     what = f"{name}, PyTorch's time / minigrad's"
     missed = row(what, f"{faster:.2f}", "3.00", at_least=True, wrong=worst > 1e-4, more=differ)
     return row(f"{name}, relative to a copy's time", f"{slower:.2f}", "1.30") or missed
