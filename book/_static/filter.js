@@ -1,4 +1,4 @@
-/* A line above a table of operations: what is written there must be in a row for it to be shown. */
+/* A search field above a table of operations that hides rows without a match. */
 "use strict";
 (() => {
   const table = document.querySelector("table.operations");
@@ -11,7 +11,7 @@
   label.className = "operations-filter";
   field.type = "search";
   field.placeholder = "tanh, or loss";
-  label.append("Show those with ", field, " ", count);
+  label.append("Filter: ", field, " ", count);
   table.before(label);
 
   function show() {

@@ -1,7 +1,7 @@
-/* Players start, and formulas are set, as a reader comes near them: until then a page has pictures, and is quick. */
+/* Start players and typeset formulas when they approach the viewport, so that pages load quickly. */
 "use strict";
 (() => {
-  if (!("IntersectionObserver" in window)) return; // then all start at once
+  if (!("IntersectionObserver" in window)) return; // start all at once
   globalThis.MathJax = { ...globalThis.MathJax, loader: { load: ["ui/lazy"] } };
   const later = "minigrad-later";
   const near = new IntersectionObserver(
@@ -15,14 +15,14 @@
     { rootMargin: "50% 0px" },
   );
 
-  /** The player's own script starts what it finds; what it shall not find yet has another name. */
+  /** The player's script starts all traces it finds; deferred ones get another class. */
   for (const figure of document.querySelectorAll("figure.minigrad")) {
     figure.querySelector("script.minigrad-trace")?.classList.replace("minigrad-trace", later);
     figure.querySelector(`script.${later}`) && near.observe(figure);
   }
 
   function start(figure) {
-    figure.removeAttribute("tabindex"); // which scrolled its picture: a player is reached by its buttons
+    figure.removeAttribute("tabindex"); // it made the drawing scrollable; a player has focusable buttons
     figure.querySelector(`script.${later}`)?.classList.replace(later, "minigrad-trace");
     globalThis.minigrad?.startAll(figure.parentElement);
   }

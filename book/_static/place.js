@@ -1,4 +1,4 @@
-/* The list of pages stays where it was scrolled to; where the page that is read would not be seen in it, it moves there. */
+/* Keep the sidebar's scroll position, and scroll to the current page if it is not visible. */
 "use strict";
 addEventListener("load", () => {
   const list = document.querySelector(".bd-sidebar-primary");

@@ -128,7 +128,7 @@ def test_players_start_as_the_reader_comes_near_and_the_table_is_searched(site, 
     last.scroll_into_view_if_needed()
     last.locator(".minigrad-player").wait_for()
     shown.goto((site / "operations" / "index.html").as_uri())
-    shown.get_by_role("searchbox", name="Show those with").fill("sigm")
+    shown.get_by_role("searchbox", name="Filter").fill("sigm")
     assert shown.locator("table.operations tbody tr:visible").all_inner_texts()[0].split()[0] == "sigmoid"
     assert shown.locator("output").inner_text() == f"1 of {len(mg.OPS)}"
 
