@@ -1,4 +1,4 @@
-"""Small pieces as notebooks, answers and tutorials have them. Each returns what it found, to be compared."""
+"""Short snippets from notebooks, answers and tutorials. Each returns its results for comparison."""
 
 import copy
 import io
@@ -29,7 +29,7 @@ def fixed(*shape, seed=0):
 
 
 def fill(model):
-    """The same weights in either library."""
+    """Set the same weights in either library."""
     for k, p in enumerate(model.parameters()):
         p.data.copy_(fixed(*p.shape, seed=k) * 0.3)
     return model
