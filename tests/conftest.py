@@ -46,7 +46,7 @@ def on_cpu():
 @pytest.fixture
 def compiled_on_cpu(request):
     """Set the default device to ``cpu``, and skip the test unless Taichi's kernels compute there."""
-    needs("memory that NumPy sees")
+    needs("NumPy-accessible memory")
     request.getfixturevalue("on_cpu")
 
 

@@ -143,10 +143,10 @@ NEEDS = {
     "fork": Need(lambda: hasattr(os, "fork"), "a POSIX system", of_machine=True),
     "Linux": Need(lambda: sys.platform.startswith("linux"), "a Linux system", of_machine=True),
     "fused multiply-add": Need(_fuses_products, "a Linux system on x86-64", of_machine=True),
-    "cores of its own": Need(_has_cores_to_itself, "a machine with several free cores", of_machine=True),
+    "free cores": Need(_has_cores_to_itself, "a machine with several free cores", of_machine=True),
     "the device cpu": Need(lambda: _device() == "cpu", "MINIGRAD_DEVICE=cpu make test", of_machine=True),
     "compiled kernels": Need(lambda: _device() != "numpy", "MINIGRAD_DEVICE=cpu make test", of_machine=True),
-    "memory that NumPy sees": Need(
+    "NumPy-accessible memory": Need(
         lambda: _device() in ("cpu", "numpy"), "MINIGRAD_DEVICE=cpu make test", of_machine=True
     ),
     "a GPU": Need(_on_gpu, "MINIGRAD_DEVICE=cuda make test, with a GPU", of_machine=True),

@@ -14,17 +14,17 @@ import opinfo
 
 INTRODUCTION = """# PyTorch's own samples
 
-PyTorch tests its operations with samples that its authors wrote: `op_db` of `torch.testing._internal`, up to some
-hundred calls for each operation and dtype, and calls that must be refused. Of PyTorch {version} the {functions}
-functions whose names are here ({entries} entries of `op_db`) are called in both libraries. Results must have the same
-type, dtype, shape and elements, in float64 also the same first and second gradients; what PyTorch refuses must be
-refused. Not compared are {outside} samples that ask for what is not here at all: complex and half-precision dtypes,
-memory formats, generators. Elements that are drawn at random are not compared either.
+PyTorch tests its operations with samples that its authors wrote: `op_db` of `torch.testing._internal`, up to a few
+hundred calls for each operation and dtype, and calls that must raise. minigrad implements {functions} of these functions
+of PyTorch {version} ({entries} entries of `op_db`), and both libraries run each sample. Results must have the same type,
+dtype, shape and elements, and in float64 the same first and second gradients; calls that PyTorch rejects must be
+rejected. {outside} samples are not compared, because they use features that minigrad lacks: complex and half-precision
+dtypes, memory formats, generators. Random elements are not compared either.
 
-`make opinfo` makes this page; `tests/pytorch/test_pytorch_opinfo.py` compares a part of the samples in `make test`, all
+`make opinfo` writes this page; `tests/pytorch/test_pytorch_opinfo.py` compares a part of the samples in `make test`, all
 of them in `make nightly`. Its exceptions are in `tests/pytorch/exceptions.txt`.
 
-| device | what | compared | as in PyTorch | differ on purpose | differ |
+| device | kind | compared | as in PyTorch | differ on purpose | differ |
 |---|---|---|---|---|---|
 {totals}
 
@@ -49,7 +49,7 @@ def page(devices: tuple[str, ...] = ("numpy", "cpu")) -> str:
                 counts[dtype == "error", stage] += 1
                 if line is not None:
                     reasons[name, line.reason, dtype] += device == devices[0]
-        for refusals, what in ((False, "samples"), (True, "calls to be refused")):
+        for refusals, what in ((False, "samples"), (True, "calls that must raise")):
             passed, decided, differs = (counts[refusals, stage] for stage in ("passed", "decided", "differs"))
             compared = passed + decided + differs
             share = f"{passed:,} ({100 * passed / compared:.2f}%)"

@@ -11,7 +11,7 @@ from minigrad.core.storage import memory
 
 HERE = mg.get_default_device() if mg.get_default_device() != "numpy" else "cpu"
 ON_GPU = HERE in GPUS
-in_memory = pytest.mark.needs("memory that NumPy sees")
+in_memory = pytest.mark.needs("NumPy-accessible memory")
 
 
 def put(x: Any) -> Any:

@@ -17,7 +17,7 @@ from tiers import choose_cases, cross
 
 needs("taichi")
 
-pytestmark = pytest.mark.needs("memory that NumPy sees")
+pytestmark = pytest.mark.needs("NumPy-accessible memory")
 
 SAME = Window((3, 3), (1, 1), ((1, 1), (1, 1)), (1, 1))
 SIZES = {  # images, channels, height, width, channels of the result, window

@@ -128,7 +128,7 @@ def stepped(jit):
     return losses, [p.tolist() for p in model.parameters()], step
 
 
-can_meet = pytest.mark.needs("cores of its own")
+can_meet = pytest.mark.needs("free cores")
 
 
 @pytest.mark.nightly
