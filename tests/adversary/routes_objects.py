@@ -213,7 +213,7 @@ def in_class(read):
 CLASSES = {
     "a class attribute": in_class(lambda cls: cls.__base__.thing),
     "an inherited class attribute": in_class(lambda cls: cls.thing),
-    "a class attribute by way of an object": in_class(lambda cls: cls().thing),
+    "a class attribute through an object": in_class(lambda cls: cls().thing),
     "an attribute of a metaclass": in_class(lambda cls: cls.thing_of_meta),
     "a static method": in_class(lambda cls: cls.fixed()),
     "a class method": in_class(lambda cls: cls.owned()),
