@@ -65,7 +65,7 @@ def test_a_widget_that_cannot_be_played_says_why(watched):
     broken = step(chain(2))
     broken.trace.states[0] = "q"
     show(page, broken)
-    assert 'trace.nodes.state holds "q"' in page.get_by_role("alert").inner_text()
+    assert 'trace.nodes.state is "q"' in page.get_by_role("alert").inner_text()
 
 
 STOPS = {
