@@ -1143,7 +1143,7 @@ e: builtins.float
 def empty_like(
     input: Tensor, *, dtype: DType | None = None, device: str | None = None, requires_grad: builtins.bool = False
 ) -> Tensor:
-    """A tensor of whatever was in its memory, with the shape, type and device of `input`."""
+    """Create a tensor of uninitialised memory with the shape, dtype and device of `input`."""
 
 float: DType
 inf: builtins.float
@@ -1155,7 +1155,7 @@ newaxis: None
 def ones_like(
     input: Tensor, *, dtype: DType | None = None, device: str | None = None, requires_grad: builtins.bool = False
 ) -> Tensor:
-    """A tensor of ones with the shape, type and device of `input`."""
+    """Create a tensor of ones with the shape, dtype and device of `input`."""
 
 pi: builtins.float
 relu: Unary
@@ -1163,6 +1163,6 @@ relu: Unary
 def zeros_like(
     input: Tensor, *, dtype: DType | None = None, device: str | None = None, requires_grad: builtins.bool = False
 ) -> Tensor:
-    """A tensor of zeros with the shape, type and device of `input`."""
+    """Create a tensor of zeros with the shape, dtype and device of `input`."""
 
 __version__: str

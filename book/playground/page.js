@@ -144,21 +144,21 @@ class Playground {
   /**
    * Draw the expression, or show what is wrong with it. If the graph is the same, for example up to a space, the player
    * stays.
-   * @param {boolean} [anew] redraw even if the expression is unchanged
+   * @param {boolean} [force] redraw even if the expression is unchanged
    */
-  draw(anew = false) {
+  draw(force = false) {
     clearTimeout(this.timer);
     this.fit();
     this.parts.shared.textContent = "";
     const text = this.parts.text.value;
     const before = this.drawn;
-    if (text === before?.text && !anew) return this.tell(null);
+    if (text === before?.text && !force) return this.tell(null);
     try {
       const tape = tapeOf(parse(text, this.catalogue), this.catalogue);
       const numbers = numbersFor(tape, this.numbers, this.catalogue);
       for (const [name, x] of numbers) this.numbers.set(name, x);
       const tracer = tracerOf(tape, this.catalogue);
-      const same = !anew && before?.tracer.shape === tracer.shape;
+      const same = !force && before?.tracer.shape === tracer.shape;
       this.drawn = { text, tape, tracer, trace: same ? before.trace : tracer.trace(numbers) };
       if (!same) this.play({});
     } catch (error) {

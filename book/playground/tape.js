@@ -101,7 +101,7 @@ function run({ steps, lines }, catalogue) {
 }
 
 /**
- * Return all attributes of an operation, which are plain numbers.
+ * Return all attributes of an operation, which are JavaScript numbers.
  * @param {"l" | "o"} kind @param {string | null} op @param {(Made | Constant)[]} inputs @param {Attrs} attrs
  * @param {string | null} name @param {Span} span
  * @returns {Made}
@@ -109,7 +109,7 @@ function run({ steps, lines }, catalogue) {
 const made = (kind, op, inputs, attrs, name, span) => ({ kind, op, inputs, attrs, value: null, name, span });
 
 /**
- * All attributes of an operation, which are plain numbers.
+ * All attributes of an operation, which are JavaScript numbers.
  * @param {Extract<import("./parser.js").Step, {kind: "op"}>} step @param {(Made | Constant)[]} things
  * @param {import("./parser.js").Step[]} steps @param {Catalogue} catalogue
  */
@@ -122,7 +122,7 @@ function attributes(step, things, steps, catalogue) {
     const found = given < 0 ? null : things[given];
     if (found && "kind" in found) {
       const { from, to } = steps[given];
-      throw new Mistake(`${name} of ${step.op} must be a plain number: it gets no gradient.`, from, to);
+      throw new Mistake(`${name} of ${step.op} must be a constant: it gets no gradient.`, from, to);
     }
     attrs[name] = found ? found.value : (defaults[name] ?? null);
   }

@@ -625,7 +625,7 @@ acosh: Unary
 
 @overload
 def add(input: Tensor, other: Tensor | float, *, alpha: float = 1) -> Tensor:
-    """``input + alpha * other``."""
+    """Return ``input + alpha * other``."""
 
 @overload
 def add(input: float, other: Tensor, *, alpha: float = 1) -> Tensor: ...
@@ -652,7 +652,7 @@ ceil: Unary
 
 @overload
 def clamp(input: Tensor, min: Tensor | float | None = None, max: Tensor | float | None = None) -> Tensor:
-    """`input` brought into `min` … `max`, numbers or tensors; None leaves that end open, and nan stays nan."""
+    """Clamp `input` to [`min`, `max`], scalars or tensors; None leaves that side unbounded, and nan stays nan."""
 
 @overload
 def clamp(input: Value, min: Value | float | None = None, max: Value | float | None = None) -> Value: ...
@@ -660,7 +660,7 @@ def clamp(input: Value, min: Value | float | None = None, max: Value | float | N
 def clamp(input: float, min: float | None = None, max: float | None = None) -> float: ...
 @overload
 def clamp_max(input: Tensor, max: Tensor | float) -> Tensor:
-    """`clamp` from above alone."""
+    """Clamp `input` from above: see `clamp`."""
 
 @overload
 def clamp_max(input: float, max: Tensor) -> Tensor: ...
@@ -672,7 +672,7 @@ def clamp_max(input: float, max: Value) -> Value: ...
 def clamp_max(input: float, max: float) -> float: ...
 @overload
 def clamp_min(input: Tensor, min: Tensor | float) -> Tensor:
-    """`clamp` from below alone."""
+    """Clamp `input` from below: see `clamp`."""
 
 @overload
 def clamp_min(input: float, min: Tensor) -> Tensor: ...
@@ -684,7 +684,7 @@ def clamp_min(input: float, min: Value) -> Value: ...
 def clamp_min(input: float, min: float) -> float: ...
 @overload
 def clip(input: Tensor, min: Tensor | float | None = None, max: Tensor | float | None = None) -> Tensor:
-    """`input` brought into `min` … `max`, numbers or tensors; None leaves that end open, and nan stays nan."""
+    """Clamp `input` to [`min`, `max`], scalars or tensors; None leaves that side unbounded, and nan stays nan."""
 
 @overload
 def clip(input: Value, min: Value | float | None = None, max: Value | float | None = None) -> Value: ...
@@ -696,7 +696,7 @@ cosh: Unary
 
 @overload
 def div(input: Tensor, other: Tensor | float, *, rounding_mode: str | None = None) -> Tensor:
-    """``input / other``, and its `rounding_mode`: None, "trunc" towards 0 or "floor" down."""
+    """Return ``input / other``, rounded by `rounding_mode`: None (exact), "trunc" (toward 0) or "floor" (down)."""
 
 @overload
 def div(input: float, other: Tensor, *, rounding_mode: str | None = None) -> Tensor: ...
@@ -708,7 +708,7 @@ def div(input: float, other: Value, *, rounding_mode: str | None = None) -> Valu
 def div(input: float, other: float, *, rounding_mode: str | None = None) -> float: ...
 @overload
 def divide(input: Tensor, other: Tensor | float, *, rounding_mode: str | None = None) -> Tensor:
-    """``input / other``, and its `rounding_mode`: None, "trunc" towards 0 or "floor" down."""
+    """Return ``input / other``, rounded by `rounding_mode`: None (exact), "trunc" (toward 0) or "floor" (down)."""
 
 @overload
 def divide(input: float, other: Tensor, *, rounding_mode: str | None = None) -> Tensor: ...
@@ -720,7 +720,7 @@ def divide(input: float, other: Value, *, rounding_mode: str | None = None) -> V
 def divide(input: float, other: float, *, rounding_mode: str | None = None) -> float: ...
 @overload
 def elu(a: Tensor, /, alpha: float = 1.0, inplace: bool = False) -> Tensor:
-    r"""The operation $\operatorname{elu} a$, of floats, Values, and tensors number by number."""
+    r"""The operation $\operatorname{elu} a$ on floats, Values, and tensors, elementwise."""
 
 @overload
 def elu(a: Value, /, alpha: float = 1.0, inplace: bool = False) -> Value: ...
@@ -735,7 +735,7 @@ floor: Unary
 
 @overload
 def floor_divide(input: Tensor, other: Tensor | float) -> Tensor:
-    """``input // other``, rounded down."""
+    """Return ``input // other``, rounded down."""
 
 @overload
 def floor_divide(input: float, other: Tensor) -> Tensor: ...
@@ -750,7 +750,7 @@ ge: BinaryTest
 
 @overload
 def gelu(input: Tensor, approximate: str = "none") -> Tensor:
-    """x Φ(x), with Φ the normal distribution; `approximate` "tanh" takes a formula for Φ (Hendrycks, Gimpel 2016)."""
+    """Return x Φ(x), with Φ the normal CDF; `approximate` "tanh" approximates Φ (Hendrycks, Gimpel 2016)."""
 
 @overload
 def gelu(input: Value, approximate: str = "none") -> Value: ...
@@ -766,7 +766,7 @@ gt: BinaryTest
 
 @overload
 def hardtanh(input: Tensor, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> Tensor:
-    """Clamp to the range from `min_val` to `max_val`."""
+    """Clamp `input` to [`min_val`, `max_val`]."""
 
 @overload
 def hardtanh(input: Value, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> Value: ...
@@ -780,7 +780,7 @@ le: BinaryTest
 
 @overload
 def leaky_relu(a: Tensor, /, negative_slope: float = 0.01, inplace: bool = False) -> Tensor:
-    r"""The operation $\operatorname{leakyrelu} a$, of floats, Values, and tensors number by number."""
+    r"""The operation $\operatorname{leakyrelu} a$ on floats, Values, and tensors, elementwise."""
 
 @overload
 def leaky_relu(a: Value, /, negative_slope: float = 0.01, inplace: bool = False) -> Value: ...
@@ -800,7 +800,7 @@ logical_xor: BinaryTest
 
 @overload
 def logsigmoid(input: Tensor) -> Tensor:
-    """The logarithm of `sigmoid`, without underflow."""
+    """Return the logarithm of `sigmoid` without underflow."""
 
 @overload
 def logsigmoid(input: Value) -> Value: ...
@@ -813,7 +813,7 @@ minimum: Binary
 
 @overload
 def mish(a: Tensor, /, inplace: bool = False) -> Tensor:
-    r"""The operation $a \cdot \tanh \ln\left(1 + e^a\right)$, of floats, Values, and tensors number by number."""
+    r"""The operation $a \cdot \tanh \ln\left(1 + e^a\right)$ on floats, Values, and tensors, elementwise."""
 
 @overload
 def mish(a: Value, /, inplace: bool = False) -> Value: ...
@@ -829,7 +829,7 @@ not_equal: BinaryTest
 
 @overload
 def pow(input: Tensor, exponent: Tensor | float) -> Tensor:
-    """``input ** exponent``."""
+    """Return ``input ** exponent``."""
 
 @overload
 def pow(input: float, exponent: Tensor) -> Tensor: ...
@@ -844,7 +844,7 @@ reciprocal: Unary
 
 @overload
 def relu(a: Tensor, /, inplace: bool = False) -> Tensor:
-    r"""The operation $\operatorname{relu} a$, of floats, Values, and tensors number by number."""
+    r"""The operation $\operatorname{relu} a$ on floats, Values, and tensors, elementwise."""
 
 @overload
 def relu(a: Value, /, inplace: bool = False) -> Value: ...
@@ -852,7 +852,7 @@ def relu(a: Value, /, inplace: bool = False) -> Value: ...
 def relu(a: float, /, inplace: bool = False) -> float: ...
 @overload
 def relu6(a: Tensor, /, inplace: bool = False) -> Tensor:
-    r"""The operation $\operatorname{relu6} a$, of floats, Values, and tensors number by number."""
+    r"""The operation $\operatorname{relu6} a$ on floats, Values, and tensors, elementwise."""
 
 @overload
 def relu6(a: Value, /, inplace: bool = False) -> Value: ...
@@ -863,7 +863,7 @@ relu_backward: Binary
 
 @overload
 def remainder(input: Tensor, other: Tensor | float) -> Tensor:
-    """``input % other``, with the sign of `other`."""
+    """Return ``input % other``, with the sign of `other`."""
 
 @overload
 def remainder(input: float, other: Tensor) -> Tensor: ...
@@ -875,7 +875,7 @@ def remainder(input: float, other: Value) -> Value: ...
 def remainder(input: float, other: float) -> float: ...
 @overload
 def round(input: Tensor, *, decimals: int = 0) -> Tensor:
-    """The nearest whole number, of two the even one; with `decimals` so many digits after the point, or before it."""
+    """Round to the nearest integer, half to even, or to `decimals` decimal places (before the point if negative)."""
 
 @overload
 def round(input: Value, *, decimals: int = 0) -> Value: ...
@@ -886,7 +886,7 @@ rsqrt: Unary
 
 @overload
 def selu(a: Tensor, /, inplace: bool = False) -> Tensor:
-    r"""The operation $\operatorname{selu} a$, of floats, Values, and tensors number by number."""
+    r"""The operation $\operatorname{selu} a$ on floats, Values, and tensors, elementwise."""
 
 @overload
 def selu(a: Value, /, inplace: bool = False) -> Value: ...
@@ -898,7 +898,7 @@ sign: Unary
 
 @overload
 def silu(a: Tensor, /, inplace: bool = False) -> Tensor:
-    r"""The operation $a \cdot \sigma a$, of floats, Values, and tensors number by number."""
+    r"""The operation $a \cdot \sigma a$ on floats, Values, and tensors, elementwise."""
 
 @overload
 def silu(a: Value, /, inplace: bool = False) -> Value: ...
@@ -910,8 +910,7 @@ sinh: Unary
 
 @overload
 def softplus(input: Tensor, beta: float = 1.0, threshold: float = 20.0) -> Tensor:
-    """``log(1 + exp(beta * input)) / beta``, a smooth relu; where beta * input is above `threshold`, the input
-    itself."""
+    """Return ``log(1 + exp(beta * input)) / beta``, a smooth ReLU; `input` where beta * input exceeds `threshold`."""
 
 @overload
 def softplus(input: Value, beta: float = 1.0, threshold: float = 20.0) -> Value: ...
@@ -925,7 +924,7 @@ step: Step
 
 @overload
 def sub(input: Tensor, other: Tensor | float, *, alpha: float = 1) -> Tensor:
-    """``input - alpha * other``."""
+    """Return ``input - alpha * other``."""
 
 @overload
 def sub(input: float, other: Tensor, *, alpha: float = 1) -> Tensor: ...
@@ -937,7 +936,7 @@ def sub(input: float, other: Value, *, alpha: float = 1) -> Value: ...
 def sub(input: float, other: float, *, alpha: float = 1) -> float: ...
 @overload
 def subtract(input: Tensor, other: Tensor | float, *, alpha: float = 1) -> Tensor:
-    """``input - alpha * other``."""
+    """Return ``input - alpha * other``."""
 
 @overload
 def subtract(input: float, other: Tensor, *, alpha: float = 1) -> Tensor: ...
@@ -953,7 +952,7 @@ tanh: Unary
 
 @overload
 def true_divide(input: Tensor, other: Tensor | float, *, rounding_mode: str | None = None) -> Tensor:
-    """``input / other``, and its `rounding_mode`: None, "trunc" towards 0 or "floor" down."""
+    """Return ``input / other``, rounded by `rounding_mode`: None (exact), "trunc" (toward 0) or "floor" (down)."""
 
 @overload
 def true_divide(input: float, other: Tensor, *, rounding_mode: str | None = None) -> Tensor: ...

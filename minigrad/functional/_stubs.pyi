@@ -14,30 +14,29 @@ from minigrad.random.generator import Generator
 class Methods(Node):
     @property
     def T(self) -> Tensor:
-        """A view with the dimensions in reverse."""
+        """A view with the dimensions reversed."""
     def __abs__(self) -> Tensor: ...
     def __add__(self, other: Tensor | builtins.float, /) -> Tensor: ...
     def __and__(self, other: Tensor | builtins.float, /) -> Tensor:
-        """``input & other``, bit by bit, as for bools "and"."""
+        """Return the bitwise AND, ``input & other``; for bools the logical AND."""
     def __array__(self, dtype: Any = None, copy: builtins.bool | None = None) -> Any: ...
     __array_ufunc__: None
     def __bool__(self) -> builtins.bool: ...
     def __contains__(self, element: Any) -> builtins.bool: ...
     def __copy__(self) -> Tensor:
-        """A leaf that shares these numbers, for ``copy.copy``."""
+        """Return a leaf that shares memory, for ``copy.copy``."""
     def __deepcopy__(self, memo: dict[builtins.int, Any]) -> Tensor:
-        """A leaf with numbers, and a gradient, of its own, for ``copy.deepcopy``; views are no views of each other
-        then."""
+        """Return a leaf with copies of data and gradient, for ``copy.deepcopy``; views become independent."""
     def __dlpack__(self, **options: Any) -> Any: ...
     def __dlpack_device__(self) -> tuple[builtins.int, builtins.int]: ...
     def __eq__(self, other: Tensor | builtins.float, /) -> Tensor: ...  # type: ignore[override]
     def __float__(self) -> builtins.float: ...
     def __floordiv__(self, other: Tensor | builtins.float, /) -> Tensor:
-        """``input // other``, rounded down."""
+        """Return ``input // other``, rounded down."""
     def __ge__(self, other: Tensor | builtins.float, /) -> Tensor: ...
     def __getitem__(self, key: Any) -> Tensor:
-        """The numbers at `key`: a view by ints, slices, None and `...`; a copy where lists, tensors or bools take
-        part."""
+        """Return the elements at `key`: a view for ints, slices, None and `...`; a copy for lists, tensors and
+        bools."""
     def __gt__(self, other: Tensor | builtins.float, /) -> Tensor: ...
     def __iadd__(self, other: Tensor | builtins.float, /) -> Tensor: ...
     def __iand__(self, other: Tensor | builtins.float, /) -> Tensor: ...
@@ -47,7 +46,7 @@ class Methods(Node):
     def __index__(self) -> builtins.int: ...
     def __int__(self) -> builtins.int: ...
     def __invert__(self) -> Tensor:
-        """``~input``, bit by bit: for bools "not", for signed ints ``-input - 1``."""
+        """Return the bitwise NOT, ``~input``: ``-input - 1`` for signed ints."""
     def __ior__(self, other: Tensor | builtins.float, /) -> Tensor: ...
     def __ipow__(self, other: Tensor | builtins.float, /) -> Tensor: ...
     def __isub__(self, other: Tensor | builtins.float, /) -> Tensor: ...
@@ -58,18 +57,18 @@ class Methods(Node):
     def __len__(self) -> builtins.int: ...
     def __lt__(self, other: Tensor | builtins.float, /) -> Tensor: ...
     def __matmul__(self, other: Tensor) -> Tensor:
-        """The matrix product, over the last two dimensions; those before them are batches, and broadcast."""
+        """Return the matrix product over the last two dimensions; the leading batch dimensions are broadcast."""
     def __mod__(self, other: Tensor | builtins.float, /) -> Tensor:
-        """``input % other``, with the sign of `other`."""
+        """Return ``input % other``, with the sign of `other`."""
     def __mul__(self, other: Tensor | builtins.float, /) -> Tensor: ...
     def __ne__(self, other: Tensor | builtins.float, /) -> Tensor: ...  # type: ignore[override]
     def __neg__(self) -> Tensor: ...
     def __or__(self, other: Tensor | builtins.float, /) -> Tensor:
-        """``input | other``, bit by bit, as for bools "or"."""
+        """Return the bitwise OR, ``input | other``; for bools the logical OR."""
     def __pos__(self) -> Tensor:
-        """``+input``: itself."""
+        """Return `input` itself, ``+input``."""
     def __pow__(self, other: Tensor | builtins.float, /) -> Tensor:
-        """``input ** exponent``."""
+        """Return ``input ** exponent``."""
     def __radd__(self, other: Tensor | builtins.float, /) -> Tensor: ...
     def __rand__(self, other: Tensor | builtins.float, /) -> Tensor: ...
     def __rfloordiv__(self, other: Tensor | builtins.float, /) -> Tensor: ...
@@ -82,11 +81,11 @@ class Methods(Node):
     def __rtruediv__(self, other: Tensor | builtins.float, /) -> Tensor: ...
     def __rxor__(self, other: Tensor | builtins.float, /) -> Tensor: ...
     def __setitem__(self, key: Any, value: Tensor | builtins.float) -> None:
-        """Write `value`, a number or a tensor that broadcasts to ``self[key]``, to the places of `key`."""
+        """Set the elements at `key` to `value`, a scalar or a tensor that broadcasts to ``self[key]``."""
     def __sub__(self, other: Tensor | builtins.float, /) -> Tensor: ...
     def __truediv__(self, other: Tensor | builtins.float, /) -> Tensor: ...
     def __xor__(self, other: Tensor | builtins.float, /) -> Tensor:
-        """``input ^ other``, bit by bit: for bools, whether they differ."""
+        """Return the bitwise XOR, ``input ^ other``; for bools the logical XOR."""
     def abs(self) -> Tensor: ...
     def abs_(self) -> Tensor: ...
     def absolute(self) -> Tensor: ...
@@ -96,32 +95,32 @@ class Methods(Node):
     def acosh(self) -> Tensor: ...
     def acosh_(self) -> Tensor: ...
     def add(self, other: Tensor | builtins.float, *, alpha: builtins.float = 1) -> Tensor:
-        """``input + alpha * other``."""
+        """Return ``input + alpha * other``."""
     def add_(self, b: Tensor | builtins.float, /, *, alpha: builtins.float = 1) -> Tensor: ...
     def addbmm(self, batch1: Tensor, batch2: Tensor, *, beta: builtins.float = 1, alpha: builtins.float = 1) -> Tensor:
-        """``beta * input + alpha * sum(batch1 @ batch2)``, the sum over the matrices (b, n, k) @ (b, k, m)."""
+        """Return ``beta * input + alpha * sum(batch1 @ batch2)``, summed over the batch: (b, n, k) @ (b, k, m)."""
     def addbmm_(
         self, batch1: Tensor, batch2: Tensor, *, beta: builtins.float = 1, alpha: builtins.float = 1
     ) -> Tensor: ...
     def addcdiv(self, tensor1: Tensor, tensor2: Tensor, *, value: builtins.float = 1) -> Tensor:
-        """``input + value * tensor1 / tensor2``, as in the step of Adam."""
+        """Return ``input + value * tensor1 / tensor2``, as in the update of Adam."""
     def addcdiv_(self, tensor1: Tensor, tensor2: Tensor, *, value: builtins.float = 1) -> Tensor:
-        """Add ``value * tensor1 / tensor2`` to these numbers."""
+        """Add ``value * tensor1 / tensor2`` in place."""
     def addcmul(self, tensor1: Tensor, tensor2: Tensor, *, value: builtins.float = 1) -> Tensor:
-        """``input + value * tensor1 * tensor2``, as in the second moment of Adam."""
+        """Return ``input + value * tensor1 * tensor2``, as in the second moment of Adam."""
     def addcmul_(self, tensor1: Tensor, tensor2: Tensor, *, value: builtins.float = 1) -> Tensor:
-        """Add ``value * tensor1 * tensor2`` to these numbers."""
+        """Add ``value * tensor1 * tensor2`` in place."""
     def addmm(self, mat1: Tensor, mat2: Tensor, *, beta: builtins.float = 1, alpha: builtins.float = 1) -> Tensor:
-        """beta input + alpha (mat1 @ mat2); `input` broadcasts to the product, and is not read where `beta` is 0."""
+        """Return ``beta * input + alpha * (mat1 @ mat2)``; `input` is broadcast, and ignored if `beta` is 0."""
     def addmm_(self, mat1: Tensor, mat2: Tensor, *, beta: builtins.float = 1, alpha: builtins.float = 1) -> Tensor: ...
     def addmv(self, mat: Tensor, vec: Tensor, *, beta: builtins.float = 1, alpha: builtins.float = 1) -> Tensor:
-        """beta input + alpha (mat @ vec), as `addmm`."""
+        """Return ``beta * input + alpha * (mat @ vec)``; see `addmm`."""
     def addmv_(self, mat: Tensor, vec: Tensor, *, beta: builtins.float = 1, alpha: builtins.float = 1) -> Tensor: ...
     def addr(self, vec1: Tensor, vec2: Tensor, *, beta: builtins.float = 1, alpha: builtins.float = 1) -> Tensor:
-        """``beta * input + alpha * outer(vec1, vec2)``."""
+        """Return ``beta * input + alpha * outer(vec1, vec2)``."""
     def addr_(self, vec1: Tensor, vec2: Tensor, *, beta: builtins.float = 1, alpha: builtins.float = 1) -> Tensor: ...
     def all(self, dim: builtins.int | Sequence[builtins.int] | None = None, keepdim: builtins.bool = False) -> Tensor:
-        """Whether no number over `dim`, () for none, is 0: bools, or uint8 of uint8."""
+        """Test whether all elements over `dim` are nonzero; nan is."""
     def allclose(
         self,
         other: Tensor,
@@ -129,15 +128,15 @@ class Methods(Node):
         atol: builtins.float = 1e-08,
         equal_nan: builtins.bool = False,
     ) -> builtins.bool:
-        """Whether `isclose` holds everywhere."""
+        """Return whether `isclose` is True everywhere."""
     def amax(self, dim: builtins.int | Sequence[builtins.int] = (), keepdim: builtins.bool = False) -> Tensor:
-        """The largest number over `dim`, () for all; nan where there is one."""
+        """Return the maximum over `dim`, () meaning all."""
     def amin(self, dim: builtins.int | Sequence[builtins.int] = (), keepdim: builtins.bool = False) -> Tensor:
-        """The smallest number over `dim`, () for all; nan where there is one."""
+        """Return the minimum over `dim`, () meaning all."""
     def aminmax(self, *, dim: builtins.int | None = None, keepdim: builtins.bool = False) -> Ends:
-        """`amin` and `amax` along `dim`, or of all numbers."""
+        """Return `amin` and `amax` along `dim`, or of all elements."""
     def any(self, dim: builtins.int | Sequence[builtins.int] | None = None, keepdim: builtins.bool = False) -> Tensor:
-        """Whether any number over `dim`, () for none, is not 0: bools, or uint8 of uint8."""
+        """Test whether any element over `dim` is nonzero; nan is."""
     def arccos(self) -> Tensor: ...
     def arccos_(self) -> Tensor: ...
     def arccosh(self) -> Tensor: ...
@@ -153,20 +152,19 @@ class Methods(Node):
     def arctanh(self) -> Tensor: ...
     def arctanh_(self) -> Tensor: ...
     def argmax(self, dim: builtins.int | None = None, keepdim: builtins.bool = False) -> Tensor:
-        """Where the largest number first stands along `dim`; without one, in the flattened tensor."""
+        """Return the index of the first maximum along `dim`, by default of the flattened tensor."""
     def argmin(self, dim: builtins.int | None = None, keepdim: builtins.bool = False) -> Tensor:
-        """Where the smallest number first stands along `dim`; without one, in the flattened tensor."""
+        """Return the index of the first minimum along `dim`, by default of the flattened tensor."""
     def argsort(
         self, dim: builtins.int = -1, descending: builtins.bool = False, *, stable: builtins.bool = False
     ) -> Tensor:
-        """The indices of `sort`: where the numbers stood that come first, second, … in order along `dim`."""
+        """Return the indices that sort the tensor along `dim`."""
     def argwhere(self) -> Tensor:
-        """`nonzero`: a row for each number that is not 0."""
+        """Return the indices of the nonzero elements, one per row, as `nonzero`."""
     def as_strided(
         self, size: Sequence[builtins.int], stride: Sequence[builtins.int], storage_offset: builtins.int | None = None
     ) -> Tensor:
-        """A view of shape `size` into the memory of `input`, in which neighbours along a dimension stand `stride`
-        apart."""
+        """Return a view into the storage of `input` with shape `size`, the given `stride` and `storage_offset`."""
     def asin(self) -> Tensor: ...
     def asin_(self) -> Tensor: ...
     def asinh(self) -> Tensor: ...
@@ -178,240 +176,240 @@ class Methods(Node):
     def atanh(self) -> Tensor: ...
     def atanh_(self) -> Tensor: ...
     def baddbmm(self, batch1: Tensor, batch2: Tensor, *, beta: builtins.float = 1, alpha: builtins.float = 1) -> Tensor:
-        """beta input + alpha (batch1 @ batch2), of batches of matrices as `bmm`, and else as `addmm`."""
+        """Return ``beta * input + alpha * bmm(batch1, batch2)``; see `addmm`."""
     def baddbmm_(
         self, batch1: Tensor, batch2: Tensor, *, beta: builtins.float = 1, alpha: builtins.float = 1
     ) -> Tensor: ...
     def bernoulli(self, p: builtins.float | None = None, *, generator: Generator | None = None) -> Tensor:
-        """1 with the probability in `input`, else 0, of its shape and type; with `p` in place of all its numbers."""
+        """Return samples, 0 or 1, with the probabilities in `input`, in its shape and dtype; or all with probability
+        `p`."""
     def bernoulli_(self, p: Tensor | builtins.float = 0.5, *, generator: Generator | None = None) -> Tensor:
-        """Overwrite these numbers by 1 with probability `p`, else 0; a tensor `p` broadcasts."""
+        """Fill in-place with 1 with probability `p`, else 0; a tensor `p` broadcasts."""
     def bfloat16(self) -> Tensor: ...
     def bincount(self, weights: Tensor | None = None, minlength: builtins.int = 0) -> Tensor:
-        """How often each int from 0 to the largest stands in `input`, (n,): int64, of at least `minlength` numbers."""
+        """Count each int from 0 to the maximum of `input`, (n,): returns int64 of at least `minlength` elements."""
     def bitwise_and(self, other: Any) -> Any:
-        """``input & other``, bit by bit, as for bools "and"."""
+        """Return the bitwise AND, ``input & other``; for bools the logical AND."""
     def bitwise_and_(self, other: Any) -> Any: ...
     def bitwise_not(self) -> Any:
-        """``~input``, bit by bit: for bools "not", for signed ints ``-input - 1``."""
+        """Return the bitwise NOT, ``~input``: ``-input - 1`` for signed ints."""
     def bitwise_not_(self) -> Any: ...
     def bitwise_or(self, other: Any) -> Any:
-        """``input | other``, bit by bit, as for bools "or"."""
+        """Return the bitwise OR, ``input | other``; for bools the logical OR."""
     def bitwise_or_(self, other: Any) -> Any: ...
     def bitwise_xor(self, other: Any) -> Any:
-        """``input ^ other``, bit by bit: for bools, whether they differ."""
+        """Return the bitwise XOR, ``input ^ other``; for bools the logical XOR."""
     def bitwise_xor_(self, other: Any) -> Any: ...
     def bmm(self, mat2: Tensor) -> Tensor:
-        """The products of two batches of matrices, (b, n, k) @ (b, k, m), without broadcasting."""
+        """Multiply two batches of matrices, (b, n, k) @ (b, k, m), without broadcasting."""
     def bool(self) -> Tensor: ...
     def broadcast_to(self, size: Sequence[builtins.int]) -> Tensor:
-        """A view in which dimensions of size 1 are repeated to `size`; -1 keeps one, and new ones come at the left."""
+        """Broadcast to the shape `size`, as a view; see `expand`."""
     def byte(self) -> Tensor: ...
     def ceil(self) -> Tensor: ...
     def ceil_(self) -> Tensor: ...
     def cholesky(self, upper: builtins.bool = False) -> Tensor:
-        """The lower triangular L of ``A = L @ L.mT``, or with `upper` its transpose; of A only that half is read."""
+        """Return the lower triangular L with ``A = L @ L.mT``, or its transpose if `upper`; reads only that half of
+        A."""
     def cholesky_inverse(self, upper: builtins.bool = False) -> Tensor:
-        """The inverse of ``L @ L.mT``, where L is `input`, or with `upper` its transpose."""
+        """Return the inverse of ``L @ L.mT``, where L is `input`, or its transpose if `upper`."""
     def cholesky_solve(self, input2: Tensor, upper: builtins.bool = False) -> Tensor:
-        """X of ``L @ L.mT @ X = input``, (…, n, k), where L is `input2`, or with `upper` its transpose."""
+        """Solve ``L @ L.mT @ X = input``, (…, n, k), for X, where L is `input2`, or its transpose if `upper`."""
     def chunk(self, chunks: builtins.int, dim: builtins.int = 0) -> tuple[Tensor, ...]:
-        """At most `chunks` views of parts along `dim`, of one size, the last perhaps smaller; see `split`."""
+        """Split into at most `chunks` views of equal size along `dim`, the last perhaps smaller; see `split`."""
     def clamp(self, min: Tensor | builtins.float | None = None, max: Tensor | builtins.float | None = None) -> Tensor:
-        """`input` brought into `min` … `max`, numbers or tensors; None leaves that end open, and nan stays nan."""
+        """Clamp `input` to [`min`, `max`], scalars or tensors; None leaves that side unbounded, and nan stays nan."""
     def clamp_(self, min: Any = None, max: Any = None) -> Tensor:
-        """Overwrite these numbers with `clamp` of them, and return them."""
+        """Clamp this tensor in place, and return it: see `clamp`."""
     def clamp_max(self, max: Tensor | builtins.float) -> Tensor:
-        """`clamp` from above alone."""
+        """Clamp `input` from above: see `clamp`."""
     def clamp_max_(self, max: Any) -> Any: ...
     def clamp_min(self, min: Tensor | builtins.float) -> Tensor:
-        """`clamp` from below alone."""
+        """Clamp `input` from below: see `clamp`."""
     def clamp_min_(self, min: Any) -> Any: ...
     def clip(self, min: Tensor | builtins.float | None = None, max: Tensor | builtins.float | None = None) -> Tensor:
-        """`input` brought into `min` … `max`, numbers or tensors; None leaves that end open, and nan stays nan."""
+        """Clamp `input` to [`min`, `max`], scalars or tensors; None leaves that side unbounded, and nan stays nan."""
     def clip_(self, min: Any = None, max: Any = None) -> Tensor:
-        """Overwrite these numbers with `clamp` of them, and return them."""
+        """Clamp this tensor in place, and return it: see `clamp`."""
     def contiguous(self) -> Tensor:
-        """The tensor itself if its numbers stand in memory in order, else a copy of which that is true."""
+        """Return the tensor itself if it is contiguous in memory, otherwise a contiguous copy."""
     def corrcoef(self) -> Tensor:
-        """The correlations of variables, a row each: `cov` by the roots of both variances, brought into -1 … 1."""
+        """Return the Pearson correlation coefficients of variables in rows: `cov` normalised and clipped to [-1, 1]."""
     def cos(self) -> Tensor: ...
     def cos_(self) -> Tensor: ...
     def cosh(self) -> Tensor: ...
     def cosh_(self) -> Tensor: ...
     def count_nonzero(self, dim: builtins.int | tuple[builtins.int, ...] | None = None) -> Tensor:
-        """How many numbers over `dim`, None for all, are not 0."""
+        """Count the nonzero elements along `dim`, or all if None."""
     def cov(
         self, *, correction: builtins.int = 1, fweights: Tensor | None = None, aweights: Tensor | None = None
     ) -> Tensor:
-        """The covariances of variables, a row each, over their observations, the columns: ``X Xᵀ / (n -
+        """Estimate the covariance matrix of variables in rows and observations in columns: ``X Xᵀ / (n -
         correction)``."""
     def cpu(self) -> Tensor:
-        """These numbers in the memory of the processor, on the device "cpu", or "numpy" where they are there."""
+        """Move this tensor to the device "cpu", unless it is on "numpy"."""
     def cross(self, other: Tensor, dim: builtins.int | None = None) -> Tensor:
-        """The vector that stands upright on two, as long as their parallelogram is large, along `dim` of size 3."""
+        """Return the cross product of vectors along `dim`, which has size 3; the operands are broadcast."""
     def cuda(self, device: Any = None) -> Tensor:
-        """These numbers on the device "cuda"."""
+        """Move this tensor to the device "cuda"."""
     def cumprod(self, dim: builtins.int, *, dtype: DType | None = None) -> Tensor:
-        """The running products along `dim`, of the shape of `input`, in types as `sum`."""
+        """Return the cumulative product along `dim`, in dtypes as for `sum`."""
     def cumprod_(self, dim: builtins.int, *, dtype: DType | None = None) -> Tensor: ...
     def cumsum(self, dim: builtins.int, *, dtype: DType | None = None) -> Tensor:
-        """The running sums along `dim`, of the shape of `input`, in types as `sum`."""
+        """Return the cumulative sum along `dim`, in dtypes as for `sum`."""
     def cumsum_(self, dim: builtins.int, *, dtype: DType | None = None) -> Tensor: ...
     @property
     def data(self) -> Tensor:
-        """The same values without a place in the graph, as `detach`."""
+        """The values of this tensor, detached from the graph."""
     @data.setter
     def data(self, new: Any) -> None: ...
     def deg2rad(self) -> Tensor:
-        """Degrees as radians."""
+        """Convert degrees to radians."""
     def deg2rad_(self) -> Tensor: ...
     def det(self) -> Tensor:
-        """The determinants, (…)."""
+        """Return the determinants, (…)."""
     def diag(self, diagonal: builtins.int = 0) -> Tensor:
-        """Of a line, the matrix with it on the diagonal, `diagonal` above the main one; of a matrix, that diagonal,
-        copied."""
+        """Return a matrix with the vector `input` on diagonal `diagonal`, or a copy of that diagonal of a matrix."""
     def diag_embed(self, offset: builtins.int = 0, dim1: builtins.int = -2, dim2: builtins.int = -1) -> Tensor:
-        """Square matrices, in dimensions `dim1` and `dim2` of the result, with the last dimension on their diagonal."""
+        """Return square matrices, in dimensions `dim1` and `dim2`, with the last dimension of `input` on their
+        diagonal."""
     def diagflat(self, offset: builtins.int = 0) -> Tensor:
-        """A matrix with all numbers of `input` along its diagonal, or `offset` above it."""
+        """Return a matrix with the flattened `input` on diagonal `offset`."""
     def diagonal(self, offset: builtins.int = 0, dim1: builtins.int = 0, dim2: builtins.int = 1) -> Tensor:
-        """A view of the diagonals of dimensions `dim1` and `dim2`, as a last dimension: `offset` above the main one."""
+        """Return a view of the diagonals over `dim1` and `dim2`, `offset` above the main one, as the last dimension."""
     def diagonal_scatter(
         self, src: Tensor, offset: builtins.int = 0, dim1: builtins.int = 0, dim2: builtins.int = 1
     ) -> Tensor:
-        """A copy with `src` in place of the `diagonal`."""
+        """Return a copy with the `diagonal` replaced by `src`."""
     def diff(
         self, n: builtins.int = 1, dim: builtins.int = -1, prepend: Tensor | None = None, append: Tensor | None = None
     ) -> Tensor:
-        """Return each element less the one before it along `dim`, `n` times over; of bools, whether the two differ."""
+        """Compute the `n`-th difference of consecutive elements along `dim`; for bools, the XOR."""
     def dim(self) -> builtins.int:
-        """The number of dimensions."""
+        """Return the number of dimensions."""
     def dist(self, other: Tensor, p: builtins.float = 2) -> Tensor:
-        """The `p`-norm of all numbers of ``input - other``."""
+        """Return the `p`-norm of ``input - other``, over all elements."""
     def div(self, other: Tensor | builtins.float, *, rounding_mode: str | None = None) -> Tensor:
-        """``input / other``, and its `rounding_mode`: None, "trunc" towards 0 or "floor" down."""
+        """Return ``input / other``, rounded by `rounding_mode`: None (exact), "trunc" (toward 0) or "floor" (down)."""
     def div_(self, other: Any, *, rounding_mode: str | None = None) -> Tensor:
-        """Overwrite these numbers with `div` of them, and return them."""
+        """Divide in place by `other`, and return the tensor: see `div`."""
     def divide(self, other: Tensor | builtins.float, *, rounding_mode: str | None = None) -> Tensor:
-        """``input / other``, and its `rounding_mode`: None, "trunc" towards 0 or "floor" down."""
+        """Return ``input / other``, rounded by `rounding_mode`: None (exact), "trunc" (toward 0) or "floor" (down)."""
     def divide_(self, other: Any, *, rounding_mode: str | None = None) -> Tensor:
-        """Overwrite these numbers with `div` of them, and return them."""
+        """Divide in place by `other`, and return the tensor: see `div`."""
     def dot(self, tensor: Tensor) -> Tensor:
-        """The dot product of two vectors of one length, a number."""
+        """Return the dot product of two vectors of equal length, as a 0-d tensor."""
     def double(self) -> Tensor: ...
     def dsplit(self, indices_or_sections: builtins.int | Sequence[builtins.int]) -> tuple[Tensor, ...]:
-        """`tensor_split` along the third dimension."""
+        """Split along dimension 2; see `tensor_split`."""
     def element_size(self) -> builtins.int:
-        """The bytes of one number."""
+        """The size of one element in bytes."""
     def eq(self, b: Tensor | builtins.float, /) -> Tensor: ...
     def equal(self, other: Tensor) -> builtins.bool:
-        """Whether two tensors have the same shape and the same numbers."""
+        """Return whether two tensors have the same shape and elements."""
     def erf(self) -> Tensor: ...
     def erf_(self) -> Tensor: ...
     def exp(self) -> Tensor: ...
     def exp2(self) -> Tensor:
-        """2 to the power `input`."""
+        """Return 2 to the power of `input`."""
     def exp2_(self) -> Tensor: ...
     def exp_(self) -> Tensor: ...
     def expand(self, *size: Any) -> Tensor:
-        """A view in which dimensions of size 1 are repeated to `size`; -1 keeps one, and new ones come at the left."""
+        """Return a view with dimensions of size 1 expanded to `size`; -1 keeps a size, and new dimensions are
+        prepended."""
     def expand_as(self, other: Tensor) -> Tensor:
-        """`expand` to the shape of `other`."""
+        """Expand to the shape of `other`."""
     def expm1(self) -> Tensor: ...
     def expm1_(self) -> Tensor: ...
     def exponential_(self, lambd: builtins.float = 1.0, *, generator: Generator | None = None) -> Tensor:
-        """Overwrite these numbers by ones drawn from the exponential distribution of rate `lambd`, of mean 1 /
-        `lambd`."""
+        """Fill in-place with samples from the exponential distribution with rate `lambd`, mean 1 / `lambd`."""
     def fill_(self, value: Tensor | builtins.float) -> Tensor:
-        """Overwrite each number with `value`."""
+        """Fill this tensor with `value` in place."""
     def fill_diagonal_(self, fill_value: builtins.float) -> Tensor:
-        """Overwrite the numbers whose places are equal in all dimensions."""
+        """Fill the main diagonal in place."""
     def fix(self) -> Tensor:
-        """`trunc` by its other name."""
+        """Alias of `trunc`."""
     def fix_(self) -> Tensor: ...
     def flatten(self, start_dim: builtins.int = 0, end_dim: builtins.int = -1) -> Tensor:
-        """`reshape` with the dimensions from `start_dim` to `end_dim` in one."""
+        """Reshape the dimensions `start_dim` to `end_dim` into one."""
     def flip(self, *given: Any, dims: builtins.int | Sequence[builtins.int] | None = None) -> Tensor:
-        """A copy in reverse along `dims`."""
+        """Return a copy reversed along `dims`."""
     def fliplr(self) -> Tensor:
-        """`flip` along dimension 1."""
+        """Flip along dimension 1."""
     def flipud(self) -> Tensor:
-        """`flip` along dimension 0."""
+        """Flip along dimension 0."""
     def float(self) -> Tensor: ...
     def float_power(self, exponent: Any) -> Tensor:
-        """``input ** exponent`` in float64, whatever the types were."""
+        """Return ``input ** exponent``, computed in float64."""
     def float_power_(self, exponent: Any) -> Tensor: ...
     def floor(self) -> Tensor: ...
     def floor_(self) -> Tensor: ...
     def floor_divide(self, other: Tensor | builtins.float) -> Tensor:
-        """``input // other``, rounded down."""
+        """Return ``input // other``, rounded down."""
     def floor_divide_(self, b: Tensor | builtins.float, /) -> Tensor: ...
     def fmax(self, other: Any) -> Tensor:
-        """`maximum`, in which a nan gives way to a number; where two tie, the first gets the gradient, as in
+        """Return the elementwise maximum, ignoring nan if possible; in a tie `input` gets the gradient, as in
         PyTorch."""
     def fmin(self, other: Any) -> Tensor:
-        """`minimum`, in which a nan gives way to a number; where two tie, the first gets the gradient, as in
+        """Return the elementwise minimum, ignoring nan if possible; in a tie `input` gets the gradient, as in
         PyTorch."""
     def fmod(self, other: Any) -> Tensor:
-        """What is left of ``input / other``, with the sign of `input`, as C's fmod; `remainder` has that of `other`."""
+        """Return the remainder of ``input / other`` with the sign of `input`, as C's fmod; see also `remainder`."""
     def fmod_(self, other: Any) -> Tensor: ...
     def frac(self) -> Tensor:
-        """What is behind the point, with the sign of `input`; its slope is 1."""
+        """Return the fractional part, with the sign of `input`; the derivative is 1."""
     def frac_(self) -> Tensor: ...
     def gather(self, dim: builtins.int, index: Tensor, *, sparse_grad: builtins.bool = False) -> Tensor:
-        """Of each line along `dim` the numbers that `index` says: ``out[i][j] = input[index[i][j]][j]`` where `dim` is
-        0."""
+        """Gather elements along `dim` by `index`: ``out[i][j] = input[index[i][j]][j]`` for `dim` 0."""
     def ge(self, b: Tensor | builtins.float, /) -> Tensor: ...
     def ger(self, vec2: Tensor) -> Tensor:
-        """`outer` by its other name."""
+        """Alias of `outer`."""
     def greater(self, b: Tensor | builtins.float, /) -> Tensor: ...
     def greater_equal(self, b: Tensor | builtins.float, /) -> Tensor: ...
     def gt(self, b: Tensor | builtins.float, /) -> Tensor: ...
     def half(self) -> Tensor: ...
     def heaviside(self, values: Any) -> Tensor:
-        """0 where `input` is below 0, 1 where it is above, and `values` where it is 0; nan stays nan."""
+        """Return 0 where `input` < 0, 1 where `input` > 0, and `values` where it is 0; nan stays nan."""
     def heaviside_(self, values: Any) -> Tensor: ...
     def hsplit(self, indices_or_sections: builtins.int | Sequence[builtins.int]) -> tuple[Tensor, ...]:
-        """`tensor_split` along the columns; of one dimension along that."""
+        """Split along dimension 1, or 0 if `input` is 1-d; see `tensor_split`."""
     def hypot(self, other: Any) -> Tensor:
-        """``sqrt(input**2 + other**2)``, also where the squares are too large or too small; inf if either is
+        """Return ``sqrt(input**2 + other**2)`` without overflow or underflow of the squares; inf if either is
         infinite."""
     def hypot_(self, other: Any) -> Tensor: ...
     def index_add(self, dim: builtins.int, index: Tensor, source: Tensor, *, alpha: builtins.float = 1) -> Tensor:
-        """A copy with the slices of `source`, times `alpha`, added to those of `input` at `index`, a vector, along
-        `dim`."""
+        """Return a copy with `alpha` times the slices of `source` added to those of `input` along `dim` at the 1-d
+        `index`."""
     def index_add_(self, dim: builtins.int, index: Tensor, source: Tensor, *, alpha: builtins.float = 1) -> Tensor: ...
     def index_copy(self, dim: builtins.int, index: Tensor, source: Tensor) -> Tensor:
-        """A copy with the slices of `source` in place of those of `input` at `index`; takes and raises as
-        `index_add`."""
+        """Return a copy with the slices of `input` at `index` replaced by those of `source`: see `index_add`."""
     def index_copy_(self, dim: builtins.int, index: Tensor, source: Tensor) -> Tensor: ...
     def index_fill(self, dim: builtins.int, index: Tensor, value: Any) -> Tensor:
-        """A copy with `value`, a number or a tensor without dimensions, in the slices at `index`, a vector, along
-        `dim`."""
+        """Return a copy with the slices along `dim` at the 1-d `index` filled with `value`, a scalar or 0-d tensor."""
     def index_fill_(self, dim: builtins.int, index: Tensor, value: Any) -> Tensor: ...
     def index_put(self, indices: Sequence[Any], values: Any, accumulate: builtins.bool = False) -> Tensor:
-        """A copy with `values` at ``input[indices]``; with `accumulate` added there, as often as a place is named."""
+        """Return a copy with ``input[indices]`` set to `values`; if `accumulate`, add them, also at repeated
+        indices."""
     def index_put_(self, indices: Sequence[Any], values: Any, accumulate: builtins.bool = False) -> Tensor:
-        """Write `values` at ``self[indices]``; with `accumulate` add them there, as often as a place is named."""
+        """Set ``self[indices]`` to `values`; if `accumulate`, add them, also at repeated indices."""
     def index_select(self, dim: builtins.int, index: Tensor) -> Tensor:
-        """The slices of `input` at `index`, a vector of ints, along `dim`, as ``input[:, index]`` where `dim` is 1."""
+        """Return the slices of `input` along `dim` at the 1-d `index`, as ``input[:, index]`` for `dim` 1."""
     def inner(self, other: Tensor) -> Tensor:
-        """The sum over products along the last dimensions, of one size; of numbers, their product."""
+        """Sum the products along the last dimensions, which must match; multiply if either tensor is 0-d."""
     def int(self) -> Tensor: ...
     def inverse(self) -> Tensor:
-        """The matrices whose product with those of `input` is 1 on the diagonal, 0 elsewhere."""
+        """Return the inverse of each matrix."""
     def is_contiguous(self) -> builtins.bool:
-        """Whether the numbers stand in memory in order, the last dimension's side by side."""
+        """Return whether the tensor is contiguous in memory, in row-major order."""
     @property
     def is_cuda(self) -> builtins.bool:
-        """Whether these numbers are in the memory of a CUDA device."""
+        """Whether this tensor is on a CUDA device."""
     def is_floating_point(self) -> builtins.bool:
-        """Whether its numbers are floats."""
+        """Return whether the dtype is floating point."""
     def is_nonzero(self) -> builtins.bool:
-        """Whether the one number in `input` is not 0."""
+        """Return whether the only element of `input` is not 0."""
     def is_same_size(self, other: Tensor) -> builtins.bool:
-        """Whether two tensors have one shape."""
+        """Return whether two tensors have the same shape."""
     def isclose(
         self,
         other: Tensor,
@@ -419,24 +417,23 @@ class Methods(Node):
         atol: builtins.float = 1e-08,
         equal_nan: builtins.bool = False,
     ) -> Tensor:
-        """Where ``|input - other| <= atol + rtol * |other|``; equal infinities are close, and with `equal_nan` two
-        nans."""
+        """Test elementwise whether ``|input - other| <= atol + rtol * |other|``; equal infinities are close."""
     def isfinite(self) -> Tensor: ...
     def isinf(self) -> Tensor: ...
     def isnan(self) -> Tensor: ...
     def isneginf(self) -> Tensor:
-        """Where a number is -inf."""
+        """Test whether each element is -inf."""
     def isposinf(self) -> Tensor:
-        """Where a number is inf."""
+        """Test whether each element is inf."""
     def item(self) -> builtins.float | builtins.int:
-        """The one number as Python's."""
+        """Return the only element as a Python scalar."""
     @property
     def itemsize(self) -> builtins.int:
-        """The bytes of one number."""
+        """The size of one element in bytes."""
     def kron(self, other: Tensor) -> Tensor:
-        """Kronecker's product: each number of `input` times all of `other`, in its place."""
+        """Return the Kronecker product: `input` with each element replaced by its product with `other`."""
     def kthvalue(self, k: builtins.int, dim: builtins.int = -1, keepdim: builtins.bool = False) -> Sorted:
-        """The `k`-th smallest number along `dim`, from 1 on, and where it stood."""
+        """Return the `k`-th smallest element along `dim`, from 1, and its index."""
     def le(self, b: Tensor | builtins.float, /) -> Tensor: ...
     def lerp(self, b: Tensor | builtins.float, c: Tensor | builtins.float, /) -> Tensor: ...
     def lerp_(self, b: Tensor | builtins.float, c: Tensor | builtins.float, /) -> Tensor: ...
@@ -444,7 +441,7 @@ class Methods(Node):
     def less_equal(self, b: Tensor | builtins.float, /) -> Tensor: ...
     def log(self) -> Tensor: ...
     def log10(self) -> Tensor:
-        """The logarithm to base 10, as ln x / ln 10: its last digit is rounded twice."""
+        """Return the base 10 logarithm, computed as ln x / ln 10, with two roundings."""
     def log10_(self) -> Tensor: ...
     def log1p(self) -> Tensor: ...
     def log1p_(self) -> Tensor: ...
@@ -452,41 +449,42 @@ class Methods(Node):
     def log2_(self) -> Tensor: ...
     def log_(self) -> Tensor: ...
     def log_softmax(self, dim: builtins.int | None = None, dtype: DType | None = None) -> Tensor:
-        """``log(softmax(input))`` along `dim`, also where the softmax is too small for a float."""
+        """Return ``log(softmax(input))`` along `dim`, without underflow of the softmax."""
     def logaddexp(self, other: Any) -> Tensor:
-        """``log(exp(input) + exp(other))`` without overflow."""
+        """Return ``log(exp(input) + exp(other))`` without overflow."""
     def logaddexp2(self, other: Any) -> Tensor:
-        """``log2(2**input + 2**other)`` without overflow."""
+        """Return ``log2(2**input + 2**other)`` without overflow."""
     def logdet(self) -> Tensor:
-        """The logarithm of each determinant: nan of one below 0, -inf of 0."""
+        """Return the log of each determinant: nan if it is negative, -inf if 0."""
     def logical_and(self, b: Tensor | builtins.float, /) -> Tensor: ...
     def logical_not(self) -> Tensor: ...
     def logical_or(self, b: Tensor | builtins.float, /) -> Tensor: ...
     def logical_xor(self, b: Tensor | builtins.float, /) -> Tensor: ...
     def logit(self, eps: builtins.float | None = None) -> Tensor:
-        """``log(x / (1 - x))``, from which `sigmoid` comes back; with `eps`, of x brought into eps … 1 - eps."""
+        """Return ``log(x / (1 - x))``, the inverse of `sigmoid`; `eps` clamps x to [eps, 1 - eps] first."""
     def logit_(self, eps: builtins.float | None = None) -> Tensor: ...
     def logsumexp(self, dim: builtins.int | Sequence[builtins.int] | None, keepdim: builtins.bool = False) -> Tensor:
-        """``log(sum(exp(input)))`` over `dim`, without overflow; ints become the default float."""
+        """Return ``log(sum(exp(input)))`` over `dim`, without overflow; ints are converted to the default float
+        dtype."""
     def long(self) -> Tensor: ...
     def lt(self, b: Tensor | builtins.float, /) -> Tensor: ...
     @property
     def mT(self) -> Tensor:
-        """A view with the last two dimensions exchanged: each matrix transposed."""
+        """A view with the last two dimensions swapped: each matrix transposed."""
     def masked_fill(self, mask: Tensor, value: Any) -> Tensor:
-        """A copy with `value`, a number or a tensor without dimensions, where `mask`, of bools, is True."""
+        """Return a copy with `value`, a scalar or 0-d tensor, where the bool `mask` is True."""
     def masked_fill_(self, mask: Tensor, value: Any) -> Tensor: ...
     def masked_scatter(self, mask: Tensor, source: Tensor) -> Tensor:
-        """A copy with the numbers of `source`, one after the other, where `mask`, of bools, is True."""
+        """Return a copy of `input` with consecutive elements of `source` where the bool `mask` is True, both
+        broadcast."""
     def masked_scatter_(self, mask: Tensor, source: Tensor) -> Tensor: ...
     def masked_select(self, mask: Tensor) -> Tensor:
-        """The numbers of `input` where `mask`, of bools, is True, in a line."""
+        """Return the elements of `input` where the bool `mask` is True, as a vector."""
     def matmul(self, other: Tensor) -> Tensor:
-        """The matrix product, over the last two dimensions; those before them are batches, and broadcast."""
+        """Return the matrix product over the last two dimensions; the leading batch dimensions are broadcast."""
     @overload
     def max(self, dim: Tensor | None = None, keepdim: builtins.bool = False) -> Tensor:
-        """The largest number of all, as `amax`; over one `dim`, an `Extremes`, whose index gets the gradient: the
-        first."""
+        """Return the maximum of all elements, like `amax`, or along one `dim` an `Extremes` of values and indices."""
     @overload
     def max(self, dim: builtins.int, keepdim: builtins.bool = False) -> Extremes: ...
     def maximum(self, b: Tensor | builtins.float, /) -> Tensor: ...
@@ -498,46 +496,45 @@ class Methods(Node):
         *,
         dtype: DType | None = None,
     ) -> Tensor:
-        """The mean over `dim`; nan where there is nothing."""
+        """Return the mean over `dim`, nan if it is empty."""
     @overload
     def median(self, dim: None = None) -> Tensor:
-        """The middle number of all, of two the smaller; along `dim`, a `Sorted`, with where it stood."""
+        """Return the median of all elements, the lower of two; along `dim`, a `Sorted` with the index."""
     @overload
     def median(self, dim: builtins.int, keepdim: builtins.bool = False) -> Sorted: ...
     @overload
     def min(self, dim: Tensor | None = None, keepdim: builtins.bool = False) -> Tensor:
-        """The smallest number of all, as `amin`; over one `dim`, an `Extremes` with its first index."""
+        """Return the minimum of all elements, like `amin`, or an `Extremes` along one `dim`; see `max`."""
     @overload
     def min(self, dim: builtins.int, keepdim: builtins.bool = False) -> Extremes: ...
     def minimum(self, b: Tensor | builtins.float, /) -> Tensor: ...
     def minimum_(self, b: Tensor | builtins.float, /) -> Tensor: ...
     def mm(self, mat2: Tensor) -> Tensor:
-        """The product of two matrices, (n, k) @ (k, m), without broadcasting."""
+        """Multiply two matrices, (n, k) @ (k, m), without broadcasting."""
     def moveaxis(
         self, source: builtins.int | Sequence[builtins.int], destination: builtins.int | Sequence[builtins.int]
     ) -> Tensor:
-        """`movedim`."""
+        """Alias of `movedim`."""
     def movedim(
         self, source: builtins.int | Sequence[builtins.int], destination: builtins.int | Sequence[builtins.int]
     ) -> Tensor:
-        """A view in which the dimensions `source` are those numbered `destination`; the others keep their order."""
+        """Return a view with the dimensions `source` moved to positions `destination`; the others keep their order."""
     def msort(self) -> Tensor:
-        """The numbers in order along the first dimension."""
+        """Sort along the first dimension; return the values."""
     def mul(self, b: Tensor | builtins.float, /) -> Tensor: ...
     def mul_(self, b: Tensor | builtins.float, /) -> Tensor: ...
     def multinomial(
         self, num_samples: Any, replacement: builtins.bool = False, *, generator: Generator | None = None
     ) -> Tensor:
-        """Indices drawn with probabilities in proportion to `input`, (n,) or rows (m, n): (num_samples,) or (m,
-        ditto)."""
+        """Return indices sampled with probabilities proportional to `input`."""
     def multiply(self, b: Tensor | builtins.float, /) -> Tensor: ...
     def multiply_(self, b: Tensor | builtins.float, /) -> Tensor: ...
     def mv(self, vec: Tensor) -> Tensor:
-        """The product of a matrix and a vector, (n, k) @ (k,)."""
+        """Multiply a matrix by a vector, (n, k) @ (k,)."""
     def nan_to_num(
         self, nan: builtins.float = 0.0, posinf: builtins.float | None = None, neginf: builtins.float | None = None
     ) -> Tensor:
-        """`input` with `nan` for nans, `posinf` and `neginf` for infinities, by default the extremes of its type."""
+        """Replace nan by `nan`, and infinities by `posinf` and `neginf`, by default the limits of the dtype."""
     def nan_to_num_(
         self, nan: builtins.float = 0.0, posinf: builtins.float | None = None, neginf: builtins.float | None = None
     ) -> Tensor: ...
@@ -548,16 +545,16 @@ class Methods(Node):
         *,
         dtype: DType | None = None,
     ) -> Tensor:
-        """The mean of what is not nan, in a floating-point `dtype`; nan where nothing is."""
+        """Return the mean over `dim` of elements that are not nan; nan if there are none."""
     @overload
     def nanmedian(self, dim: None = None) -> Tensor:
-        """`median` of those numbers that are not nan; nan where there are none."""
+        """Return the `median` of the elements that are not nan, or nan if there are none."""
     @overload
     def nanmedian(self, dim: builtins.int, keepdim: builtins.bool = False) -> Sorted: ...
     def nanquantile(
         self, q: Any, dim: builtins.int | None = None, keepdim: builtins.bool = False, *, interpolation: str = "linear"
     ) -> Tensor:
-        """`quantile` of those numbers that are not nan; nan where there are none."""
+        """Return the `quantile` of the elements that are not nan, or nan if there are none."""
     def nansum(
         self,
         dim: builtins.int | Sequence[builtins.int] | None = None,
@@ -565,21 +562,21 @@ class Methods(Node):
         *,
         dtype: DType | None = None,
     ) -> Tensor:
-        """`sum`, in which nan counts as 0."""
+        """Return the sum over `dim`, treating nan as 0."""
     def narrow(self, dim: builtins.int, start: builtins.int | Tensor, length: builtins.int) -> Tensor:
-        """A view of `length` places along `dim`, from `start` on, which may count from the end."""
+        """Return a view of `length` elements along `dim`, starting at `start`."""
     @property
     def nbytes(self) -> builtins.int:
-        """The bytes of its numbers, those that other dimensions share counted each time."""
+        """The size of all elements in bytes; elements that share memory, as after `expand`, count repeatedly."""
     def ndimension(self) -> builtins.int:
-        """The number of dimensions."""
+        """Return the number of dimensions."""
     def ne(self, b: Tensor | builtins.float, /) -> Tensor: ...
     def neg(self) -> Tensor: ...
     def neg_(self) -> Tensor: ...
     def negative(self) -> Tensor: ...
     def negative_(self) -> Tensor: ...
     def nelement(self) -> builtins.int:
-        """How many numbers there are."""
+        """Return the number of elements."""
     def new_empty(
         self, *args: Any, dtype: DType | None = None, device: str | None = None, requires_grad: builtins.bool = False
     ) -> Tensor: ...
@@ -597,8 +594,7 @@ class Methods(Node):
     ) -> Tensor: ...
     @overload
     def nonzero(self, *, as_tuple: Literal[False] = False) -> Tensor:
-        """The places of the n numbers that are not 0: (n, dimensions), int64; `as_tuple`, a vector for each
-        dimension."""
+        """Return the indices of the n nonzero elements, (n, ndim), int64; with `as_tuple` one vector per dimension."""
     @overload
     def nonzero(self, *, as_tuple: Literal[True]) -> tuple[Tensor, ...]: ...
     def norm(
@@ -609,55 +605,54 @@ class Methods(Node):
         *,
         dtype: DType | None = None,
     ) -> Tensor:
-        """The vector norm over `dim`: ``sum(abs(input) ** p) ** (1 / p)``; "fro" is p = 2, inf and -inf the
-        extremes."""
+        """Return the vector norm over `dim`: ``sum(abs(input) ** p) ** (1 / p)``, max for inf, min for -inf."""
     def normal_(
         self, mean: builtins.float = 0.0, std: builtins.float = 1.0, *, generator: Generator | None = None
     ) -> Tensor:
-        """Overwrite these numbers by ones drawn from the normal distribution of `mean` and standard deviation `std`."""
+        """Fill in-place with samples from the normal distribution with `mean` and standard deviation `std`."""
     def not_equal(self, b: Tensor | builtins.float, /) -> Tensor: ...
     def numel(self) -> builtins.int:
-        """How many numbers there are."""
+        """Return the number of elements."""
     def numpy(self, *, force: builtins.bool = False) -> Any:
-        """The numbers as a NumPy array that shares their memory."""
+        """Return a NumPy array that shares memory with this tensor."""
     def outer(self, vec2: Tensor) -> Tensor:
-        """The products of each number of one vector with each of another: (n,) and (m,) give (n, m)."""
+        """Return the outer product of two vectors: (n,) and (m,) give (n, m)."""
     def permute(self, *given: Any, dims: Sequence[builtins.int] | None = None) -> Tensor:
-        """A view with the dimensions in the order of `dims`."""
+        """Return a view with the dimensions permuted to the order `dims`."""
     def positive(self) -> Tensor:
-        """``+input``: itself."""
+        """Return `input` itself, ``+input``."""
     def pow(self, exponent: Tensor | builtins.float) -> Tensor:
-        """``input ** exponent``."""
+        """Return ``input ** exponent``."""
     def pow_(self, b: Tensor | builtins.float, /) -> Tensor: ...
     def prelu(self, weight: Tensor) -> Tensor:
-        """`leaky_relu` with a learned slope: `weight` has one number, or one a channel, dimension 1 of `input`."""
+        """Apply `leaky_relu` with a learned slope: `weight` has one element, or one per channel (dimension 1 of
+        `input`)."""
     def prod(
         self, dim: builtins.int | None = None, keepdim: builtins.bool = False, *, dtype: DType | None = None
     ) -> Tensor:
-        """The product over one `dim`, or of all numbers, in types as `sum`."""
+        """Return the product over `dim`, or of all elements, in dtypes as for `sum`."""
     def quantile(
         self, q: Any, dim: builtins.int | None = None, keepdim: builtins.bool = False, *, interpolation: str = "linear"
     ) -> Tensor:
-        """The number that a share `q`, from 0 to 1, of all numbers is below, or of those along `dim`; nan if one is
-        nan."""
+        """Return the `q`-th quantiles of all elements or along `dim`; nan propagates."""
     def rad2deg(self) -> Tensor:
-        """Radians as degrees."""
+        """Convert radians to degrees."""
     def rad2deg_(self) -> Tensor: ...
     def random_(
         self, from_: builtins.int = 0, to: builtins.int | None = None, *, generator: Generator | None = None
     ) -> Tensor:
-        """Overwrite these numbers by whole ones drawn evenly from `from_` up to `to`: also ``random_(to)``."""
+        """Fill in-place with integers sampled uniformly from [`from_`, `to`)."""
     def ravel(self) -> Tensor:
-        """`reshape` to one dimension."""
+        """Flatten to one dimension."""
     def reciprocal(self) -> Tensor: ...
     def reciprocal_(self) -> Tensor: ...
     def relu(self) -> Tensor: ...
     def relu_(self) -> Tensor: ...
     def remainder(self, other: Tensor | builtins.float) -> Tensor:
-        """``input % other``, with the sign of `other`."""
+        """Return ``input % other``, with the sign of `other`."""
     def remainder_(self, b: Tensor | builtins.float, /) -> Tensor: ...
     def repeat(self, *repeats: Any) -> Tensor:
-        """A copy of the whole, `repeats` times along each dimension; new dimensions come at the left."""
+        """Repeat the tensor `repeats` times along each dimension; new dimensions are prepended."""
     def repeat_interleave(
         self,
         repeats: builtins.int | Tensor,
@@ -665,62 +660,64 @@ class Methods(Node):
         *,
         output_size: builtins.int | None = None,
     ) -> Tensor:
-        """Each number along `dim`, by default of the flattened tensor, `repeats` times: one count, or one for each."""
+        """Repeat each element along `dim`, by default of the flattened tensor, `repeats` times: one count or one for
+        each."""
     def reshape(self, *given: Any, shape: Sequence[builtins.int] | None = None) -> Tensor:
-        """The numbers, in order, in `shape`, where one -1 is worked out: a view where the strides allow it, else a
+        """Return `input` with `shape`, in which one -1 is inferred: a view if the strides allow it, otherwise a
         copy."""
     def reshape_as(self, other: Tensor) -> Tensor:
-        """`reshape` to the shape of `other`."""
+        """Reshape to the shape of `other`."""
     def roll(
         self, shifts: builtins.int | Sequence[builtins.int], dims: builtins.int | Sequence[builtins.int] | None = None
     ) -> Tensor:
-        """A copy moved on by `shifts` along `dims`; what leaves at one end comes in at the other."""
+        """Roll the tensor by `shifts` along `dims`; elements shifted past the end wrap around to the start."""
     def rot90(self, k: builtins.int = 1, dims: Sequence[builtins.int] = (0, 1)) -> Tensor:
-        """`input` turned `k` times by a right angle, from the first of two `dims` to the second, or raises
-        ShapeError."""
+        """Rotate by `k` times 90 degrees in the plane of two `dims`, from the first to the second."""
     def round(self, *, decimals: builtins.int = 0) -> Tensor:
-        """The nearest whole number, of two the even one; with `decimals` so many digits after the point, or before
-        it."""
+        """Round to the nearest integer, half to even, or to `decimals` decimal places (before the point if
+        negative)."""
     def round_(self) -> Tensor: ...
     def rsqrt(self) -> Tensor: ...
     def rsqrt_(self) -> Tensor: ...
     def scatter(
         self, dim: builtins.int, index: Tensor, src: Any = None, *, value: Any = None, reduce: str | None = None
     ) -> Tensor:
-        """A copy with numbers of `src`, or one number, at `index` along `dim`: ``out[index[i][j]][j] = src[i][j]``."""
+        """Return a copy with `src` or `value` written at `index` along `dim`: ``out[index[i][j]][j] = src[i][j]``."""
     def scatter_(
         self, dim: builtins.int, index: Tensor, src: Any = None, *, value: Any = None, reduce: str | None = None
     ) -> Tensor: ...
     def scatter_add(self, dim: builtins.int, index: Tensor, src: Tensor) -> Tensor:
-        """A copy with the numbers of `src` added at `index` along `dim`: ``out[index[i][j]][j] += src[i][j]``."""
+        """Return a copy with `src` added at `index` along `dim`: ``out[index[i][j]][j] += src[i][j]`` for `dim` 0."""
     def scatter_add_(self, dim: builtins.int, index: Tensor, src: Tensor) -> Tensor: ...
     def scatter_reduce(
         self, dim: builtins.int, index: Tensor, src: Tensor, reduce: str, *, include_self: builtins.bool = True
     ) -> Tensor:
-        """A copy in which each place has the `reduce` of all numbers of `src` that `index` sends there along `dim`."""
+        """Return a copy in which all elements of `src` with the same `index` along `dim` are reduced into that
+        position."""
     def scatter_reduce_(
         self, dim: builtins.int, index: Tensor, src: Tensor, reduce: str, *, include_self: builtins.bool = True
     ) -> Tensor: ...
     def select(self, dim: builtins.int, index: builtins.int) -> Tensor:
-        """A view of what stands at `index`, from either end, along `dim`, which is gone."""
+        """Return a view of the slice at `index` along `dim`, without that dimension; a negative one counts from the
+        end."""
     def select_scatter(self, src: Tensor, dim: builtins.int, index: builtins.int) -> Tensor:
-        """A copy with `src` in place of ``input.select(dim, index)``."""
+        """Return a copy with ``input.select(dim, index)`` replaced by `src`."""
     def sigmoid(self) -> Tensor: ...
     def sigmoid_(self) -> Tensor: ...
     def sign(self) -> Tensor: ...
     def sign_(self) -> Tensor: ...
     def signbit(self) -> Tensor:
-        """Where the sign is a minus, that of -0.0 and of a nan too."""
+        """Test whether the sign bit of each element is set, including -0.0 and nan."""
     def sin(self) -> Tensor: ...
     def sin_(self) -> Tensor: ...
     def sinc(self) -> Tensor:
-        """``sin(pi * x) / (pi * x)``, which is 1 at 0, with the derivatives of its power series there."""
+        """Return ``sin(pi * x) / (pi * x)``, and 1 at 0, where derivatives come from its power series."""
     def sinc_(self) -> Tensor: ...
     def sinh(self) -> Tensor: ...
     def sinh_(self) -> Tensor: ...
     @overload
     def size(self, dim: None = None) -> tuple[builtins.int, ...]:
-        """The shape, or the size of dimension `dim`."""
+        """Return the shape, or the size of dimension `dim`."""
     @overload
     def size(self, dim: builtins.int) -> builtins.int: ...
     def slice_scatter(
@@ -731,27 +728,27 @@ class Methods(Node):
         end: builtins.int | None = None,
         step: builtins.int = 1,
     ) -> Tensor:
-        """A copy with `src` in place of the numbers from `start` to `end`, every `step`, along `dim`."""
+        """Return a copy with the slice ``start:end:step`` along `dim` replaced by `src`."""
     def slogdet(self) -> SignedLogarithm:
-        """The sign of each determinant, -1, 0 or 1, and the logarithm of its amount: no product that could overflow."""
+        """Return the sign of each determinant, -1, 0 or 1, and the log of its absolute value, without overflow."""
     def softmax(self, dim: builtins.int | None = None, dtype: DType | None = None) -> Tensor:
-        """``exp(input) / sum(exp(input))`` along `dim`: positive numbers whose sum along it is 1."""
+        """Return ``exp(input) / sum(exp(input))`` along `dim`, computed in `dtype`: positive values that sum to 1."""
     def sort(
         self, dim: builtins.int = -1, descending: builtins.bool = False, *, stable: builtins.bool = False
     ) -> Sorted:
-        """The numbers in order along `dim`, and where they stood."""
+        """Sort along `dim`; return the values and their indices."""
     def split(self, split_size: builtins.int | Sequence[builtins.int], dim: builtins.int = 0) -> tuple[Tensor, ...]:
-        """`functional.split`; PyTorch's method calls the sizes `split_size`."""
+        """Split into views along `dim`; see `functional.split`, whose `split_size_or_sections` is `split_size` here."""
     def split_with_sizes(self, split_sizes: Sequence[builtins.int], dim: builtins.int = 0) -> tuple[Tensor, ...]:
-        """`split` by a list of sizes."""
+        """Split into views of `split_sizes` along `dim`; see `split`."""
     def sqrt(self) -> Tensor: ...
     def sqrt_(self) -> Tensor: ...
     def square(self) -> Tensor: ...
     def square_(self) -> Tensor: ...
     def squeeze(self, dim: builtins.int | Sequence[builtins.int] | None = None) -> Tensor:
-        """A view without the dimensions of size 1, all or those in `dim`."""
+        """Return a view without the dimensions of size 1, or without those of them in `dim`."""
     def squeeze_(self, dim: builtins.int | Sequence[builtins.int] | None = None) -> Tensor:
-        """Leave dimensions of size 1 out of this tensor, all or those in `dim`."""
+        """Remove dimensions of size 1 in place, all or those in `dim`."""
     def std(
         self,
         dim: Any = None,
@@ -760,19 +757,19 @@ class Methods(Node):
         *,
         correction: builtins.float | None = None,
     ) -> Tensor:
-        """The standard deviation over `dim`, the root of `var`, also where the squares overflow or underflow."""
+        """Return the standard deviation over `dim`, even where squares would overflow or underflow; see `var`."""
     def storage_offset(self) -> builtins.int:
-        """Which number of its storage is the first of this tensor."""
+        """Return the offset of the tensor in its storage, in elements."""
     @overload
     def stride(self, dim: None = None) -> tuple[builtins.int, ...]:
-        """How many numbers apart neighbours stand in memory, along each dimension or `dim`."""
+        """Return the strides in elements, or the stride of `dim`."""
     @overload
     def stride(self, dim: builtins.int) -> builtins.int: ...
     def sub(self, other: Tensor | builtins.float, *, alpha: builtins.float = 1) -> Tensor:
-        """``input - alpha * other``."""
+        """Return ``input - alpha * other``."""
     def sub_(self, b: Tensor | builtins.float, /, *, alpha: builtins.float = 1) -> Tensor: ...
     def subtract(self, other: Tensor | builtins.float, *, alpha: builtins.float = 1) -> Tensor:
-        """``input - alpha * other``."""
+        """Return ``input - alpha * other``."""
     def subtract_(self, b: Tensor | builtins.float, /, *, alpha: builtins.float = 1) -> Tensor: ...
     def sum(
         self,
@@ -781,24 +778,24 @@ class Methods(Node):
         *,
         dtype: DType | None = None,
     ) -> Tensor:
-        """The sum over `dim`, added up as `dtype`: without one floats keep theirs, ints and bools become int64."""
+        """Return the sum over `dim`, in `dtype`, which defaults to the input's, or to int64 for ints and bools."""
     def swapaxes(self, axis0: builtins.int, axis1: builtins.int) -> Tensor:
-        """`transpose`."""
+        """Alias of `transpose`."""
     def swapaxes_(self, dim0: builtins.int, dim1: builtins.int) -> Tensor:
-        """Exchange two dimensions of this tensor."""
+        """Swap two dimensions in place."""
     def swapdims(self, dim0: builtins.int, dim1: builtins.int) -> Tensor:
-        """`transpose`."""
+        """Alias of `transpose`."""
     def swapdims_(self, dim0: builtins.int, dim1: builtins.int) -> Tensor:
-        """Exchange two dimensions of this tensor."""
+        """Swap two dimensions in place."""
     def t(self) -> Tensor:
-        """A view of a matrix with rows as columns; of fewer dimensions, as it is."""
+        """Return a transposed view of a matrix, or a view of a 0-d or 1-d tensor."""
     def t_(self) -> Tensor:
-        """Exchange the dimensions of this matrix; what has fewer than two stays."""
+        """Transpose this matrix in place; tensors of fewer than 2 dimensions are unchanged."""
     def take(self, index: Tensor) -> Tensor:
-        """The numbers of `input`, all in one line, at `index`; in the shape of `index`."""
+        """Return the elements of the flattened `input` at `index`, in the shape of `index`."""
     def take_along_dim(self, indices: Tensor, dim: builtins.int | None = None) -> Tensor:
-        """`gather`, with `input` and `indices` broadcast in the other dimensions; without `dim`, from all numbers in
-        line."""
+        """Gather along `dim`, broadcasting `input` and `indices` in the other dimensions; without `dim`, flatten
+        `input`."""
     def tan(self) -> Tensor: ...
     def tan_(self) -> Tensor: ...
     def tanh(self) -> Tensor: ...
@@ -806,10 +803,10 @@ class Methods(Node):
     def tensor_split(
         self, indices_or_sections: builtins.int | Sequence[builtins.int] | Tensor, dim: builtins.int = 0
     ) -> tuple[Tensor, ...]:
-        """Return views of parts along `dim`: that many, the first perhaps larger by one; or cut before each of the
-        indices."""
+        """Split into views along `dim`: that many parts, the first ones larger by one if needed, or before each
+        index."""
     def tile(self, *given: Any, dims: Sequence[builtins.int] | None = None) -> Tensor:
-        """`repeat`, where `dims` that are left out, at the left, are 1."""
+        """Repeat `input` like `repeat`, with `dims` padded with 1 on the left."""
     def to(
         self,
         *what: Any,
@@ -818,50 +815,47 @@ class Methods(Node):
         copy: builtins.bool = False,
         non_blocking: builtins.bool = False,
     ) -> Tensor:
-        """These numbers as a type, on a device, or as another tensor's are; itself if so already, unless `copy`."""
+        """Convert to a dtype, a device, or those of another tensor; returns itself if unchanged, unless `copy`."""
     def tolist(self) -> Any:
-        """The numbers as nested lists of Python's; one number where there are no dimensions."""
+        """Return the elements as nested lists of Python scalars, or one scalar for a 0-d tensor."""
     def topk(
         self, k: builtins.int, dim: builtins.int = -1, largest: builtins.bool = True, sorted: builtins.bool = True
     ) -> Sorted:
-        """The `k` largest numbers along `dim`, or smallest, and where they stood; always in order, the most extreme
-        first."""
+        """Return the `k` largest (or smallest) elements along `dim` and their indices, always sorted."""
     def trace(self) -> Tensor:
-        """The sum of the diagonal of a matrix."""
+        """Return the sum of the diagonal elements of a matrix."""
     def transpose(self, dim0: builtins.int, dim1: builtins.int) -> Tensor:
-        """A view with dimensions `dim0` and `dim1` exchanged."""
+        """Return a view with dimensions `dim0` and `dim1` swapped."""
     def transpose_(self, dim0: builtins.int, dim1: builtins.int) -> Tensor:
-        """Exchange two dimensions of this tensor."""
+        """Swap two dimensions in place."""
     def tril(self, diagonal: builtins.int = 0) -> Tensor:
-        """A copy of the last two dimensions' matrices with 0 above the diagonal that is `diagonal` above the main
-        one."""
+        """Return a copy of the matrices in the last two dimensions with 0 above diagonal `diagonal`."""
     def tril_(self, diagonal: builtins.int = 0) -> Tensor:
-        """Overwrite what is above the diagonal with 0."""
+        """Set the elements above diagonal `diagonal` to 0 in place."""
     def triu(self, diagonal: builtins.int = 0) -> Tensor:
-        """A copy of the last two dimensions' matrices with 0 below the diagonal that is `diagonal` above the main
-        one."""
+        """Return a copy of the matrices in the last two dimensions with 0 below diagonal `diagonal`."""
     def triu_(self, diagonal: builtins.int = 0) -> Tensor:
-        """Overwrite what is below the diagonal with 0."""
+        """Set the elements below diagonal `diagonal` to 0 in place."""
     def true_divide(self, other: Tensor | builtins.float, *, rounding_mode: str | None = None) -> Tensor:
-        """``input / other``, and its `rounding_mode`: None, "trunc" towards 0 or "floor" down."""
+        """Return ``input / other``, rounded by `rounding_mode`: None (exact), "trunc" (toward 0) or "floor" (down)."""
     def true_divide_(self, other: Any, *, rounding_mode: str | None = None) -> Tensor:
-        """Overwrite these numbers with `div` of them, and return them."""
+        """Divide in place by `other`, and return the tensor: see `div`."""
     def trunc(self) -> Tensor: ...
     def trunc_(self) -> Tensor: ...
     def type(self, dtype: Any = None) -> Any:
-        """These numbers as `dtype`; without one the name of their type, "minigrad.float32" for example."""
+        """Convert this tensor to `dtype`; without one, return the name of its dtype, such as "minigrad.float32"."""
     def type_as(self, other: Tensor) -> Tensor:
-        """These numbers in the type of `other`."""
+        """Convert this tensor to the dtype of `other`."""
     def unbind(self, dim: builtins.int = 0) -> tuple[Tensor, ...]:
-        """A view of each place along `dim`, which is gone."""
+        """Return the slices along `dim`, without it, as views."""
     def unflatten(self, dim: builtins.int, sizes: Sequence[builtins.int]) -> Tensor:
-        """A view in which dimension `dim` is several, of `sizes`, where one -1 is worked out."""
+        """Return a view with dimension `dim` expanded to `sizes`, in which one -1 is inferred."""
     def unfold(self, dimension: builtins.int, size: builtins.int, step: builtins.int) -> Tensor:
-        """A view of all windows of `size` along `dimension`, one every `step`: they are in a new last dimension."""
+        """Return a view of all windows of `size` along `dimension`, one every `step`, in a new last dimension."""
     def uniform_(
         self, from_: builtins.float = 0.0, to: builtins.float = 1.0, *, generator: Generator | None = None
     ) -> Tensor:
-        """Overwrite these numbers by ones drawn evenly from `from_` up to `to`."""
+        """Fill in-place with samples from the uniform distribution on [`from_`, `to`)."""
     def unique(
         self,
         sorted: builtins.bool = True,
@@ -876,12 +870,12 @@ class Methods(Node):
         return_counts: builtins.bool = False,
         dim: builtins.int | None = None,
     ) -> Any:
-        """Return the elements of `input` in row-major order, or along `dim` its slices, without repeats of the one
-        before."""
+        """Return the elements of `input` in row-major order, or its slices along `dim`, without consecutive
+        duplicates."""
     def unsqueeze(self, dim: builtins.int) -> Tensor:
-        """A view with a new dimension of size 1, number `dim` of the result."""
+        """Return a view with a new dimension of size 1 at position `dim`."""
     def unsqueeze_(self, dim: builtins.int) -> Tensor:
-        """Put a new dimension of size 1 at number `dim` of this tensor."""
+        """Insert a dimension of size 1 at `dim` in place."""
     def var(
         self,
         dim: Any = None,
@@ -890,23 +884,22 @@ class Methods(Node):
         *,
         correction: builtins.float | None = None,
     ) -> Tensor:
-        """The variance over `dim`: squared distances from the mean, over their number less `correction`, by default
-        1."""
+        """Return the variance over `dim`: the sum of squared deviations divided by N - `correction`, by default 1."""
     def vdot(self, other: Tensor) -> Tensor:
-        """`dot`: numbers here are real, so that there is nothing to conjugate."""
+        """Return the dot product of two vectors."""
     def view(self, *shape: Any) -> Tensor:
-        """The numbers, in order, in `shape`, where one -1 is worked out; they share the memory."""
+        """Return a view with `shape`, in which one -1 is inferred."""
     def view_as(self, other: Tensor) -> Tensor:
-        """`view` in the shape of `other`."""
+        """Return a view with the shape of `other`."""
     def vsplit(self, indices_or_sections: builtins.int | Sequence[builtins.int]) -> tuple[Tensor, ...]:
-        """`tensor_split` along the rows."""
+        """Split along dimension 0; see `tensor_split`."""
     def where(self, condition: Tensor, other: Any) -> Tensor:
-        """These numbers where `condition` holds, else `other`: see `mg.where`."""
+        """Return this tensor where `condition` is True, else `other`: see `mg.where`."""
     def xlogy(self, other: Any) -> Tensor:
-        """``input * log(other)``, and 0 where `input` is 0, whatever `other` is but nan."""
+        """Return ``input * log(other)``, and 0 where `input` is 0, unless `other` is nan."""
     def xlogy_(self, other: Any) -> Tensor: ...
     def zero_(self) -> Tensor:
-        """Overwrite each number with 0."""
+        """Fill this tensor with 0 in place."""
     def __hash__(self) -> builtins.int: ...
 
 class Binary(Op):

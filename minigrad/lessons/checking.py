@@ -108,7 +108,7 @@ def call_on_shapes(function: Any, *arguments: Any, hint: str = "") -> Any:
 
 def as_number(x: Any, what: str) -> float:
     if isinstance(x, Value):
-        raise Wrong(f"{what} should be a plain number, and this is a Value: take its .data or its .grad.")
+        raise Wrong(f"{what} should be a float, and this is a Value: take its .data or its .grad.")
     if isinstance(x, bool) or not isinstance(x, Real):
         raise Wrong(f"{what} should be a number, and this is a {type(x).__name__}.")
     if math.isnan(x):
@@ -155,7 +155,7 @@ def entries(answer: Any, *names: str, what: str = "") -> None:
 
 def gradient(answer: Any, right: Mapping[str, float], mistakes: Mapping[str, Mistakes]) -> None:
     """Compare a dict with the derivative of y with respect to each name in `right`."""
-    entries(answer, *right, what="the slope by ")
+    entries(answer, *right, what="the derivative by ")
     for name, slope in right.items():
         up = f"If {name} goes up, y goes {'up' if slope > 0 else 'down'}."
         compare(f"∂y/∂{name}", answer[name], slope, mistakes.get(name, ()), up)

@@ -232,7 +232,7 @@ def test_a_wrong_call_is_refused_in_words(wrong, kind, message):
         (lambda: mg.tensor([[1.0], [None]]), "holds a NoneType, not numbers"),
         (lambda: mg.tensor({1, 2}), r"^tensor: \{1, 2\} is a set, not numbers"),
         (lambda: mg.tensor([mg.Value(1.0)]), r"holds Values, .*\n  Write mg\.tensor\(\[x\.data for x in values\]\)"),
-        (lambda: mg.tensor([2**70]), "and whole numbers end at 9223372036854775807"),
+        (lambda: mg.tensor([2**70]), "whose maximum is 9223372036854775807"),
         (lambda: mg.tensor([300], dtype=mg.uint8), "^tensor: 300 does not fit into uint8, which goes from 0 to 255"),
         (lambda: mg.tensor([-1], dtype=mg.uint8), "-1 does not fit into uint8"),
         (lambda: mg.tensor([mg.nan], dtype=mg.int64), "nan does not fit into int64"),

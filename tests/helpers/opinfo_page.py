@@ -14,15 +14,16 @@ import opinfo
 
 INTRODUCTION = """# PyTorch's own samples
 
-PyTorch tests its operations with samples that its authors wrote: `op_db` of `torch.testing._internal`, up to a few
-hundred calls for each operation and dtype, and calls that must raise. minigrad implements {functions} of these functions
-of PyTorch {version} ({entries} entries of `op_db`), and both libraries run each sample. Results must have the same type,
-dtype, shape and elements, and in float64 the same first and second gradients; calls that PyTorch rejects must be
-rejected. {outside} samples are not compared, because they use features that minigrad lacks: complex and half-precision
-dtypes, memory formats, generators. Random elements are not compared either.
+PyTorch tests its operations with samples that its authors wrote: `op_db` of `torch.testing._internal`, up to
+a few hundred calls for each operation and dtype, and calls that must raise. minigrad implements {functions}
+of these functions of PyTorch {version} ({entries} entries of `op_db`), and both libraries run each sample.
+Results must have the same type, dtype, shape and elements, and in float64 the same first and second
+gradients; calls that PyTorch rejects must be rejected. {outside} samples are not compared, because they use
+features that minigrad lacks: complex and half-precision dtypes, memory formats, generators. Random elements
+are not compared either.
 
-`make opinfo` writes this page; `tests/pytorch/test_pytorch_opinfo.py` compares a part of the samples in `make test`, all
-of them in `make nightly`. Its exceptions are in `tests/pytorch/exceptions.txt`.
+`make opinfo` writes this page; `tests/pytorch/test_pytorch_opinfo.py` compares a part of the samples in `make
+test`, all of them in `make nightly`. Its exceptions are in `tests/pytorch/exceptions.txt`.
 
 | device | kind | compared | as in PyTorch | differ on purpose | differ |
 |---|---|---|---|---|---|

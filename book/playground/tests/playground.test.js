@@ -120,7 +120,7 @@ test("a mistake has a message and points at the source", () => {
     "clamp(a, max=1, 2)": ["A positional argument follows a keyword argument", "2"],
     "clamp(min=1, a)": ["A positional argument follows a keyword argument", "a"],
     "1__0*a": ["Write 1*__0 for a product", "__0"],
-    "clamp(a, b)": ["min of clamp must be a plain number: it gets no gradient", "b"],
+    "clamp(a, b)": ["min of clamp must be a constant: it gets no gradient", "b"],
     tanh: ["“tanh” is a function: write tanh(a)", "tanh"],
     "tanh = a": ["“tanh” is the name of a function", "tanh"],
     "pi = a": ["“pi” is a constant", "pi"],

@@ -252,7 +252,7 @@ class Launched:
         if part in self.begins:
             return ("arena", 0), self.begins[part] + offset
         if part in self._pieces:
-            return ("given back", self._pieces.index(part)), offset
+            return ("result", self._pieces.index(part)), offset
         return ("argument", part.what[1]), self._begins[part.what[1]] + offset
 
     def _pointer(self, of: tuple[str, int], offset: int, items: int, size: int) -> str:
@@ -327,8 +327,8 @@ class _Text(str):
     """An expression for an argument of a launch."""
 
 
-_NAMES = {"arena": "a", "given back": "e[{}]", "argument": "x[{}]"}
-_BLOCKS = {"arena": "b[0]", "given back": "b[1][{}]", "argument": "b[2][{}]", "fixed": "b{}"}
+_NAMES = {"arena": "a", "result": "e[{}]", "argument": "x[{}]"}
+_BLOCKS = {"arena": "b[0]", "result": "b[1][{}]", "argument": "b[2][{}]", "fixed": "b{}"}
 
 
 def _maker(array: Any, offset: int) -> Callable[[Any], Any]:

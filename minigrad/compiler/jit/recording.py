@@ -136,7 +136,7 @@ class StepRecording:
         return self._results.replayed(arrays, values)
 
     def _computed(self, arguments: list[Any], numbers: tuple[Any, ...]) -> list[Any]:
-        """Return the results of the program, by launches if they are recorded, else call by call."""
+        """Return the results of the program, as a sequence of launches if they are recorded, else call by call."""
         fitted = None if self.launched is None else self.launched.fitted(arguments)
         if self.launched is not None and fitted is not None:
             self._runs += 1

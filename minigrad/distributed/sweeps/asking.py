@@ -64,8 +64,8 @@ def sweep(
 
     `workers` is the number of concurrent trials: by default one per core, or whatever fits the cluster at RAY_ADDRESS.
     `resources` are reserved for each trial, as in `fit`, such as ``{"GPU": 0.5}``. Repeating the call resumes an
-    interrupted sweep: finished trials are kept, failed ones run again, and `samples` may increase. `anew` deletes all
-    results and starts over. All generators are seeded with `seed` in each trial. `callbacks` are called with the
+    interrupted sweep: finished trials are kept, failed ones run again, and `samples` may increase. `anew=True` deletes
+    all results and starts over. All generators are seeded with `seed` in each trial. `callbacks` are called with the
     `Sweep` after each change.
 
     Raises ArgumentError or DTypeError for invalid arguments, before any trial starts, and if the goal is not reported

@@ -1,4 +1,4 @@
-"""Random programs: `mg.jit`, call by call, by launches and fused into one kernel, computes what eager mode does.
+"""Random programs: `mg.jit`, call by call, launch by launch and fused into one kernel, computes what eager mode does.
 
 500 of them with `make nightly`, 42 with `make test`.
 """

@@ -226,7 +226,7 @@ class _Formulas:
     """Deduplicated formula templates, and their index for each node and edge, or -1.
 
     A template depends on the op, the constant operands, and the attributes: most graphs have few. After the first
-    `_MOST_TEMPLATES`, constants become placeholders like names, so that a data set passed as plain numbers does not
+    `_MOST_TEMPLATES`, constants become placeholders like names, so that a data set passed as Python scalars does not
     create a template for each.
     """
 

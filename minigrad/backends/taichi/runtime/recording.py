@@ -165,7 +165,7 @@ def in_lines(array: Any) -> Any:
 
 
 def ours(op: str, device: str) -> bool:
-    """Return whether the kernel of an operation is built in, and works only by launches, rather than user-defined."""
+    """Return whether the kernel of an operation is built in, so that it consists of launches alone."""
     return kernels_of(op).get(device) is kernels_of(op).get(arrays.DEVICE)
 
 
