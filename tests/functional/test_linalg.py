@@ -294,16 +294,20 @@ def test_a_wrong_call_is_refused(wrong, kind, message):
 
 def test_what_is_no_matrix_equation_or_power_is_named():
     x = mg.eye(2)
-    with pytest.raises(DTypeError, match=r"einsum: 'ij' stands where .*\n  An equation comes first"):
+    with pytest.raises(
+        DTypeError, match=r"einsum: expected a list of ints as subscripts of an operand, but got 'ij'\."
+    ):
         mg.einsum(x, "ij")
     with pytest.raises(DTypeError, match=r"matrix_power: n=0\.5 is a float, not an int"):
         mg.linalg.matrix_power(x, 0.5)
-    with pytest.raises(DTypeError, match="linear: input is a list, not a tensor"):
+    with pytest.raises(DTypeError, match=r"linear: input must be a tensor, not a list\."):
         mg.nn.Linear(2, 2)([1.0, 2.0])
 
 
 def test_of_whole_numbers_and_fractions_the_whole_ones_are_to_be_converted():
-    with pytest.raises(DTypeError, match=r"linear: input holds int64, .*\n  Write input\.to\(mg\.float32\)"):
+    with pytest.raises(
+        DTypeError, match=r"linear: expected input to have the same dtype as weight \(float32\), but got int64\."
+    ):
         mg.nn.Linear(2, 2)(mg.tensor([[1, 2]]))
 
 

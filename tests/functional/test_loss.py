@@ -94,7 +94,7 @@ def test_a_byte_has_no_negative(torch):
         loss = lib.nn.functional.soft_margin_loss(scores, targets)
         assert loss.item() == pytest.approx((math.log1p(math.exp(-0.5)) + math.log1p(math.e)) / 2, rel=1e-6)
         assert lib.logit(lib.tensor([1, 0], dtype=lib.uint8)).tolist() == [math.inf, -math.inf]
-    with pytest.raises(DTypeError, match="logsigmoid: input holds uint8"):
+    with pytest.raises(DTypeError, match=r"logsigmoid: expected input to be a floating-point tensor, but got uint8\."):
         mg.nn.functional.logsigmoid(mg.tensor([1, 0], dtype=mg.uint8))
 
 

@@ -88,12 +88,12 @@ REFUSED = {
     "median of nothing": (
         lambda x: x[:0].median(0),
         ShapeError,
-        r"median: expected dimension 0 to have non-zero size, but got shape \(0, 3\)\.",
+        r"median: expected dimension 0 to have non-zero size, but got shape \(0,\)\.",
     ),
     "median of nothing at all": (
         lambda x: x[:0].median(),
         ShapeError,
-        r"median: expected dimension 0 to have non-zero size, but got shape \(0, 3\)\.",
+        r"median: expected dimension 0 to have non-zero size, but got shape \(0,\)\.",
     ),
     "median, keepdim": (lambda x: mg.median(x, keepdim=True), ArgumentError, "median: keepdim requires a dim"),
     "a list": (lambda x: mg.sort([2.0, 1.0]), DTypeError, r"sort: input must be a tensor, not a list\."),

@@ -249,7 +249,7 @@ def test_a_batch_that_is_refused_is_not_counted():
         (lambda: nn.Dropout("half"), "Dropout: p='half' is a str, not a number"),
         (lambda: nn.Linear(2, 2).register_forward_hook(3), "hook: 3 is an int; expected a callable"),
         (lambda: nn.Linear(2, 2).requires_grad_("no"), "requires_grad_: expected True or False, but got 'no'"),
-        (lambda: nn.init.zeros_([0.0]), "init: input is a list, not a tensor"),
+        (lambda: nn.init.zeros_([0.0]), r"init: input must be a tensor, not a list\."),
         (lambda: nn.utils.clip_grad_norm_([], "1"), "clip_grad_norm_: max_norm='1' is a str, not a number"),
     ],
 )
