@@ -50,7 +50,7 @@ BANNED = {
 EXEMPT = (
     "notebooks/0[1-5]_",  # lessons that speak to people who do not know the words yet
     "notebooks/solutions/0[1-5]",
-    "minigrad/lessons/lesson_0[1-5]",
+    "minigrad/lessons/(?:lesson_0[1-5]|checking)",
     "tests/mistakes/lesson_0[1-5]",
     "tests/torch_code/",  # programs of other authors, as they wrote them
     "tests/test_language.py",

@@ -67,7 +67,11 @@ def test_numbers_and_gradients_are_pytorch_s(torch, call):
             ShapeError,
             r"svdvals: A must be batches of matrices \(…, m, n\), but has shape \(3,\)",
         ),
-        (lambda a: mg.linalg.svdvals(a * inf), mg.linalg.LinAlgError, "thin_svd: a matrix holds inf or nan"),
+        (
+            lambda a: mg.linalg.svdvals(a * inf),
+            mg.linalg.LinAlgError,
+            r"thin_svd: the input matrix contains non-finite values \(inf or nan\), so it has no",
+        ),
         (lambda a: mg.linalg.vander(a, N=1), ShapeError, r"vander: N must be greater than 1, but got 1"),
         (lambda a: mg.linalg.norm(a, 1), ShapeError, "norm: ord=1 requires a matrix, or a vector"),
         (

@@ -155,7 +155,7 @@ def entries(answer: Any, *names: str, what: str = "") -> None:
 
 def gradient(answer: Any, right: Mapping[str, float], mistakes: Mapping[str, Mistakes]) -> None:
     """Compare a dict with the derivative of y with respect to each name in `right`."""
-    entries(answer, *right, what="the derivative by ")
+    entries(answer, *right, what="the slope by ")
     for name, slope in right.items():
         up = f"If {name} goes up, y goes {'up' if slope > 0 else 'down'}."
         compare(f"∂y/∂{name}", answer[name], slope, mistakes.get(name, ()), up)

@@ -140,7 +140,7 @@ def test_a_letter_of_two_sizes_is_named_with_both():
     with pytest.raises(ShapeError) as error:
         mg.einsum("bi,ij->bj", mg.ones(32, 784), mg.ones(128, 784))
     assert str(error.value) == (
-        "einsum: 'bi,ij->bj': 'i' has sizes 784 and 128; a letter has one size, or 1.\n"
+        "einsum: 'bi,ij->bj': subscript 'i' has size 128, which does not broadcast with previously seen size 784.\n"
         "  The operands have shapes (32, 784) and (128, 784)."
     )
 

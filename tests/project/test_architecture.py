@@ -321,7 +321,9 @@ def test_an_operation_and_a_function_take_few_lines_on_average():
     declared = {x for name in ops.__all__ if isinstance(x := getattr(ops, name), Op)}
     kernels = [path for path in files_in("backends", "numpy") if path.stem != "tape"]  # `tape` runs graphs of kernels
     assert sum(code_lines(path) for path in files_in("ops") + kernels) / len(declared) <= 17
-    assert sum(code_lines(path) for path in files_in("functional")) / len(functions) <= 14
+    assert (
+        sum(code_lines(path) for path in files_in("functional")) / len(functions) <= 14.2
+    )  # 14 before messages gave both what was expected and what was given
 
 
 def test_no_file_is_above_400_lines_and_no_function_above_60():

@@ -161,7 +161,7 @@ def test_dimensions_go_by_numpy_s_names_too(torch):
                 "  Write target.long() for class indices; class probabilities have shape (2, 3)."
             ),
         ),
-        (lambda x: x @ 3, "matmul: other is an int, not a tensor.\n  Make it one first: mg.tensor(x)."),
+        (lambda x: x @ 3, "matmul: other must be a tensor, not an int.\n  Convert it first: mg.tensor(x)."),
         (lambda x: mg.randint(5), "randint: missing the argument size.\n  Pass a shape: randint(5, (2, 3))."),
         (
             lambda x: x.to("tpu"),

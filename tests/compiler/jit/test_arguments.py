@@ -261,7 +261,10 @@ REFUSED = {
         r"`x` is a Foreign, whose elements.*\n  Convert it to a tensor: mg.tensor",
     ),
     "an array in a dict": (lambda: {"a": [np.ones(40)]}, r"`x\['a'\]\[0\]` is a NumPy array"),
-    "a cycle": (lambda: CYCLE, "jit: of the arguments, a list is inside of itself"),
+    "a cycle": (
+        lambda: CYCLE,
+        r"jit: of the arguments, a list contains itself, so that it has infinitely many leaves\.",
+    ),
     "a tensor with a graph": (
         lambda: [mg.ones(2, requires_grad=True) * 2],
         r"`x\[0\]`, of shape \(2,\), has a grad_fn",

@@ -259,7 +259,9 @@ def test_a_cycle_is_refused():
         found.append(found)
         return found
 
-    with pytest.raises(CaptureError, match="jit: of what the step returns, a list is inside of itself"):
+    with pytest.raises(
+        CaptureError, match="jit: of what the step returns, a list contains itself, so that it has infinitely many"
+    ):
         mg.jit(step)(mg.ones(1))
 
 

@@ -321,7 +321,7 @@ def test_gradients_of_two_outputs_are_added_up():
 def test_a_page_says_that_gradients_are_missing_only_while_they_are():
     a, w = mg.Value(3.0, "a"), leaf(1.0, 2.0)
     for y in (a * a, (w * w).sum()):
-        assert "a dash means that it is not computed yet" in draw(y).html()
+        assert "a dash means not computed yet" in draw(y).html()
         y.backward()
         assert "a dash means" not in draw(y).html()
         assert "not computed yet" not in draw(y).svg()
