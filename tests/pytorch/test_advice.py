@@ -28,7 +28,7 @@ def test_every_module_of_pytorch_can_be_imported_or_says_what_to_write():
             continue
         try:
             with warnings.catch_warnings():  # an old path of ours that is also a module of PyTorch
-                warnings.filterwarnings("ignore", message=r"minigrad\.storage is minigrad\.core\.storage now")
+                warnings.filterwarnings("ignore", message=r"minigrad\.storage has moved to minigrad\.core\.storage")
                 module = import_module(ours)
         except ModuleNotFoundError as error:
             refused.append((path, str(error)))
